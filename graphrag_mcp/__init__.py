@@ -1,7 +1,6 @@
 """graphrag-mcp: a folder of documents in, a knowledge graph and tools for agents out.
 
-Ten public names, none imported before it is used: `import graphrag_mcp` costs nothing.
-"""
+Ten public names, none imported before it is used: `import graphrag_mcp` costs nothing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""The open corpora of a server or command: their snapshots, and which folders may be read.
-
-Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved
-paths. Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is
-wanted.
-"""
+"""The open corpora of a server or command: snapshots of the newest generations, and the folders
+that may be read."""
 
 from __future__ import annotations
 
@@ -42,9 +38,8 @@ class App:
         keep_private(self.home)
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
-        self._pinned = [
-            (root, root.resolve()) for root in settings.roots
-        ]  # a link put in its place leads elsewhere
+        # a link put in its place leads elsewhere
+        self._pinned = [(root, root.resolve()) for root in settings.roots]
         self._lock = threading.Lock()
 
     # ---- corpora ------------------------------------------------------------------------------
@@ -62,14 +57,12 @@ class App:
 
     def folder(self, corpus: str) -> Path:
         """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be
-        one.
-        """
+        one."""
         return self.home / "corpora" / checked_name(corpus)
 
     def corpus_for_writing(self, name: str = "", first_path: str | Path = "") -> str:
         """The given name, else the one of this server, of the first folder indexed, of the first
-        root, or `notes`.
-        """
+        root, or `notes`."""
         if name or self.corpus:
             return checked_name(name or self.corpus)
         if str(first_path):
@@ -134,8 +127,7 @@ class App:
 
         `name` is one of `store.schema.TABLES`, for example entities, relationships, text_units or
         communities; the columns are in docs/reference.md. The whole table is read into memory.
-        Raises NotFound for another name and for a corpus that does not exist.
-        """
+        Raises NotFound for another name and for a corpus that does not exist."""
         from graphrag_mcp.store.schema import TABLES
 
         if name not in TABLES:
@@ -165,8 +157,7 @@ class App:
 
     def asker(self, corpus: str) -> Asker:
         """Whom searches of a corpus may ask: the configured models through its reply cache, without
-        a budget.
-        """
+        a budget."""
         from graphrag_mcp.llm.opening import open_asker
 
         with self._lock:
@@ -176,24 +167,21 @@ class App:
 
     def drift_path(self, session_id: str) -> Path:
         """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we
-        gave.
-        """
+        gave."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
             raise BadInput(
                 f"session_id {session_id[:40]!r} is not one of ours",
                 "Start with drift_search(query=...)",
             )
-        subject = (
-            SUBJECT.get()
-        )  # with tokens each has a folder: the same question is then not the same session
+        # with tokens each has a folder: the same question is then not the same session
+        subject = SUBJECT.get()
         return (
             self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
         )
 
     def warm(self) -> None:
         """Import what the first search needs and open the default corpus. That there is none yet is
-        no matter.
-        """
+        no matter."""
         from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
         from graphrag_mcp.store.lance import lancedb
 
@@ -209,8 +197,7 @@ class App:
         root.
 
         OutsideRoots for anything else, whether or not it exists there; BadInput for what is no
-        path.
-        """
+        path."""
         roots = self._roots()
         if not roots:
             advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
@@ -255,8 +242,7 @@ class App:
 
     def _roots(self) -> list[Path]:
         """The roots as they were when this process began; one that leads elsewhere by now is none
-        any more.
-        """
+        any more."""
         return [real for root, real in self._pinned if root.resolve() == real]
 
     def _holds_our_folder(self, corpus: str) -> bool:
@@ -274,8 +260,7 @@ class App:
 
 def corpus_name(folder: Path) -> str:
     """`<slug of the folder's name>-<6 hex of its absolute path>`: stable, and two folders never
-    share it.
-    """
+    share it."""
     path = os.path.normcase(folder.resolve())
     letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
     slug = re.sub(r"-+", "-", "".join(ch if _name_character(ch) else "-" for ch in letters)).strip(
@@ -286,8 +271,7 @@ def corpus_name(folder: Path) -> str:
 
 def checked_name(name: str) -> str:
     """The name itself when it can be one folder on any platform: letters of any script, digits, - _
-    . ~
-    """
+    . ~"""
     fits = (
         0 < len(name.encode("utf-8", "surrogatepass")) <= 200
         and not name.startswith(".")
@@ -366,8 +350,7 @@ def _respelled(path: Path, roots: list[Path]) -> Path:
 
 def _siblings(path: Path) -> list[str]:
     """Entries beside a missing path whose names are near; [] when its folder is missing too, or a
-    link by now.
-    """
+    link by now."""
     names = [name for name in _names_in(path.parent) if not name.startswith(".")]
     return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 

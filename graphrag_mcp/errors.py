@@ -63,8 +63,7 @@ class OutOfMemory(GraphRAGError):
 
 class ModelError(GraphRAGError):
     """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown
-    model, no credit).
-    """
+    model, no credit)."""
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
     def __init__(
@@ -81,8 +80,7 @@ def too_many_files() -> GraphRAGError:
 
 def out_of_files(error: BaseException | None) -> bool:
     """Whether an error comes from the limit of open files. Then nothing is wrong with the index or
-    the disk.
-    """
+    the disk."""
     while error is not None:
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
             return True

@@ -1,8 +1,5 @@
-"""Logging: of records of the same kind the first is written and the others are counted.
-
-Takes a handler; gives one that a client cannot make write without end. A record's kind is its
-exception and where that was raised, or else its message without numbers.
-"""
+"""Logging: of records of the same kind (exception and its place, or message without numbers) the
+first is written and the others are counted."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ class Kind:
 
 class Repeats(logging.Filter):
     """For a handler: of warnings and errors of one kind the first passes; `tell` writes how many
-    more there were.
-    """
+    more there were."""
 
     def __init__(self, handler: logging.Handler) -> None:
         super().__init__()

@@ -2,8 +2,7 @@
 
 Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no
 index. Each algorithm keeps its own parameters beside its code; only what a user may turn stands
-here.
-"""
+here."""
 
 from __future__ import annotations
 
@@ -88,9 +87,8 @@ class Settings:
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"
     json_mode: str = "auto"  # auto, schema, object, none
-    chat_options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # sent with every chat call as they are
+    # sent with every chat call as they are
+    chat_options: Mapping[str, Any] = field(default_factory=dict)
     embedding_dimensions: int = 0  # 0 = the model's own
     embedding_batch: int = 64  # texts of one embedding call
     concurrency: int = 25  # calls in flight
@@ -126,8 +124,7 @@ class Settings:
 
 class Substituted(str):
     """A text in which `${NAME}` was replaced from the environment. It is shown as it was written;
-    `template` is that, and `values` what was put in.
-    """
+    `template` is that, and `values` what was put in."""
 
     template: str
     values: tuple[str, ...]
@@ -190,8 +187,7 @@ _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
     """The working directory, unless it is `/`, a drive or a home folder: then nothing may be
-    indexed.
-    """
+    indexed."""
     here = (cwd or Path.cwd()).resolve()
     if here == Path(here.anchor) or here == Path.home().resolve():
         return ()
@@ -203,8 +199,7 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     not None.
 
     Raises BadInput for an unknown name (with the nearest known one), a wrong type or a missing
-    `${VAR}`.
-    """
+    `${VAR}`."""
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if path := env.get("GRAPHRAG_MCP_SETTINGS"):
@@ -321,8 +316,7 @@ def _shown(value: Any) -> str:
 
 def _variable(value: str) -> str:
     """The name of the variable that holds the key, also where its value was substituted or a key
-    stands in its place. BadInput repeats neither.
-    """
+    stands in its place. BadInput repeats neither."""
     alone = re.fullmatch(_VARIABLE, getattr(value, "template", ""))
     if alone and value not in os.environ:
         return alone[1]
@@ -360,8 +354,7 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
     """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments
-    do not count.
-    """
+    do not count."""
     if isinstance(value, dict):
         return {name: _substituted(one, path, env) for name, one in value.items()}
     if isinstance(value, list):
@@ -400,8 +393,7 @@ _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|sessio
 
 def record_of(settings: Settings) -> dict[str, Any]:
     """The settings as a record keeps them: values in which a variable was substituted as they were
-    written (`templates`), and of values that hold a key nothing but the name (`withheld`).
-    """
+    written (`templates`), and of values that hold a key nothing but the name (`withheld`)."""
     record: dict[str, Any] = {}
     templates: dict[str, Any] = {}
     withheld: list[str] = []
@@ -422,8 +414,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
     """The settings of a record. What it does not hold is as it is here, and so is what was made of
-    a variable that is not set here.
-    """
+    a variable that is not set here."""
     known = {item.name for item in fields(Settings)} - {"home"}
     values = {
         name: tuple(value) if isinstance(value, list) else value
@@ -440,8 +431,7 @@ def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
 
 def secrets_of(settings: Settings) -> list[str]:
     """Texts of the options and addresses that may be keys, so that no reply or error repeats
-    them.
-    """
+    them."""
     found = []
     for path, text in _texts(settings.chat_options):
         placed = _secret_place(path)

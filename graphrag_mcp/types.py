@@ -1,10 +1,5 @@
-"""Data types: rows of the engine and results of the tools.
-
-Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by
-the engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns:
-store/schema.py). All spans are character offsets into `Document.text` (Python string indices, end
-exclusive).
-"""
+"""Data types: rows of the engine and results of the tools. All spans are character offsets into
+`Document.text`, end exclusive."""
 
 from __future__ import annotations
 
@@ -24,8 +19,7 @@ def content_id(*parts: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Document:
     """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
-    absolute.
-    """
+    absolute."""
 
     uri: str
     title: str
@@ -59,8 +53,7 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Unit:
     """One text unit of a document with the passages that tile it. `n_tokens` by
-    `text.count_tokens`.
-    """
+    `text.count_tokens`."""
 
     index: int
     span: Span
@@ -85,8 +78,7 @@ class Mention:
 @dataclass(frozen=True, slots=True)
 class InlineText:
     """A text handed over in the call itself; its uri is `text:<id>` (the content hash when no id is
-    given).
-    """
+    given)."""
 
     text: str
     id: str = ""
@@ -97,8 +89,7 @@ class InlineText:
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
     """What one call of index_documents asks for. Paths are absolute and already allowed by the
-    caller.
-    """
+    caller."""
 
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()
@@ -141,8 +132,7 @@ class Citation(BaseModel):
 
 class Result(BaseModel):
     """What every tool result carries: the same Markdown as the text channel, and the budget's
-    account.
-    """
+    account."""
 
     text: str = ""
     tokens: int = 0

@@ -25,7 +25,7 @@ from tests.work import linear
 SETS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in sorted(Path(__file__).parent.glob("languages/*.json"))
 }
-NAMES, PASSAGES = 9, 10  # of ten questions, in every language; measured: see docs/dev/log-earlier.md
+NAMES, PASSAGES = 9, 10  # of ten questions, in every language; measured: see docs/dev/decisions.md
 
 
 def build(folder: Path) -> Snapshot:

@@ -1,8 +1,5 @@
-"""The command eval: questions from a file asked of an index.
-
-Takes parsed arguments; gives tables, or one JSON object, through the printing of the other
-commands. What is measured and how stands in evaluate/evaluate.py; here its search function is made.
-"""
+"""The command eval: questions from a file asked of an index. What is measured stands in
+evaluate/evaluate.py."""
 
 from __future__ import annotations
 
@@ -108,8 +105,7 @@ def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> tuple[
 
 def _other(app: App, named: str) -> tuple[App, str]:
     """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS`
-    too).
-    """
+    too)."""
     from graphrag_mcp.app import App
 
     if named in app.corpora():
@@ -203,8 +199,7 @@ def _judged(
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
     """A model's answer to each question, from what this index finds; the context itself where none
-    was given.
-    """
+    was given."""
     from graphrag_mcp.query.global_ import global_search
     from graphrag_mcp.query.local import local_search
 

@@ -1,15 +1,7 @@
-"""The command line: commands, their arguments, and the exit status.
+"""The command line: commands, their arguments and help, and the exit status (0 done, 1 something
+failed or was left out, 2 wrong use).
 
-Takes arguments; gives 0 where all is done, 1 where something failed or was left out (named), 2 for
-wrong use. Commands are functions of the other modules in this folder, described by their docstring.
-Only this folder prints.
-
-The help of the command line: commands in groups, examples, and the nearest name after a mistake.
-
-Takes the arguments that were given; gives an `argparse` parser that prints its help in groups and
-ends a wrong command or option with the nearest right one. Bold only on a terminal, and never where
-NO_COLOR is set. Runs no command.
-"""
+Commands are functions of the other modules in this folder, described by their docstring."""
 
 from __future__ import annotations
 
@@ -124,29 +116,48 @@ def _choices(parser: argparse.ArgumentParser, message: str) -> list[str]:
 
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
-BUDGET: dict[str, Any] = {"type": int, "metavar": "N", "help": "budget of the result"}
-FORMATS: dict[str, Any] = {
-    "choices": ("concise", "detailed"),
-    "default": "concise",
-    "help": "how much of each item",
-}
+FORMATS = ("concise", "detailed")
+
+
+class Options:
+    """Adds the arguments of one command; of an option without a default it is ""."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+    def __call__(self, name: str, help: str, metavar: str | None = None, **more: Any) -> None:
+        if name.startswith("-"):
+            more.setdefault("default", "")
+        self.parser.add_argument(name, help=help or None, metavar=metavar, **more)
+
+    def flag(self, name: str, help: str) -> None:
+        self.parser.add_argument(name, action="store_true", help=help)
+
+    def number(self, name: str, help: str, default: int | None = None) -> None:
+        self(name, help, "N", type=int, default=default)
+
+    def choice(self, name: str, choices: Sequence[str], help: str, **more: Any) -> None:
+        """The first of the choices is the default."""
+        self(name, help, choices=choices, **{"default": choices[0], **more})
+
+    def many(self, name: str, metavar: str, help: str, default: Any = None) -> None:
+        """An option that can be repeated."""
+        self(name, help, metavar, action="append", default=default)
+
+    def maybe(self, name: str, metavar: str, help: str) -> None:
+        """An argument that can be left out."""
+        self(name, help, metavar, nargs="?", default="")
 
 
 def parser(runs: Sequence[Run]) -> Parser:
     """The whole command line; each of `runs` is a command named after it and described by its
-    docstring.
-    """
+    docstring."""
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--home",
-        default="",
-        metavar="DIR",
-        help="where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)",
-    )
-    common.add_argument(
-        "--corpus", default="", metavar="NAME", help="which index (else that of this folder)"
-    )
-    common.add_argument("--json", action="store_true", help="print one JSON object")
+    add = Options(common)
+    where = "where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)"
+    add("--home", where, "DIR")
+    add("--corpus", "which index (else that of this folder)", "NAME")
+    add.flag("--json", "print one JSON object")
     about = "A folder of documents in, a knowledge graph and tools for agents out."
     parser = Parser(prog="graphrag-mcp", description=about)
     parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
@@ -154,385 +165,214 @@ def parser(runs: Sequence[Run]) -> Parser:
 
     by_name = {run.__name__: run for run in runs}
 
-    def command(name: str) -> Callable[..., Any]:
+    def command(name: str) -> Options:
         run = by_name[name]
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
         made = commands.add_parser(name, help=about, description=about, parents=[common])
         made.set_defaults(run=run)
         parser.commands[name] = made
-        return made.add_argument
+        return Options(made)
 
     for add_all in (_serving, _reading, _upkeep, _installing):
         add_all(command)
     return parser
 
 
-def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
+def _serving(command: Callable[[str], Options]) -> None:
     add = command("serve")
-    add(
-        "--root",
-        action="append",
-        metavar="DIR",
-        help="a folder that tools may index; repeat it for more",
-    )
-    add(
+    add.many("--root", "DIR", "a folder that tools may index; repeat it for more")
+    add.choice(
         "--tools",
-        choices=("core", "all", "index"),
-        default="core",
-        help="core: to index and ask; index: to feed an index; all: these and editing",
+        ("core", "all", "index"),
+        "core: to index and ask; index: to feed an index; all: these and editing",
     )
-    add("--read-only", action="store_true", help="without the tools that write")
-    add(
-        "--chatgpt",
-        action="store_true",
-        help="with the tools search and fetch, which some hosts ask for by name",
-    )
-    add("--http", action="store_true", help="over HTTP instead of stdin and stdout")
+    add.flag("--read-only", "without the tools that write")
+    add.flag("--chatgpt", "with the tools search and fetch, which some hosts ask for by name")
+    add.flag("--http", "over HTTP instead of stdin and stdout")
     add(
         "--host",
+        "the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS",
         default="127.0.0.1",
-        help="the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS",
     )
-    add("--port", type=int, default=8765, metavar="N", help="the port; 0 takes a free one")
-    add(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="with --http: processes that serve the address, best one for each core",
+    add.number("--port", "the port; 0 takes a free one", 8765)
+    add.number(
+        "--workers", "with --http: processes that serve the address, best one for each core", 1
     )
-    add(
-        "--allow-host",
-        action="append",
-        metavar="NAME",
-        help="a name this server is reached by; repeat it for more",
-    )
+    add.many("--allow-host", "NAME", "a name this server is reached by; repeat it for more")
     add = command("try")
-    add("folder", nargs="?", default="", metavar="FOLDER", help="of documents; else the sample")
+    add.maybe("folder", "FOLDER", "of documents; else the sample")
     add = command("index")
-    add("paths", nargs="*", metavar="PATH", help="folders and files")
-    add(
-        "--remove-missing",
-        action="store_true",
-        help="let it remove more than half of a corpus of over 20 documents",
-    )
-    add(
-        "--recluster",
-        action="store_true",
-        help="compute communities again, as after other settings",
-    )
-    add("--dry-run", action="store_true", help="only read and estimate")
-    add("--watch", action="store_true", help="stay, and index again after every change of a file")
-    add(
+    add("paths", "folders and files", "PATH", nargs="*")
+    add.flag("--remove-missing", "let it remove more than half of a corpus of over 20 documents")
+    add.flag("--recluster", "compute communities again, as after other settings")
+    add.flag("--dry-run", "only read and estimate")
+    add.flag("--watch", "stay, and index again after every change of a file")
+    add.choice(
         "--engine",
-        choices=("auto", "inline", "processes", "ray"),
-        help="who computes: this process, several, or a Ray cluster; auto: several from 300 documents on",
+        ("auto", "inline", "processes", "ray"),
+        "who computes: this process, several, or a Ray cluster; auto: several from 300 documents on",
+        default=None,
     )
-    add("--address", metavar="URL", help="with --engine ray: of the cluster; else of this machine")
-    add(
-        "--method",
-        choices=METHODS,
-        default="auto",
-        help="fast: without any model; auto: with the configured one",
-    )
-    add(
-        "--max-calls",
-        type=int,
-        metavar="N",
-        help="stop asking models after N calls; 0: ask nothing, keep the answers",
-    )
-    add("--max-tokens", type=int, metavar="N", help="the same for tokens, in and out")
+    add("--address", "with --engine ray: of the cluster; else of this machine", "URL", default=None)
+    add.choice("--method", METHODS, "fast: without any model; auto: with the configured one")
+    add.number("--max-calls", "stop asking models after N calls; 0: ask nothing, keep the answers")
+    add.number("--max-tokens", "the same for tokens, in and out")
     add(
         "--max-cost",
+        "the same for money, by the prices in the settings",
+        "X",
         type=float,
-        metavar="X",
-        help="the same for money, by the prices in the settings",
+        default=None,
     )
-    add(
-        "--refresh-answers",
-        action="store_true",
-        help="ask the model again, whatever it answered before",
-    )
-    add("--job", default="", help=argparse.SUPPRESS)
+    add.flag("--refresh-answers", "ask the model again, whatever it answered before")
+    add("--job", argparse.SUPPRESS, default="")
 
 
-def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
+def _reading(command: Callable[[str], Options]) -> None:
     add = command("search")
-    add("query", metavar="QUERY")
+    add("query", "", "QUERY")
     add(
         "--mode",
+        "auto, fused, hybrid, local, global, basic, text, or drift (with a model)",
         default="auto",
-        help="auto, fused, hybrid, local, global, basic, text, or drift (with a model)",
     )
-    add(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="X",
-        help="field=value, !=, >=, <=; repeat it for more",
+    add.many("--filter", "X", "field=value, !=, >=, <=; repeat it for more", [])
+    add.choice(
+        "--breadth", ("passages", "sentences"), "sentences: one from each of up to 40 places"
     )
-    add(
-        "--breadth",
-        choices=("passages", "sentences"),
-        default="passages",
-        help="sentences: one from each of up to 40 places",
-    )
-    add("--sort", choices=("rank", "time"), default="rank", help="time: oldest first")
-    add("--explain", action="store_true", help="say of each item what brought it in")
-    add("--answer", action="store_true", help="let the configured model answer from the context")
-    add(
-        "--response-type",
-        default="",
-        metavar="TEXT",
-        help='form of that answer, e.g. "a table of three rows"',
-    )
-    add(
-        "--level",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="community level for global: 0 is the coarsest, -1 chooses",
-    )
-    add("--max-tokens", type=int, metavar="N", help="budget of the result")
-    add("--format", **FORMATS)
+    add.choice("--sort", ("rank", "time"), "time: oldest first")
+    add.flag("--explain", "say of each item what brought it in")
+    add.flag("--answer", "let the configured model answer from the context")
+    add("--response-type", 'form of that answer, e.g. "a table of three rows"', "TEXT")
+    add.number("--level", "community level for global: 0 is the coarsest, -1 chooses", -1)
+    add.number("--max-tokens", "budget of the result")
+    add.choice("--format", FORMATS, "how much of each item")
     add = command("entity")
-    add("name", metavar="NAME", help="a name or an id such as e12")
-    add("--order", choices=("", "time"), default="", help="time: what is said of it, by day")
-    add("--other", default="", metavar="NAME", help="only what names this entity too, by day")
-    add("--max-tokens", **BUDGET)
-    add("--format", **FORMATS)
+    add("name", "a name or an id such as e12", "NAME")
+    add.choice("--order", ("", "time"), "time: what is said of it, by day")
+    add("--other", "only what names this entity too, by day", "NAME")
+    add.number("--max-tokens", "budget of the result")
+    add.choice("--format", FORMATS, "how much of each item")
     add = command("list")
-    add("query", nargs="?", default="", metavar="QUERY", help="only documents that speak of this")
-    add("--filter", action="append", default=[], metavar="X", help="as search; repeat it for more")
-    add("--sort", choices=("date", "title", "size"), default="date", help="order")
+    add.maybe("query", "QUERY", "only documents that speak of this")
+    add.many("--filter", "X", "as search; repeat it for more", [])
+    add.choice("--sort", ("date", "title", "size"), "order")
     kinds = ("person", "organization", "location", "event")
-    add(
+    add.choice(
         "--by",
-        choices=("year", "month", "day", *kinds, "statement"),
+        ("year", "month", "day", *kinds, "statement"),
+        "one line a period, a name by the number of documents that hold it, or a statement",
         default="",
-        help="one line a period, a name by the number of documents that hold it, or a statement",
     )
-    add("--document", default="", metavar="ID", help="the headings of one document, as d4")
-    add("--cursor", default="", metavar="CURSOR", help="of the last page")
-    add("--max-tokens", **BUDGET)
+    add("--document", "the headings of one document, as d4", "ID")
+    add("--cursor", "of the last page", "CURSOR")
+    add.number("--max-tokens", "budget of the result")
     add = command("report")
-    add("community", metavar="COMMUNITY", help="an id such as c5")
-    add("--max-tokens", **BUDGET)
-    add("--format", **FORMATS)
+    add("community", "an id such as c5", "COMMUNITY")
+    add.number("--max-tokens", "budget of the result")
+    add.choice("--format", FORMATS, "how much of each item")
     add = command("source")
-    add("ids", nargs="+", metavar="ID", help="ids such as t33 or d4")
-    add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
-    add("--max-tokens", **BUDGET)
+    add("ids", "ids such as t33 or d4", "ID", nargs="+")
+    add.number("--around", "so many text units before and after", 0)
+    add.number("--max-tokens", "budget of the result")
     add = command("status")
-    add("--since", metavar="N", help="what changed since generation N, or since a day (2024-05-03)")
     add(
-        "--about",
-        default="",
-        metavar="NAME",
-        help="with --since: what new text says of this entity",
+        "--since", "what changed since generation N, or since a day (2024-05-03)", "N", default=None
     )
+    add("--about", "with --since: what new text says of this entity", "NAME")
 
 
-def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
+def _upkeep(command: Callable[[str], Options]) -> None:
     add = command("doctor")
-    add(
-        "folder",
-        nargs="?",
-        default="",
-        metavar="DIR",
-        help="a folder of GraphRAG's tables or LightRAG's storage",
-    )
-    add(
-        "--repair", action="store_true", help="derive what is wrong again from the stored originals"
-    )
+    add.maybe("folder", "DIR", "a folder of GraphRAG's tables or LightRAG's storage")
+    add.flag("--repair", "derive what is wrong again from the stored originals")
     command("digest")
     add = command("export")
-    add("folder", nargs="?", default="", metavar="DIR", help="where the Parquet files go")
-    add(
-        "--html",
-        default="",
-        metavar="FILE",
-        help="write the graph as one page, to open without a server",
-    )
-    add(
-        "--graphml",
-        action="store_true",
-        help="also write graph.graphml, for networkx, Gephi and others",
-    )
+    add.maybe("folder", "DIR", "where the Parquet files go")
+    add("--html", "write the graph as one page, to open without a server", "FILE")
+    add.flag("--graphml", "also write graph.graphml, for networkx, Gephi and others")
     add = command("import")
-    add(
-        "folder",
-        metavar="DIR",
-        help="tables of GraphRAG, a storage of LightRAG, or what export wrote",
-    )
+    add("folder", "tables of GraphRAG, a storage of LightRAG, or what export wrote", "DIR")
     add = command("remove")
-    add("ids", nargs="+", metavar="ID", help="documents: d4, a uri, a file name, the id of a text")
-    add("--yes", action="store_true", help="do it; without, only say what would go")
+    add("ids", "documents: d4, a uri, a file name, the id of a text", "ID", nargs="+")
+    add.flag("--yes", "do it; without, only say what would go")
     add = command("delete")
-    add("name", metavar="CORPUS", help="the corpus, by its name")
-    add("--yes", action="store_true", help="do it; without, only say what would go")
+    add("name", "the corpus, by its name", "CORPUS")
+    add.flag("--yes", "do it; without, only say what would go")
     add = command("edit")
-    ops = (
-        "create",
-        "update",
-        "rename",
-        "merge",
-        "delete",
-        "undo",
-        "proposals",
-        "reject",
-        "log",
-        "replay",
-    )
-    add("op", choices=ops, metavar="OP", help=f"one of {', '.join(ops)}")
-    add(
-        "ids", nargs="*", metavar="ID", help="e12, r7 or names; of an undo its id; of replay a file"
-    )
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="X",
-        help="name=value, e.g. type=person; repeat it",
-    )
-    add("--yes", action="store_true", help="do it; without, only say what would change")
+    ops = "create update rename merge delete undo proposals reject log replay".split()
+    add("op", f"one of {', '.join(ops)}", "OP", choices=ops)
+    add("ids", "e12, r7 or names; of an undo its id; of replay a file", "ID", nargs="*")
+    add.many("--set", "X", "name=value, e.g. type=person; repeat it", [])
+    add.flag("--yes", "do it; without, only say what would change")
     add = command("rollback")
-    add("generation", type=int, metavar="N", help="a generation that is still kept")
+    add("generation", "a generation that is still kept", "N", type=int)
     add = command("tune")
-    add(
-        "--selection",
-        choices=("random", "top", "centroid"),
-        default="random",
-        help="which texts the sample is of",
-    )
-    add("--limit", type=int, default=15, metavar="N", help="text units of the sample")
-    add(
-        "--max-tokens", type=int, default=2000, metavar="N", help="of the question about the sample"
-    )
-    add(
-        "--min-examples",
-        type=int,
-        default=2,
-        metavar="N",
-        help="worked examples in the extraction prompt",
-    )
-    add("--domain", default="", help="what the texts are about, where you know it")
-    add(
-        "--language",
-        default="",
-        help="of descriptions and reports, where it shall be another than the texts'",
-    )
-    add("--no-entity-types", action="store_true", help="let extraction use any type")
-    add("--seed", type=int, default=42, metavar="N", help="of the random sample")
-    add("--output", default="", metavar="DIR", help="write there instead of into the index")
+    add.choice("--selection", ("random", "top", "centroid"), "which texts the sample is of")
+    add.number("--limit", "text units of the sample", 15)
+    add.number("--max-tokens", "of the question about the sample", 2000)
+    add.number("--min-examples", "worked examples in the extraction prompt", 2)
+    add("--domain", "what the texts are about, where you know it")
+    add("--language", "of descriptions and reports, where it shall be another than the texts'")
+    add.flag("--no-entity-types", "let extraction use any type")
+    add.number("--seed", "of the random sample", 42)
+    add("--output", "write there instead of into the index", "DIR")
     add = command("init")
-    add("folder", nargs="?", default=".", metavar="DIR", help="where the files go")
-    add("--force", action="store_true", help="overwrite")
+    add("folder", "where the files go", "DIR", nargs="?", default=".")
+    add.flag("--force", "overwrite")
     add = command("explore")
-    add(
-        "start",
-        nargs="?",
-        default="",
-        metavar="START",
-        help="an entity (name or e12) or a community (c5); without it the page opens",
+    add.maybe(
+        "start", "START", "an entity (name or e12) or a community (c5); without it the page opens"
     )
-    add("goal", nargs="?", default="", metavar="GOAL", help="an entity to connect it with")
-    add("--hops", type=int, default=1, metavar="N", help="steps around START, 1 to 4")
-    add("--max-nodes", type=int, default=30, metavar="N", help="entities, 2 to 200")
-    add("--no-browser", action="store_true", help="only print the address of the page")
-    add("--max-tokens", type=int, metavar="N", help="budget of the result")
+    add.maybe("goal", "GOAL", "an entity to connect it with")
+    add.number("--hops", "steps around START, 1 to 4", 1)
+    add.number("--max-nodes", "entities, 2 to 200", 30)
+    add.flag("--no-browser", "only print the address of the page")
+    add.number("--max-tokens", "budget of the result")
     add = command("drift")
-    add(
-        "session",
-        nargs="?",
-        default="",
-        metavar="SESSION",
-        help="from drift_search; none: list them",
-    )
-    add("--format", default="tree", help="tree, json (node-link) or mermaid")
+    add.maybe("session", "SESSION", "from drift_search; none: list them")
+    add("--format", "tree, json (node-link) or mermaid", default="tree")
     add = command("eval")
     add(
         "file",
-        metavar="FILE",
-        help="questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl",
+        "questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl",
+        "FILE",
     )
-    add(
-        "--modes",
-        default="local,fused,basic,global,text",
-        metavar="LIST",
-        help="which searches; also hybrid",
-    )
-    add(
-        "--tokens",
-        type=int,
-        default=2000,
-        metavar="N",
-        help="of the context in which evidence is looked for",
-    )
-    add("--limit", type=int, default=0, metavar="N", help="only the first N questions")
-    add(
-        "--against",
-        default="",
-        metavar="HOME/CORPUS",
-        help="compare with another index, question by question",
-    )
-    add(
-        "--judge",
-        action="store_true",
-        help="let the configured model compare the answers of the two",
-    )
+    add("--modes", "which searches; also hybrid", "LIST", default="local,fused,basic,global,text")
+    add.number("--tokens", "of the context in which evidence is looked for", 2000)
+    add.number("--limit", "only the first N questions", 0)
+    add("--against", "compare with another index, question by question", "HOME/CORPUS")
+    add.flag("--judge", "let the configured model compare the answers of the two")
     add = command("answers")
-    add("action", choices=("list", "clear"))
-    add(
-        "--kind",
-        default="",
-        help="extract, glean, describe, claims, report, answer, ...; embedding for vectors",
-    )
+    add("action", "", choices=("list", "clear"))
+    add("--kind", "extract, glean, describe, claims, report, answer, ...; embedding for vectors")
 
 
-def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
+def _installing(command: Callable[[str], Options]) -> None:
     add = command("install")
     hosts = ("all", "claude-desktop", "claude-code", "cursor", "vscode", "codex")
-    pasted = (
-        "windsurf",
-        "zed",
-        "gemini-cli",
-        "opencode",
-        "cline",
-        "jetbrains",
-        "goose",
-        "lm-studio",
-    )
+    pasted = "windsurf zed gemini-cli opencode cline jetbrains goose lm-studio".split()
     about = "the client, or all that are here; those after codex with --print; without it: a list"
-    add("--client", choices=(*hosts, *pasted), default="", help=about)
-    add(
-        "--root",
-        action="append",
-        metavar="DIR",
-        help="a folder that tools may index; repeat it for more",
-    )
-    add("--tools", choices=("core", "all", "index"), default="core", help="as serve")
-    add("--read-only", action="store_true", help="without the tools that write")
-    add(
-        "--env",
-        action="append",
-        metavar="NAME",
-        help="a variable the server shall see; a key is never written down",
-    )
-    add("--name", default="graphrag", help="of the server, in the host")
+    add.choice("--client", (*hosts, *pasted), about, default="")
+    add.many("--root", "DIR", "a folder that tools may index; repeat it for more")
+    add.choice("--tools", ("core", "all", "index"), "as serve")
+    add.flag("--read-only", "without the tools that write")
+    add.many("--env", "NAME", "a variable the server shall see; a key is never written down")
+    add("--name", "of the server, in the host", default="graphrag")
     add(
         "--project",
+        "for this project only, in its own file",
+        "DIR",
         nargs="?",
         const=".",
-        metavar="DIR",
-        help="for this project only, in its own file",
+        default=None,
     )
-    add("--config", default="", metavar="FILE", help="another file than the host's usual one")
-    add("--print", action="store_true", help="show the block to paste, and write nothing")
-    add("--undo", action="store_true", help="take it out again")
-    add("--no-check", action="store_true", help="write it without starting the server once")
+    add("--config", "another file than the host's usual one", "FILE")
+    add.flag("--print", "show the block to paste, and write nothing")
+    add.flag("--undo", "take it out again")
+    add.flag("--no-check", "write it without starting the server once")
     add = command("completion")
-    add("shell", choices=("bash", "zsh", "fish", "powershell"), help="the shell")
+    add("shell", "the shell", choices=("bash", "zsh", "fish", "powershell"))
 
 
 def completion(options: argparse.Namespace) -> int:
@@ -540,12 +380,8 @@ def completion(options: argparse.Namespace) -> int:
     import shtab
 
     whole = parser(COMMANDS)
-    kinds = {
-        "DIR": shtab.DIRECTORY,
-        "FOLDER": shtab.DIRECTORY,
-        "PATH": shtab.FILE,
-        "FILE": shtab.FILE,
-    }
+    folder, file = shtab.DIRECTORY, shtab.FILE
+    kinds = {"DIR": folder, "FOLDER": folder, "PATH": file, "FILE": file}
     for command in whole.commands.values():
         for action in command._actions:
             if kind := kinds.get(str(action.metavar)):
@@ -556,30 +392,15 @@ def completion(options: argparse.Namespace) -> int:
 
 STOPPED = 130  # what shells report for Ctrl-C
 COMMANDS = (
-    try_,
-    serve,
-    index,
-    search,
-    entity,
-    list_documents,
-    report,
-    source,
-    status,
-    doctor,
-    digest,
-    export,
-    rollback,
-    tune,
-    init,
-    answers,
+    *(try_, serve, index, search, entity, list_documents, report, source, status, doctor, digest),
+    *(export, rollback, tune, init, answers, remove, delete, edit, explore, drift, evaluate),
+    *(install, import_, completion),
 )
-COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_, completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
-    not know).
-    """
+    not know)."""
     if arguments is None:
         if not os.environ.get("HOME", "?"):
             del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
@@ -598,14 +419,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return failed(
-            options,
-            f"{error.strerror or error}: {error.filename or options.home or 'the index folder'}",
-            1,
-        )
+        where = error.filename or options.home or "the index folder"
+        return failed(options, f"{error.strerror or error}: {where}", 1)
     except KeyboardInterrupt:
-        return failed(
-            options,
-            "Stopped. What was committed stays; the same command goes on from there.",
-            STOPPED,
-        )
+        said = "Stopped. What was committed stays; the same command goes on from there."
+        return failed(options, said, STOPPED)

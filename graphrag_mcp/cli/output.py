@@ -1,15 +1,8 @@
 """Shared by all commands: settings, the open index, and what is printed.
 
-Takes parsed arguments and results; gives an `App`, snapshots and paths, and prints Markdown, or one
-JSON object, on stdout and everything else on stderr. Knows no command.
-
-What the engine advises, in the words of the command line.
-
-Takes a sentence written for agents (`Call index_documents(paths=["."])`, `Give corpus= one of:
-...`); gives the same advice as commands and options. The one place that translates. Knows the names
-of tools and commands, no index; what stands in quotation marks, or is a name with its id behind it,
-is someone's data and stays as it is.
-"""
+Markdown or one JSON object goes to stdout, everything else to stderr. Advice written for agents
+(`Call index_documents(paths=["."])`) is translated into commands and options here; what stands in
+quotation marks, or is a name with its id behind it, is data of a user and stays as it is."""
 
 from __future__ import annotations
 
@@ -104,8 +97,7 @@ def as_commands(said: str, corpus: str = "") -> str:
 
 def calls_as_commands(said: str, corpus: str = "") -> str:
     """Only whole calls, for text in which words of documents may stand; with the `corpus` that was
-    asked for.
-    """
+    asked for."""
     return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
 
 
@@ -115,8 +107,7 @@ def _named(tool: str) -> str:
 
 def _command(tool: str, arguments: str, corpus: str) -> str:
     """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id
-    says it.
-    """
+    says it."""
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
@@ -191,8 +182,7 @@ def pace(seconds: float, done: int, left: int) -> str:
 
 def show(options: argparse.Namespace, result: Result) -> int:
     """The result in the words of the command line: JSON, or its text with what is advised on
-    stderr.
-    """
+    stderr."""
     hint = as_commands(result.hint, options.corpus)
     following = calls_as_commands(result.next_call, options.corpus)
     if options.json:
@@ -219,8 +209,7 @@ def show(options: argparse.Namespace, result: Result) -> int:
 
 def _is_ours(result: Result) -> bool:
     """Is the text our own report, in which no document is quoted at length? That of documents stays
-    to the letter.
-    """
+    to the letter."""
     from graphrag_mcp.types import EditResult, RemoveResult, StatusResult
 
     return isinstance(result, EditResult | RemoveResult | StatusResult)
@@ -242,8 +231,7 @@ def _answers(result: Result) -> bool:
 
 def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
     """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as
-    it is.
-    """
+    it is."""
     shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
     return ", ".join(
         terms.counted(count, name) if " " not in name else f"{count:,} {name}"
@@ -254,8 +242,7 @@ def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
 
 def estimated(result: IndexResult) -> list[str]:
     """What `index --dry-run` found, line by line: what would be read, what a model would be asked,
-    at what price.
-    """
+    at what price."""
     guess, counts = result.estimate, result.counts
     size = f"{guess.get('bytes', 0) / 1000:,.1f} kB"
     lines = [
@@ -287,13 +274,11 @@ def _asked(guess: Mapping[str, Any]) -> str:
 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials in it are masked as in the tools, unless it is `exact` because it
-    will be read back.
-    """
+    will be read back."""
     shown = value if exact or fencing.SHOW_SECRETS.get() else _without_credentials(value)
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
-    print(
-        _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said)
-    )  # the same value, and nothing for the terminal
+    # the same value, and nothing for the terminal
+    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
 
 
 def _without_credentials(value: Any) -> Any:
@@ -316,8 +301,7 @@ def failed(
     options: argparse.Namespace, error: GraphRAGError | str, status: int, **more: str
 ) -> int:
     """Says what is wrong as it is, for it may quote anything; and the next move in the words of the
-    command line. `more` are further fields of the JSON object.
-    """
+    command line. `more` are further fields of the JSON object."""
     message = str(error)
     if isinstance(error, GraphRAGError):
         message = f"{error.what}. {as_commands(error.next_move, getattr(options, 'corpus', ''))}."
@@ -349,8 +333,7 @@ def snapshot_of(options: argparse.Namespace) -> Snapshot:
 
 def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str, Snapshot]]:
     """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the
-    command is meant.
-    """
+    command is meant."""
     from graphrag_mcp.query.federated import named_by, wanted
 
     app = app_of(options)
@@ -366,8 +349,7 @@ def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str,
 
 def elsewhere(app: App, corpus: str) -> str:
     """A line that says how to reach this corpus, where commands without `--corpus` mean another one
-    or none.
-    """
+    or none."""
     try:
         meant = app.corpus_for_reading()
     except GraphRAGError:

@@ -1,18 +1,7 @@
 """Commands that read an index: search, list, entity, explore, report, source, drift, status.
 
-Takes parsed arguments; prints what the searches give. Each command imports what it needs when it
-runs.
-
-Commands that walk: explore (the graph of an index) and drift (the sessions that agents walked).
-
-Takes parsed arguments; gives results and sessions through the printing of the other commands. Each
-command imports what it needs when it runs.
-
-What a person sees on a terminal: hits with marked words and links to their files, and tables.
-
-Takes a result and the snapshot that it came from; prints with rich, which is imported here alone
-and only when stdout is a terminal. A pipe, NO_COLOR and CI get the plain text of the commands.
-"""
+rich is imported here alone, and only when stdout is a terminal. A pipe, NO_COLOR and CI get plain
+text."""
 
 from __future__ import annotations
 
@@ -177,9 +166,8 @@ def _page(options: argparse.Namespace) -> int:
 
     app = app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
-    load(
-        app, "overview", {}, corpus
-    )  # what is wrong with the index is said here, and the map is ready
+    # what is wrong with the index is said here, and the map is ready
+    load(app, "overview", {}, corpus)
 
     def opened(address: str) -> None:
         print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
@@ -275,9 +263,8 @@ def search(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     snapshot = app.snapshot(corpus)
     mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
-    told = reason and (
-        options.json or options.explain or mode != "fused"
-    )  # of the usual mode only on request
+    # of the usual mode only on request
+    told = reason and (options.json or options.explain or mode != "fused")
     reason = f"Mode {mode}: {reason}" if told else ""
     if mode == "drift":
         return show(options, _drift(app, corpus, options.query, given))
@@ -430,9 +417,10 @@ def status(options: argparse.Namespace) -> int:
         else:
             print(fencing.clean("\n".join(told(found))))
         return 0
+    # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import (
         status as status_of,
-    )  # the graph_status tool, without its wire
+    )
 
     result = status_of(app, options.corpus)
     disk = _on_disk(app, result)

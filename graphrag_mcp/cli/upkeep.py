@@ -1,12 +1,4 @@
-"""Commands that maintain an index: doctor, digest, export, import, rollback, delete.
-
-Takes parsed arguments; prints what was found. Each command imports what it needs when it runs.
-
-The command that puts this server into a host: install.
-
-Takes parsed arguments; prints what was written where, and what to do next. The work is in
-install/install.py, install/hosts.py and install/launch.py.
-"""
+"""Commands that maintain an index (doctor, digest, export, import, rollback, delete), and install."""
 
 from __future__ import annotations
 
@@ -280,8 +272,7 @@ def _roots(
     options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
 ) -> tuple[Path, ...]:
     """Folders named here or in the settings; else the project; else this folder where the host has
-    none of its own.
-    """
+    none of its own."""
     if options.root:
         roots = tuple(existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:
@@ -345,9 +336,8 @@ def doctor(options: argparse.Namespace) -> int:
     except NotFound as error:
         if options.corpus or options.repair:
             raise
-        here = about(
-            app.settings, app.corpora(), None
-        )  # which is meant is open; how this is installed is not
+        # which is meant is open; how this is installed is not
+        here = about(app.settings, app.corpora(), None)
         if not options.json:
             print("\n".join(lines(here)) + "\n", flush=True)
             raise
@@ -409,8 +399,7 @@ def _examine(options: argparse.Namespace) -> int:
 
 def _derive(folder: Path, settings: Settings) -> None:
     """All tables again from the stored originals: what indexing does when it finds a generation
-    without tables.
-    """
+    without tables."""
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
@@ -528,8 +517,7 @@ def rollback(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete a corpus with all that is kept of it; the documents that were indexed stay where they
-    are.
-    """
+    are."""
     from graphrag_mcp.jobs import delete
 
     app = app_of(options)

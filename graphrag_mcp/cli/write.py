@@ -1,17 +1,5 @@
-"""Commands that write: serve, index, edit, remove, tune, init, answers.
-
-Takes parsed arguments; prints what was done. Each command imports what it needs when it runs.
-
-Commands that change an index by hand: edit (the graph), remove (documents).
-
-Takes parsed arguments; prints what would change, and with --yes what has changed and how to undo
-it. Each command imports what it needs when it runs.
-
-The command `try`: indexes a folder and shows what it is about.
-
-Takes parsed arguments; prints what the folder is about, three questions with the sentences that
-answer them, and how to connect the assistants that are found on this machine.
-"""
+"""Commands that write: serve, index, edit, remove, tune, init, answers; and `try`, which shows what
+a folder is about."""
 
 from __future__ import annotations
 
@@ -212,8 +200,7 @@ YES = "Nothing was changed. The same with --yes does it."
 
 def edit(options: argparse.Namespace) -> int:
     """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
-    the log.
-    """
+    the log."""
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
     app = app_of(options)

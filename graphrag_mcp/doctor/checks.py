@@ -1,32 +1,10 @@
 """Checks of the rows of one generation against each other.
 
 Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is
-broken: ids that lead nowhere, spans that do not give the text, counts that do not recount,
-communities without report, vectors without row. Repairs nothing and knows no file. Texts are read a
-batch of documents at a time.
-
-What the tables owe to the edit log: that every edit in force can be seen in the rows, and none that
-is not.
-
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every edit that the rows do
-not follow, and for what is wrong with the log itself. Repairs nothing: the tables are derived
-again, and the log is the truth.
-
-Whether texts are cut, and names found, by the parameters that the manifest names.
-
-Takes a snapshot and how a document is cut by given parameters (that is the index workshop's, and
-handed in); gives (kind, table, what) for rows that other parameters have made: an indexing with new
-settings that was stopped half way, and then called with the old ones again. Every document is cut
-once more; names are looked up in a sample, as finding them is most of the work of indexing. What
-was imported is cut as it came, and not looked at.
-
-What one table repeats of another: that both say the same, and that no row stands twice.
-
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every row that its table
-has twice, whose id is not that of what it is about, or that repeats another table wrongly: a
-passage its document and text unit, evidence its relationship, a report its community, a text unit's
-names its passages. Reads no text, and repairs nothing.
-"""
+broken: ids that lead nowhere, spans that do not give the text, counts that do not recount, tables
+that contradict each other, edits that the rows do not follow, rows made by other parameters than
+the manifest names (every document is cut once more, names are looked up in a sample). Repairs
+nothing."""
 
 from __future__ import annotations
 
@@ -77,17 +55,11 @@ def broken(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Brok
     rows = {row["key"]: row for row in found}
     for key, target in sorted(overlay.alias.items()):
         if key in rows:
-            yield (
-                "edit",
-                "entities",
-                f"{key!r} is an entity, but {overlay.aliased[key]} made it a name of {target!r}",
-            )
+            what = f"{key!r} is an entity, but {overlay.aliased[key]} made it a name of {target!r}"
+            yield "edit", "entities", what
         elif target in rows and key not in rows[target]["names"]:
-            yield (
-                "edit",
-                "entities",
-                f"{key!r} is no name of {target!r}, which {overlay.aliased[key]} made it",
-            )
+            what = f"{key!r} is no name of {target!r}, which {overlay.aliased[key]} made it"
+            yield "edit", "entities", what
     for key, edit in sorted(overlay.entities.items()):
         row = rows.get(key)
         if edit.deleted and row is not None:
@@ -122,21 +94,15 @@ def _log(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
         if row.op not in OPS or not row.keys:
             yield "edit", "truth", f"row {place} of the edit log is no edit ({row.op!r})"
         if row.op == "undo" and not known.count(row.keys[0]):
-            yield (
-                "edit",
-                "truth",
-                f"{row.id} undoes {row.keys[0]!r}, which is not in the log before it",
-            )
+            what = f"{row.id} undoes {row.keys[0]!r}, which is not in the log before it"
+            yield "edit", "truth", what
         if row.id in known and known[-1] != row.id:
             yield "edit", "truth", f"two edits are called {row.id}"
         known.append(row.id)
     followed = snapshot.manifest.parameters.get(APPLIED, 0)
     if followed != len(overlay.log):
-        yield (
-            "edit",
-            "entities",
-            f"the tables follow {followed} of {len(overlay.log)} rows of the edit log",
-        )
+        what = f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
+        yield "edit", "entities", what
 
 
 def _fields(table: str, name: str, row: Row, given: Mapping[str, Any]) -> Iterator[Broken]:
@@ -251,42 +217,23 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
 
 def _passages(snapshot: Snapshot, units: dict[str, Row]) -> Iterator[Broken]:
     documents = {row["id"]: row for row in _rows(snapshot, "documents", ["id", "uri", "title"])}
-    columns = [
-        "id",
-        "n",
-        "text_unit_id",
-        "document_id",
-        "uri",
-        "title",
-        "title_id",
-        "char_start",
-        "char_end",
-    ]
+    columns = "id n text_unit_id document_id uri title title_id char_start char_end".split()
     for row in _rows(snapshot, "passages", columns):
         unit, document = units.get(row["text_unit_id"]), documents.get(row["document_id"])
         if unit is None or document is None:  # a finding of its own
             continue
         span = (str(row[end] - unit["char_start"]) for end in ("char_start", "char_end"))
         if row["id"] != content_id("passage", unit["id"], *span):
-            yield (
-                "id",
-                "passages",
-                f"{row['id']} is not the id of that span of text unit {unit['id']}",
-            )
+            what = f"{row['id']} is not the id of that span of text unit {unit['id']}"
+            yield "id", "passages", what
         if (row["n"], row["document_id"]) != (unit["n"], unit["document_id"]):
-            yield (
-                "passages",
-                "passages",
-                f"{row['id']}: its number or document is not that of its text unit",
-            )
+            what = f"{row['id']}: its number or document is not that of its text unit"
+            yield "passages", "passages", what
         key = normalise_name(document["title"])
         said = (document["uri"], document["title"], content_id("entity", key) if key else "")
         if (row["uri"], row["title"], row["title_id"]) != said:
-            yield (
-                "passages",
-                "passages",
-                f"{row['id']}: its uri or title is not that of its document",
-            )
+            what = f"{row['id']}: its uri or title is not that of its document"
+            yield "passages", "passages", what
 
 
 def _names(snapshot: Snapshot) -> Iterator[Broken]:
@@ -316,11 +263,8 @@ def _graph(snapshot: Snapshot) -> Iterator[Broken]:
     ):
         id = row["relationship_id"]
         if id and id != content_id("relationship", row["source_id"], row["target_id"]):
-            yield (
-                "evidence",
-                "evidence",
-                f"{id}: evidence in {row['text_unit_id']} names another pair",
-            )
+            what = f"{id}: evidence in {row['text_unit_id']} names another pair"
+            yield "evidence", "evidence", what
 
 
 def _reports(snapshot: Snapshot) -> Iterator[Broken]:
@@ -332,40 +276,24 @@ def _reports(snapshot: Snapshot) -> Iterator[Broken]:
         if community is None:  # a finding of its own
             continue
         if (row["n"], row["level"]) != (community["n"], community["level"]):
-            yield (
-                "report",
-                "reports",
-                f"{row['id']}: its number or level is not that of its community",
-            )
+            what = f"{row['id']}: its number or level is not that of its community"
+            yield "report", "reports", what
         if not set(community["entity_ids"]).issuperset(row["entity_ids"]):
-            yield (
-                "report",
-                "reports",
-                f"{row['id']} names entities that its community does not hold",
-            )
+            what = f"{row['id']} names entities that its community does not hold"
+            yield "report", "reports", what
 
 
-def _rows(snapshot: Snapshot, table: str, columns: Any) -> Iterator[Row]:
-    for batch in snapshot.batches(table, list(columns)):
+def _rows(snapshot: Snapshot, table: str, columns: Iterable[str] | None = None) -> Iterator[Row]:
+    for batch in snapshot.batches(table, None if columns is None else list(columns)):
         yield from batch.to_pylist()
 
 
 PROBES = 20  # rows of a table that are looked up through its indexes
-ALIASES = {
-    "documents": "d",
-    "text_units": "t",
-    "entities": "e",
-    "relationships": "r",
-    "communities": "c",
-}
+ALIASES = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
+ALIASES |= {"communities": "c"}
 NUMBERED = {**ALIASES, "claims": "k"}
-ASKED = {
-    "extract": "units",
-    "claims": "units",
-    "entity": "entities",
-    "relationship": "relationships",
-    "report": "communities",
-}
+ASKED = {"extract": "units", "claims": "units", "entity": "entities"}
+ASKED |= {"relationship": "relationships", "report": "communities"}
 
 
 @dataclass
@@ -411,11 +339,8 @@ def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
             if numbers[n] > 1
         )
         if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
-            yield (
-                "number",
-                table,
-                f"{letter}{max(numbers)} is in use, but the next number is not above it",
-            )
+            what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
+            yield "number", table, what
 
 
 def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
@@ -425,7 +350,7 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
     except GraphRAGError:  # a finding of its own
         return
     wanted = {row["uri"]: row for row in log.to_pylist()}
-    there = {row["uri"]: row for row in _check_rows(snapshot, "documents", columns=columns)}
+    there = {row["uri"]: row for row in _rows(snapshot, "documents", columns=columns)}
     for uri in sorted(wanted.keys() | there.keys()):
         if uri not in there:
             yield "truth", "documents", f"{uri} is in the document log but not in the table"
@@ -442,16 +367,13 @@ def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             table, ((row["id"], row["document_id"]) for row in owners), ids.documents
         )
     with_passages: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in _check_rows(snapshot, "passages", columns=["text_unit_id", "part", "parts"]):
+    for row in _rows(snapshot, "passages", columns=["text_unit_id", "part", "parts"]):
         with_passages[row["text_unit_id"]].append((row["part"], row["parts"]))
     for unit in sorted(ids.units | with_passages.keys()):
         parts = sorted(with_passages.get(unit, ()))
         if unit not in ids.units:
-            yield (
-                "dangling",
-                "passages",
-                f"{len(parts)} passages of text unit {unit}, which is not there",
-            )
+            what = f"{len(parts)} passages of text unit {unit}, which is not there"
+            yield "dangling", "passages", what
         elif not parts or parts != [(part, len(parts)) for part in range(1, len(parts) + 1)]:
             yield "passages", "passages", f"text unit {unit} has the parts {parts}"
     named = {"id", "document_id", "char_start", "char_end", "line_start", "line_end", "text"}
@@ -459,11 +381,8 @@ def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
         for row in documents.values():
             if _document_id(row) != row["id"]:
-                yield (
-                    "content",
-                    "documents",
-                    f"{row['uri']}: its text is not the one that its id was made of",
-                )
+                what = f"{row['uri']}: its text is not the one that its id was made of"
+                yield "content", "documents", what
         line = {id: Lines(row["text"]).at for id, row in documents.items()}
         for table in ("text_units", "passages"):
             for row in snapshot.by_key(table, chunk, "document_id", sorted(named)).to_pylist():
@@ -488,7 +407,7 @@ def _document_id(row: Row) -> str:
 
 def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     units_of: dict[str, set[str]] = defaultdict(set)
-    for row in _check_rows(snapshot, "mentions", columns=["key", "text_unit_id"]):
+    for row in _rows(snapshot, "mentions", columns=["key", "text_unit_id"]):
         units_of[row["key"]].add(row["text_unit_id"])
     lost = {unit for units in units_of.values() for unit in units} - ids.units
     yield from (
@@ -500,44 +419,34 @@ def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     for column in ends.columns:
         degree.update(column.to_pylist())
     columns = ["id", "names", "frequency", "degree", "text_unit_ids", "evidence"]
-    for row in _check_rows(snapshot, "entities", columns=columns):
+    for row in _rows(snapshot, "entities", columns=columns):
         units = set().union(*(units_of.get(name, ()) for name in row["names"]))
         if set(row["text_unit_ids"]) != units:
             yield "mentions", "entities", f"{row['id']}: its text units are not those of its names"
         if row["frequency"] != len(units):
-            yield (
-                "frequency",
-                "entities",
-                f"{row['id']}: {row['frequency']}, recounted {len(units)}",
-            )
+            what = f"{row['id']}: {row['frequency']}, recounted {len(units)}"
+            yield "frequency", "entities", what
         if row["degree"] != degree[row["id"]]:
-            yield (
-                "degree",
-                "entities",
-                f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}",
-            )
+            what = f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}"
+            yield "degree", "entities", what
     yield from _evidence_texts(snapshot, "entities", ids)
 
 
 def _relationships(
     snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log.PairFact]
 ) -> Iterator[Broken]:
-    hidden = {
-        id for id, fact in by_hand.items() if fact.hidden
-    }  # their evidence stays, for an undo
+    # their evidence stays, for an undo
+    hidden = {id for id, fact in by_hand.items() if fact.hidden}
     ids = replace(ids, relationships=ids.relationships | hidden)
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
-    for row in _check_rows(snapshot, "evidence"):
+    for row in _rows(snapshot, "evidence"):
         if not row["relationship_id"]:  # a model said it of two names that mean one entity now
             said = (f"{row['source_key']} and {row['target_key']}", row["text_unit_id"])
             yield from _dangling("evidence", [said], ids.units)
             if row["source_id"] or row["target_id"]:
-                yield (
-                    "evidence",
-                    "evidence",
-                    f"{row['text_unit_id']}: a statement without relationship names entities",
-                )
+                what = f"{row['text_unit_id']}: a statement without relationship names entities"
+                yield "evidence", "evidence", what
             continue
         weight[row["relationship_id"]] += row["weight"]
         units_of[row["relationship_id"]].add(row["text_unit_id"])
@@ -548,13 +457,10 @@ def _relationships(
             (row["relationship_id"], ids.relationships),
         ):
             if id not in there:
-                yield (
-                    "dangling",
-                    "evidence",
-                    f"{row['relationship_id']} names {id}, which is not there",
-                )
+                what = f"{row['relationship_id']} names {id}, which is not there"
+                yield "dangling", "evidence", what
     columns = ["id", "source_id", "target_id", "weight", "text_unit_ids"]
-    for row in _check_rows(snapshot, "relationships", columns=columns):
+    for row in _rows(snapshot, "relationships", columns=columns):
         source, target = row["source_id"], row["target_id"]
         yield from _dangling(
             "relationships", ((row["id"], source), (row["id"], target)), ids.entities
@@ -562,11 +468,8 @@ def _relationships(
         if source == target:
             yield "order", "relationships", f"{row['id']}: its ends are one entity"
         if set(row["text_unit_ids"]) != units_of[row["id"]]:
-            yield (
-                "evidence",
-                "relationships",
-                f"{row['id']}: its text units are not those of its evidence",
-            )
+            what = f"{row['id']}: its text units are not those of its evidence"
+            yield "evidence", "relationships", what
         wanted = (
             by_hand[row["id"]].weight(weight[row["id"]])
             if row["id"] in by_hand
@@ -580,15 +483,12 @@ def _relationships(
 def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broken]:
     """Sentences kept with a row are the text units' own words."""
     wanted: dict[str, list[tuple[str, Row]]] = defaultdict(list)
-    for row in _check_rows(snapshot, table, columns=["id", "evidence"]):
+    for row in _rows(snapshot, table, columns=["id", "evidence"]):
         for item in row["evidence"]:
             wanted[item["text_unit_id"]].append((row["id"], item))
     for unit in sorted(wanted.keys() - ids.units):
-        yield (
-            "dangling",
-            table,
-            f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there",
-        )
+        what = f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there"
+        yield "dangling", table, what
     for chunk in _chunks(sorted(wanted.keys() & ids.units)):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for id, item in wanted[unit["id"]]:
@@ -597,10 +497,9 @@ def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broke
 
 
 def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    rows = {row["id"]: row for row in _check_rows(snapshot, "communities")}
-    fresh = (
-        not snapshot.manifest.stale
-    )  # until the second commit, communities speak of the graph before
+    rows = {row["id"]: row for row in _rows(snapshot, "communities")}
+    # until the second commit, communities speak of the graph before
+    fresh = not snapshot.manifest.stale
     children: dict[str, set[str]] = defaultdict(set)
     for row in rows.values():
         children[row["parent"]].add(row["id"])
@@ -609,17 +508,11 @@ def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         if row["parent"] and parent is None:
             yield "dangling", "communities", f"{id}: its parent {row['parent']} is not there"
         elif row["level"] != (parent["level"] + 1 if parent else 0):
-            yield (
-                "level",
-                "communities",
-                f"{id}: level {row['level']} under {row['parent'] or 'no parent'}",
-            )
+            what = f"{id}: level {row['level']} under {row['parent'] or 'no parent'}"
+            yield "level", "communities", what
         if set(row["children"]) != children[id]:
-            yield (
-                "children",
-                "communities",
-                f"{id}: its children are not those that name it as parent",
-            )
+            what = f"{id}: its children are not those that name it as parent"
+            yield "children", "communities", what
         below = Counter(
             member
             for child in row["children"]
@@ -645,7 +538,7 @@ def _memberships(
     for row in sorted(communities.values(), key=lambda row: row["level"]):
         for member in row["entity_ids"]:
             wanted[member].append(row["id"])
-    there = {row["entity_id"]: row["path"] for row in _check_rows(snapshot, "memberships")}
+    there = {row["entity_id"]: row["path"] for row in _rows(snapshot, "memberships")}
     units = there.keys() - wanted.keys()
     for id in sorted(units):
         rows = [communities.get(one, {}) for one in there[id]]
@@ -665,23 +558,16 @@ def _memberships(
 def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     told = _ids(snapshot, "reports")
     for id in sorted(ids.communities ^ told):
-        yield (
-            "report",
-            "reports",
-            f"community {id} has {'a report but is not there' if id in told else 'no report'}",
-        )
+        what = f"community {id} has {'a report but is not there' if id in told else 'no report'}"
+        yield "report", "reports", what
     if snapshot.manifest.stale:
         return
     there = {"Entities": ids.entities, "Relationships": ids.relationships, "Sources": ids.units}
     there["Reports"] = ids.communities
-    lists = {
-        "Entities": "entity_ids",
-        "Relationships": "relationship_ids",
-        "Sources": "text_unit_ids",
-    }
-    for row in _check_rows(
-        snapshot, "reports", ["id", "summary", "full_content", "findings", *lists.values()]
-    ):
+    lists = {"Entities": "entity_ids", "Relationships": "relationship_ids"}
+    lists["Sources"] = "text_unit_ids"
+    columns = ["id", "summary", "full_content", "findings", *lists.values()]
+    for row in _rows(snapshot, "reports", columns):
         said = referenced_ids(f"{row['summary']}\n{row['full_content']}\n{row['findings']}")
         for group, known in there.items():
             named = {*said.get(group, ()), *(row[lists[group]] if group in lists else ())}
@@ -690,35 +576,19 @@ def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     """Every quote stands in its text unit where the claim says. Subjects are names; not every name
-    is an entity.
-    """
+    is an entity."""
     of_unit: dict[str, list[Row]] = defaultdict(list)
-    columns = [
-        "id",
-        "text_unit_id",
-        "subject",
-        "subject_id",
-        "object",
-        "object_id",
-        "quotes",
-        "spans",
-    ]
-    for row in _check_rows(snapshot, "claims", columns):
+    columns = "id text_unit_id subject subject_id object object_id quotes spans".split()
+    for row in _rows(snapshot, "claims", columns):
         of_unit[row["text_unit_id"]].append(row)
         for end in ("subject", "object"):
             key = normalise_name(row[end])
             if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
-                yield (
-                    "dangling",
-                    "claims",
-                    f"{row['id']}: its {end} {row[end]!r} has another name's id",
-                )
+                what = f"{row['id']}: its {end} {row[end]!r} has another name's id"
+                yield "dangling", "claims", what
     for unit in sorted(of_unit.keys() - ids.units):
-        yield (
-            "dangling",
-            "claims",
-            f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there",
-        )
+        what = f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there"
+        yield "dangling", "claims", what
     for chunk in _chunks(sorted(of_unit.keys() & ids.units)):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for row in of_unit[unit["id"]]:
@@ -726,11 +596,8 @@ def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
                 if [unit["text"][start:end] for start, end in ends] != row["quotes"] or not row[
                     "quotes"
                 ]:
-                    yield (
-                        "span",
-                        "claims",
-                        f"{row['id']}: its quotes are not the text of {unit['id']}",
-                    )
+                    what = f"{row['id']}: its quotes are not the text of {unit['id']}"
+                    yield "span", "claims", what
 
 
 def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
@@ -739,14 +606,11 @@ def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         if snapshot.count("pending")
         else set()
     )
-    for row in _check_rows(snapshot, "pending"):
+    for row in _rows(snapshot, "pending"):
         kind, subject = row["kind"], row["subject"]
         if row["id"] != f"{kind}:{subject}" or kind not in ASKED:
-            yield (
-                "pending",
-                "pending",
-                f"{row['id']} is no question of kind {kind!r} about {subject}",
-            )
+            what = f"{row['id']} is no question of kind {kind!r} about {subject}"
+            yield "pending", "pending", what
         elif subject not in getattr(ids, ASKED[kind]):
             yield "dangling", "pending", f"{row['id']}: {subject} is not there"
         elif ASKED[kind] == "units" and row["uri"] not in uris:
@@ -754,7 +618,7 @@ def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 
 def _losses(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    for row in _check_rows(snapshot, "losses"):
+    for row in _rows(snapshot, "losses"):
         if row["subject"] not in ids.units:
             yield "dangling", "losses", f"{row['id']}: {row['subject']} is not there"
 
@@ -786,7 +650,7 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
         for text in batch["terms"].to_pylist():
             counted.update(set(text.split()))
         length += sum(batch["n_terms"].to_pylist())
-    there = {row["term"]: row["passages"] for row in _check_rows(snapshot, "terms")}
+    there = {row["term"]: row["passages"] for row in _rows(snapshot, "terms")}
     wrong = sorted(
         term for term in counted.keys() | there.keys() if counted.get(term, 0) != there.get(term, 0)
     )
@@ -801,8 +665,7 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
     """Rows spread over each table are found through each of its indexes, through full text by their
-    rarest term.
-    """
+    rarest term."""
     seen: Counter[str] = Counter()
     for table in FULL_TEXT:
         for batch in snapshot.batches(table, [FULL_TEXT[table]]):
@@ -827,13 +690,6 @@ def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
                 found = snapshot.full_text(table, words[:1], limit=rarest + 10, columns=["id"])
                 if row["id"] not in found["id"].to_pylist():
                     yield "index", table, f"{row['id']} is not found by its term {words[0]!r}"
-
-
-def _check_rows(
-    snapshot: Snapshot, table: str, columns: Iterable[str] | None = None
-) -> Iterator[Row]:
-    for batch in snapshot.batches(table, None if columns is None else list(columns)):
-        yield from batch.to_pylist()
 
 
 def _dangling(table: str, pairs: Iterable[tuple[str, str]], there: set[str]) -> Iterator[Broken]:

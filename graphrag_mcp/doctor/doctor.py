@@ -1,20 +1,10 @@
-"""Doctor: finds damage in everything that is stored and says how to repair it.
+"""Doctor: finds damage in everything that is stored, says how to repair it, and prints the facts
+that a bug report needs.
 
-Takes a corpus folder; gives findings, none for a sound index. First every file against what is
-known of it (manifest, truth segments, the tables' files, the reply cache), then, where all tables
-open, what their rows promise each other (doctor/checks.py). Repairs by itself only what loses
-nothing: the manifest from its kept copy, files that no generation names, older generations that
-cannot be read, the reply cache without its damaged entries. Tables are derived, so they are
-repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
-cuts a text (doctor/checks.py).
-
-The facts that a bug report needs, printed at the end of `doctor`.
-
-Takes the settings, the names of the corpora and the folder of the one that is meant; gives one
-record, and the same as lines of text: version and installation, extras, who would answer, where
-things are, what is live, in which hosts this server is, what to do next. Reads, never writes; calls
-no one, opens no index, shows no key.
-"""
+Every file is compared with what is known of it, then the rows with each other (doctor/checks.py).
+Repaired is what loses nothing: the manifest from its kept copy, files that no generation names,
+older generations that cannot be read, damaged entries of the reply cache. Tables are derived again;
+that needs `index/`, so the function is handed in."""
 
 from __future__ import annotations
 
@@ -223,8 +213,7 @@ def doctor(
     readers find nothing until it is done, and if it fails the next index call derives everything.
     Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
     NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
-    no one looks whether the rows follow those that the manifest names.
-    """
+    no one looks whether the rows follow those that the manifest names."""
     if not repair:
         return _examined(folder, cut)
     with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
@@ -343,8 +332,7 @@ def _answers(folder: Path) -> Iterator[Finding]:
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     """Every file of the tables that a commit has recorded, those of older generations and of
-    indexes included.
-    """
+    indexes included."""
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, REMOVE if where.endswith(checksums.HINT) else DERIVE)
 
@@ -357,8 +345,7 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 def _orphaned(folder: Path) -> list[tuple[Path, str]]:
     """Files that no kept generation names: left by a crash, or by generations that have been
-    forgotten.
-    """
+    forgotten."""
     current = manifests.read(folder)
     kept = [*([current] if current else []), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
@@ -379,8 +366,7 @@ def _orphaned(folder: Path) -> list[tuple[Path, str]]:
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
     """Every table is read whole, once, in batches: that it opens, and that rows match their check
-    values.
-    """
+    values."""
     for name in TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
@@ -401,8 +387,7 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
     """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans
-    removed.
-    """
+    removed."""
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
@@ -439,8 +424,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
 
     Older generations are forgotten, as their tables go. The new ones come into a folder of their
     own, since processes that have the old one open remember parts of it. Killed anywhere here, the
-    next repair begins again.
-    """
+    next repair begins again."""
     manifest = manifests.read(folder)
     assert manifest is not None
     unsound = {where.split(".")[0] for where in damaged}

@@ -1,32 +1,15 @@
 """Doctor for indexes of other programs: damage in GraphRAG's tables or LightRAG's storage.
 
-Takes the folder; gives faults, each with a count, up to three examples and what to do about it;
-none for a sound one. Reads files and changes none. Tables, entities, relationships, text units and
-documents are looked at here, communities, reports, claims and vectors in exchange/model.py,
-LightRAG in exchange/lightrag.py.
-
-A fault of another program's index, and the tables it is looked for in.
-
-Takes what is wrong as a list of examples; gives at most one `Fault` for it, with their number and
-the first three. Knows no file.
-
-Faults of GraphRAG's communities, reports, claims and vector store.
-
-Takes tables that could be read; gives faults. An update of GraphRAG appends the new documents'
-communities to the old ones, so two hierarchies stand in one table, entities are in both, and old
-reports speak of what has changed since: that is told here by its own name. Changes nothing.
-
-Faults of a working directory of LightRAG: documents, chunks, graph, vectors and their lists.
-
-Takes the folder; gives faults. Reads the JSON, GraphML and vector files as they are, and changes
-none.
-"""
+Gives faults, each with a count, up to three examples and what to do about it; none for a sound
+index. Changes no file. An update of GraphRAG appends the communities of new documents to the old
+ones, so two hierarchies stand in one table; that has a fault of its own."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +42,39 @@ EXAMPLES = 3
 LONGEST = 160  # characters of an example
 AGAIN = "Run `graphrag index` again; its cache answers what was asked before"
 UPDATE = "Run `graphrag index` afresh: an update does not count these again"
+EXTRACT = "Run the extraction of their text units again"
+CLUSTER = "Run `graphrag index` afresh: communities and reports are made of the whole graph then"
+REPORT = "Write these reports again: run the workflow create_community_reports"
+EMBED = "Run the workflow generate_text_embeddings over the whole index"
+NO_MORE = "Nothing, if the texts say no more of them"
+LIGHTRAG_AGAIN = "Delete these documents in LightRAG and insert them again; its cache answers what was asked before"
+LIGHTRAG_VECTORS = "Delete the vdb_*.json files and insert the documents again, or rebuild the vectors with LightRAG's own tool"
+
+BROKEN = "\ufffd"
+ELSEWHERE = "texts do not stand in their document as they are"
+CUT = "texts hold U+FFFD: characters were cut in halves by tokens"
+VECTORS = {  # table -> names of its Lance tables, the newest first
+    "entities": ("entity_description", "default-entity-description"),
+    "text_units": ("text_unit_text", "default-text_unit-text"),
+    "community_reports": ("community_full_content", "default-community-full_content"),
+}
+NEEDED = {
+    "documents": ("id", "text"),
+    "text_units": ("id", "text"),
+    "entities": ("id", "title", "text_unit_ids"),
+    "relationships": ("id", "source", "target"),
+    "communities": ("community", "level"),
+    "community_reports": ("community", "summary"),
+    "covariates": ("id", "subject_id", "text_unit_id"),
+}
+TITLE, TEXT = ("title", "name"), ("text", "raw_content", "chunk")  # also as they were called before
+NAMES = {"title": TITLE, "text": TEXT}
+Shown = Callable[[Row], str]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`kind` names the sort of fault, `where` the table or file. A remark is worth knowing and
-    harms nothing.
-    """
+    """`kind` names the sort of fault, `where` the table or file. A remark harms nothing."""
 
     kind: str
     where: str
@@ -76,694 +85,714 @@ class Fault:
     remark: bool = False
 
 
-@dataclass
-class Tables:
-    """Rows of the tables that could be read, by name."""
+class Faults:
+    """What was found, in order."""
 
-    rows: dict[str, list[Row]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
 
-    def of(self, name: str) -> list[Row]:
+    def of(self, where: str, repair: str) -> Callable[..., None]:
+        """`add(kind, examples, what)` for one table or file; `repair` unless another is given."""
+        return partial(self._add, where, repair)
+
+    def _add(
+        self,
+        where: str,
+        usual: str,
+        kind: str,
+        examples: Iterable[object],
+        what: str,
+        repair: str = "",
+        remark: bool = False,
+    ) -> None:
+        every = [str(one) for one in examples]
+        if every:
+            first = [" ".join(one.split())[:LONGEST] for one in every[:EXAMPLES]]
+            self.found.append(Fault(kind, where, len(every), what, first, repair or usual, remark))
+
+
+class Tables(Faults):
+    """The tables of GraphRAG that could be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: dict[str, list[Row]] = {}
+
+    def rows_of(self, name: str) -> list[Row]:
         return self.rows.get(name, [])
 
     def known(self, name: str) -> set[str]:
-        return {str(row.get("id")) for row in self.of(name)}
+        return {str(row.get("id")) for row in self.rows_of(name)}
+
+    def dangling(self, where: str, column: str, table: str, shown: Shown) -> None:
+        """Ids in a column that are not in the table they point to, where that could be read."""
+        if table not in self.rows:
+            return
+        known, rows = self.known(table), self.rows_of(where)
+        named = ((row, id) for row in rows for id in ids(row, column) if id not in known)
+        lost = [f"{shown(row)} names {id[:32]}" for row, id in named]
+        self.of(where, AGAIN)("dangling", lost, f"{column} lead nowhere in {table}")
+
+    def recount(
+        self, where: str, column: str, counted: Callable[[Row], int], shown: Shown, what: str
+    ) -> None:
+        """Numbers that are not what is counted."""
+        self.of(where, UPDATE)(column, recounted(self.rows_of(where), column, counted, shown), what)
+
+    def blank(
+        self, where: str, columns: Sequence[str], shown: Shown, what: str, repair: str = ""
+    ) -> None:
+        """Rows that hold nothing in any of these columns."""
+        rows = [shown(row) for row in self.rows_of(where) if not text(row, *columns)]
+        self.of(where, AGAIN)("empty", rows, what, repair)
+
+    def not_a_number(self, where: str, columns: Sequence[str], shown: Shown) -> None:
+        for column in columns:
+            rows = (row for row in self.rows_of(where) if column in row)
+            wrong = [shown(row) for row in rows if number(row, column) is None]
+            self.of(where, AGAIN)("nan", wrong, f"{column} is missing or no number")
 
 
-def fault(
-    kind: str, where: str, examples: Sequence[str], what: str, repair: str, *, remark: bool = False
-) -> list[Fault]:
-    """One fault of these, none for an empty list."""
-    if not examples:
-        return []
-    first = [" ".join(str(one).split())[:LONGEST] for one in examples[:EXAMPLES]]
-    return [Fault(kind, where, len(examples), what, first, repair, remark)]
-
-
-def dangling(
-    tables: Tables,
-    where: str,
-    rows: Sequence[Row],
-    column: str,
-    table: str,
-    shown: Callable[[Row], str],
-) -> Iterator[Fault]:
-    """Ids in a column that are not in the table they point to; nothing is said of a table that
-    could not be read.
-    """
-    if table not in tables.rows:
-        return
-    known = tables.known(table)
-    lost = [
-        f"{shown(row)} names {id[:32]}"
-        for row in rows
-        for id in ids(row, column)
-        if id not in known
+def recounted(
+    rows: Iterable[Row], column: str, counted: Callable[[Row], int], shown: Shown
+) -> list[str]:
+    said = ((row, number(row, column)) for row in rows)
+    return [
+        f"{shown(row)}: {value:g}, recounted {counted(row)}"
+        for row, value in said
+        if value is not None and value != counted(row)
     ]
-    yield from fault("dangling", where, lost, f"{column} lead nowhere in {table}", AGAIN)
 
 
-VECTORS = {  # table -> names of its Lance tables, the newest first
-    "entities": ("entity_description", "default-entity-description"),
-    "text_units": ("text_unit_text", "default-text_unit-text"),
-    "community_reports": ("community_full_content", "default-community-full_content"),
-}
-CLUSTER = "Run `graphrag index` afresh: communities and reports are made of the whole graph then"
-REPORT = "Write these reports again: run the workflow create_community_reports"
-EMBED = "Run the workflow generate_text_embeddings over the whole index"
+def several(values: Iterable[Any]) -> list[Any]:
+    """Those that stand more than once."""
+    return [one for one, count in Counter(values).items() if count > 1]
+
+
+def examine(folder: Path) -> list[Fault]:
+    """Every fault, in the order of the tables. Raises NotFound for a folder that is no index of
+    these kinds."""
+    kind = kind_of(folder)
+    if kind == "lightrag":
+        storage = Storage(folder)
+        for check in (_chunks, _sources, _status, _nodes, _edges, _vectors, _lists):
+            check(storage)
+        return storage.found
+    if not kind:
+        raise NotFound(
+            f"{folder} holds neither tables of GraphRAG nor a storage of LightRAG",
+            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
+        )
+    tables = Tables()
+    _read_tables(folder, tables)
+    tables_checked = (_ids, _entities, _relationships, _units, _documents)
+    for look in (*tables_checked, _communities, _reports, _references, _claims):
+        look(tables)
+    _lance(folder, tables)
+    return tables.found
+
+
+# ---- GraphRAG ------------------------------------------------------------------------------------
+
+
+def _read_tables(folder: Path, tables: Tables) -> None:
+    for name in TABLES:
+        add = tables.of(name, AGAIN)
+        try:
+            rows = rows_of(folder, name)
+        except Unreadable as error:
+            path = path_of(folder, name)
+            where = path.name if path else name
+            add("unreadable", [f"{where}: {error}"], "the file does not open as Parquet")
+            continue
+        if rows is None:
+            if name != "covariates":
+                add("missing", [f"{name}.parquet"], "the table is missing")
+            continue
+        tables.rows[name] = rows
+        first = rows[0] if rows else dict.fromkeys(NEEDED[name])
+        lost = [one for one in NEEDED[name] if first.keys().isdisjoint(NAMES.get(one, (one,)))]
+        add("columns", lost, "columns that are needed are not there")
+        if not rows and name != "covariates":
+            add("empty", [name], "the table holds no row")
+
+
+def _ids(tables: Tables) -> None:
+    for name, rows in tables.rows.items():
+        for column, what in (("id", "ids"), ("human_readable_id", "short ids")):
+            if rows and column in rows[0]:
+                values = [row[column] for row in rows]
+                twice = several(str(one) for one in values if not empty(one))
+                blank = [f"row {place}" for place, one in enumerate(values) if empty(one)]
+                tables.of(name, AGAIN)("duplicate", twice, f"{what} stand for several rows")
+                tables.of(name, AGAIN)("empty", blank, f"rows have no {column}")
+
+
+def _named(row: Row) -> str:
+    return text(row, *TITLE, "id") or "(nothing)"
+
+
+def _entities(tables: Tables) -> None:
+    rows, add = tables.rows_of("entities"), tables.of("entities", AGAIN)
+    titles = [text(row, *TITLE) for row in rows]
+    add("duplicate", filter(None, several(titles)), "titles stand for several entities")
+    folded: dict[str, set[str]] = defaultdict(set)
+    for title in filter(None, titles):
+        folded[" ".join(title.casefold().split())].add(title)
+    alike = [" / ".join(sorted(some)) for some in folded.values() if len(some) > 1]
+    repair = "Join them in the source, or leave them: an import makes them one"
+    add("alike", alike, "titles differ only in case or blanks", repair, True)
+    tables.blank("entities", TITLE, lambda row: text(row, "id"), "entities have no title")
+    tables.blank("entities", ["description"], _named, "entities have an empty description", EXTRACT)
+    bare = [_named(row) for row in rows if not ids(row, "text_unit_ids")]
+    add("empty", bare, "entities rest on no text unit, so nothing can be cited for them")
+    tables.not_a_number("entities", ("frequency", "degree"), _named)
+    tables.dangling("entities", "text_unit_ids", "text_units", _named)
+    tables.recount(
+        "entities",
+        "frequency",
+        lambda row: len(set(ids(row, "text_unit_ids"))),
+        _named,
+        "frequencies are not the number of their text units",
+    )
+    if "relationships" not in tables.rows:
+        return
+    degree = degrees(tables)
+    what = "degrees are not the number of their neighbours"
+    tables.recount("entities", "degree", lambda row: degree[text(row, *TITLE)], _named, what)
+    alone = [_named(row) for row in rows if not degree[text(row, *TITLE)]]
+    what = "entities have no relationship, so they are in no community"
+    add("alone", alone, what, NO_MORE, True)
+
+
+def degrees(tables: Tables) -> Counter[str]:
+    """Neighbours by title: pairs count once whatever their direction, as GraphRAG counts them."""
+    pairs = {tuple(sorted(_ends(row))) for row in tables.rows_of("relationships")}
+    return Counter(title for pair in pairs for title in pair)
+
+
+def _ends(row: Row) -> tuple[str, str]:
+    return text(row, "source"), text(row, "target")
+
+
+def _pair(row: Row) -> str:
+    return " - ".join(end or "(nothing)" for end in _ends(row))
+
+
+def _relationships(tables: Tables) -> None:
+    rows, add = tables.rows_of("relationships"), tables.of("relationships", AGAIN)
+    if "entities" in tables.rows:
+        titles = {text(row, *TITLE) for row in tables.rows_of("entities")}
+        lost = ((end, row) for row in rows for end in _ends(row) if end not in titles)
+        ends = dict.fromkeys(f"{end or '(nothing)'} ({_pair(row)})" for end, row in lost)
+        add("dangling", ends, "ends are no entity of the entities table")
+    twice = [" - ".join(pair) for pair in several(map(_ends, rows))]
+    add("duplicate", twice, "pairs have several rows")
+    once = dict.fromkeys(map(_ends, rows))
+    turned = [f"{a} - {b}" for a, b in once if a < b and (b, a) in once]
+    repair = "Nothing: each direction is a statement of its own; degrees count them once"
+    add("turned", turned, "pairs have a row for each direction", repair, True)
+    loops = [_pair(row) for row in rows if _ends(row)[0] and len(set(_ends(row))) == 1]
+    add("loop", loops, "relationships join an entity with itself")
+    what = "relationships have an empty description"
+    tables.blank("relationships", ["description"], _pair, what, EXTRACT)
+    tables.not_a_number("relationships", ("weight", "combined_degree"), _pair)
+    weights = ((row, number(row, "weight")) for row in rows)
+    light = [f"{_pair(row)}: {one:g}" for row, one in weights if one is not None and one <= 0]
+    add("weight", light, "weights are not above 0: clustering leaves these out")
+    tables.dangling("relationships", "text_unit_ids", "text_units", _pair)
+    none = [_pair(row) for row in rows if "text_unit_ids" in row and not ids(row, "text_unit_ids")]
+    add("empty", none, "relationships rest on no text unit")
+    degree = degrees(tables)
+    tables.recount(
+        "relationships",
+        "combined_degree",
+        lambda row: sum(degree[end] for end in _ends(row)),
+        _pair,
+        "combined degrees are not the sum of both ends",
+    )
+
+
+def _short(row: Row) -> str:
+    return text(row, "id")[:32]
+
+
+def _homes_of(row: Row) -> list[str]:
+    return ids(row, "document_ids") or ids(row, "document_id")
+
+
+def _units(tables: Tables) -> None:
+    rows, add = tables.rows_of("text_units"), tables.of("text_units", AGAIN)
+    homes = {text(row, "id"): _homes_of(row) for row in rows}
+    none = [id[:32] for id, home in homes.items() if not home]
+    add("homeless", none, "text units name no document")
+    if "documents" in tables.rows:
+        _places(tables, homes)
+
+    def shown(row: Row) -> str:
+        return _short(row) or "(no id)"
+
+    tables.blank("text_units", ("text", "chunk"), shown, "text units have no text")
+    broken = [shown(row) for row in rows if BROKEN in text(row, "text", "chunk")]
+    repair = "Chunk by sentences, or with a tokenizer that keeps characters whole, and index again"
+    add("broken", broken, CUT, repair)
+    for column in ("entity_ids", "relationship_ids", "covariate_ids"):
+        table = {"entity_ids": "entities", "relationship_ids": "relationships"}
+        tables.dangling("text_units", column, table.get(column, "covariates"), shown)
+    if rows and "entity_ids" in rows[0] and "entities" in tables.rows:
+        entities = tables.rows_of("entities")
+        said = {(text(row, "id"), id) for row in rows for id in ids(row, "entity_ids")}
+        told = {(unit, text(row, "id")) for row in entities for unit in ids(row, "text_unit_ids")}
+        apart = sorted(f"{unit[:32]} and {id}" for unit, id in said ^ told if unit in homes)
+        add("disagree", apart, "a text unit and an entity do not name each other", UPDATE)
+
+
+def _places(tables: Tables, homes: dict[str, list[str]]) -> None:
+    """Text units stand in the documents that they name, and these list them."""
+    rows, add = tables.rows_of("text_units"), tables.of("text_units", UPDATE)
+    documents = {text(row, "id"): row for row in tables.rows_of("documents")}
+    pairs = [(id, one) for id, home in homes.items() for one in home]
+    lost = [f"{id[:32]} names {one[:32]}" for id, one in pairs if one not in documents]
+    add("dangling", lost, "ids of documents lead nowhere")
+    apart = []
+    for row in rows:
+        flat = "".join(text(row, "text", "chunk").replace(BROKEN, "").split())
+        named = [documents[id] for id in homes[text(row, "id")] if id in documents]
+        texts = ("".join(text(one, "text", "raw_content").split()) for one in named)
+        if flat and named and not any(flat in one for one in texts):
+            apart.append(_short(row) or "(no id)")
+    repair = "Nothing, if metadata is put before each text unit; else index these documents again"
+    add("elsewhere", apart, ELSEWHERE, repair, True)
+    listed = {id: set(ids(row, "text_unit_ids")) for id, row in documents.items()}
+    listing = {id for id, row in documents.items() if "text_unit_ids" in row}
+    unlisted = [id[:32] for id, one in pairs if one in listing and id not in listed[one]]
+    add("unlisted", unlisted, "text units are not in the list of their document")
+
+
+def _documents(tables: Tables) -> None:
+    rows, add = tables.rows_of("documents"), tables.of("documents", AGAIN)
+
+    def shown(row: Row) -> str:
+        return text(row, "title", "id")[:60]
+
+    repair = "Look at the input files, then index again"
+    tables.blank("documents", ("text", "raw_content"), shown, "documents have no text", repair)
+    tables.dangling("documents", "text_unit_ids", "text_units", shown)
+    texts = [(row, text(row, "text", "raw_content")) for row in rows]
+    if "text_units" in tables.rows:
+        homes = {id for row in tables.rows_of("text_units") for id in _homes_of(row)}
+        bare = [shown(row) for row, body in texts if body and text(row, "id") not in homes]
+        add("bare", bare, "documents have no text unit, so no search finds them")
+    twice = [one[:60] for one in several(body for _, body in texts if body)]
+    add("twins", twice, "texts stand in several documents", "Keep one of each", True)
+    tables_with = [row for row in rows if "human_readable_id" in row]
+    gone = [shown(row) for row in tables_with if whole(row, "human_readable_id") is None]
+    add("nan", gone, "human_readable_id is no number")
+
+
+def _number(row: Row) -> int | None:
+    return whole(row, "community", "human_readable_id")
 
 
 def _shown(row: Row) -> str:
-    return f"community {whole(row, 'community', 'human_readable_id')}"
+    return f"community {_number(row)}"
 
 
-def community_faults(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("communities")
-    by_number: dict[int, Row] = {}
-    twice = []
-    for row in rows:
-        own = whole(row, "community", "human_readable_id")
-        if own is None:
-            continue
-        if own in by_number:
-            twice.append(_shown(row))
-        by_number.setdefault(own, row)
-    yield from fault(
-        "duplicate", "communities", twice, "numbers stand for several communities", CLUSTER
-    )
-    yield from fault(
-        "nan",
-        "communities",
-        [text(row, "id") for row in rows if whole(row, "community") is None],
-        "community is missing or no number",
-        CLUSTER,
-    )
-    yield from _tree(by_number)
-    yield from _members(tables, rows, by_number)
-    for column, table in (
-        ("entity_ids", "entities"),
-        ("relationship_ids", "relationships"),
-        ("text_unit_ids", "text_units"),
-    ):
-        yield from dangling(tables, "communities", rows, column, table, _shown)
-    wrong = [
-        f"{_shown(row)}: {number(row, 'size'):g}, recounted {len(set(ids(row, 'entity_ids')))}"
-        for row in rows
-        if number(row, "size") is not None
-        and "entity_ids" in row
-        and number(row, "size") != len(set(ids(row, "entity_ids")))
-    ]
-    yield from fault(
-        "size", "communities", wrong, "sizes are not the number of their entities", CLUSTER
-    )
-    yield from _reports(tables, by_number)
-    yield from _references(tables)
-    yield from _claims(tables)
+def _communities(tables: Tables) -> None:
+    rows, add = tables.rows_of("communities"), tables.of("communities", CLUSTER)
+    by_number = _by_number(tables)
+    twice = several(_number(row) for row in rows if _number(row) is not None)
+    again = [f"community {own}" for own in twice]
+    add("duplicate", again, "numbers stand for several communities")
+    none = [text(row, "id") for row in rows if whole(row, "community") is None]
+    add("nan", none, "community is missing or no number")
+    _tree(by_number, add)
+    _members(tables, by_number)
+    for table in ("entities", "relationships", "text_units"):
+        column = {"entities": "entity_ids", "relationships": "relationship_ids"}
+        tables.dangling("communities", column.get(table, "text_unit_ids"), table, _shown)
+    sized = (row for row in rows if "entity_ids" in row)
+    wrong = recounted(sized, "size", lambda row: len(set(ids(row, "entity_ids"))), _shown)
+    add("size", wrong, "sizes are not the number of their entities")
 
 
-def _tree(by_number: dict[int, Row]) -> Iterator[Fault]:
+def _by_number(tables: Tables) -> dict[int, Row]:
+    """The first community of each number."""
+    found: dict[int, Row] = {}
+    for row in tables.rows_of("communities"):
+        if (own := _number(row)) is not None:
+            found.setdefault(own, row)
+    return found
+
+
+def _tree(by_number: dict[int, Row], add: Callable[..., None]) -> None:
     """Parents and children say the same of each other, one level apart."""
     lost, levels, apart, outside = [], [], [], []
     children: dict[int, set[int]] = defaultdict(set)
     for own, row in by_number.items():
-        parent = whole(row, "parent")
+        parent, level = whole(row, "parent"), whole(row, "level")
         if parent is None or parent == -1:
-            if (whole(row, "level") or 0) > 0 and "parent" in row:
-                levels.append(f"{_shown(row)}: level {whole(row, 'level')} without a parent")
+            if (level or 0) > 0 and "parent" in row:
+                levels.append(f"{_shown(row)}: level {level} without a parent")
             continue
         children[parent].add(own)
         above = by_number.get(parent)
         if above is None:
             lost.append(f"{_shown(row)} names {parent}")
             continue
-        if (whole(row, "level") or 0) != (whole(above, "level") or 0) + 1:
-            levels.append(
-                f"{_shown(row)}: level {whole(row, 'level')} under level {whole(above, 'level')}"
-            )
+        if (level or 0) != (whole(above, "level") or 0) + 1:
+            levels.append(f"{_shown(row)}: level {level} under level {whole(above, 'level')}")
         extra = set(ids(row, "entity_ids")) - set(ids(above, "entity_ids"))
         if extra and "entity_ids" in above:
-            outside.append(
-                f"{_shown(row)}: {len(extra)} of its entities are not in community {parent}"
-            )
+            more = f"{len(extra)} of its entities are not in community {parent}"
+            outside.append(f"{_shown(row)}: {more}")
     for own, row in by_number.items():
         said = {int(one) for one in ids(row, "children") if one.lstrip("-").isdigit()}
-        if "children" in row and said != children.get(own, set()):
-            apart.append(
-                f"{_shown(row)} names {sorted(said)}, as parent it is named by {sorted(children.get(own, ()))}"
-            )
-    yield from fault("dangling", "communities", lost, "parents are not there", CLUSTER)
-    yield from fault(
-        "level", "communities", levels, "levels do not follow from the parents", CLUSTER
-    )
-    yield from fault("children", "communities", apart, "parents and children disagree", CLUSTER)
-    yield from fault(
-        "members",
-        "communities",
-        outside,
-        "communities hold entities that their parent does not",
-        CLUSTER,
-    )
+        if "children" in row and said != children[own]:
+            named = f"as parent it is named by {sorted(children[own])}"
+            apart.append(f"{_shown(row)} names {sorted(said)}, {named}")
+    add("dangling", lost, "parents are not there")
+    add("level", levels, "levels do not follow from the parents")
+    add("children", apart, "parents and children disagree")
+    add("members", outside, "communities hold entities that their parent does not")
 
 
-def _members(tables: Tables, rows: list[Row], by_number: dict[int, Row]) -> Iterator[Fault]:
+def _members(tables: Tables, by_number: dict[int, Row]) -> None:
     """Every linked entity is in one community of each hierarchy."""
+    rows, add = tables.rows_of("communities"), tables.of("communities", CLUSTER)
     if not rows or "entity_ids" not in rows[0]:
         return
-    title_of = {text(row, "id"): text(row, "title", "name") for row in tables.of("entities")}
+    title_of = {text(row, "id"): text(row, *TITLE) for row in tables.rows_of("entities")}
     held: dict[str, list[Row]] = defaultdict(list)
     for row in by_number.values():
         for id in dict.fromkeys(ids(row, "entity_ids")):
             held[id].append(row)
-    linked = {text(row, end) for row in tables.of("relationships") for end in ("source", "target")}
+    linked = {end for row in tables.rows_of("relationships") for end in _ends(row)}
     out = [title or id for id, title in title_of.items() if id not in held and title in linked]
-    yield from fault(
-        "outside",
-        "entities",
-        out,
-        "entities have relationships and are in no community: no report and "
-        "no global search speaks of them",
-        CLUSTER,
-    )
+    what = "entities have relationships and are in no community: no report and no global search speaks of them"
+    tables.of("entities", CLUSTER)("outside", out, what)
     both = []
     for id, places in held.items():
-        levels = Counter(whole(row, "level") or 0 for row in places)
-        if max(levels.values()) > 1:
-            level = min(one for one, count in levels.items() if count > 1)
-            numbers = [
-                str(whole(row, "community"))
-                for row in places
-                if (whole(row, "level") or 0) == level
-            ]
-            both.append(
-                f"{title_of.get(id, id)}: communities {', '.join(numbers)} of level {level}"
-            )
-    periods = sorted({text(row, "period") for row in rows} - {""})
+        twice = several(whole(row, "level") or 0 for row in places)
+        if twice:
+            level = min(twice)
+            some = [row for row in places if (whole(row, "level") or 0) == level]
+            numbers = ", ".join(str(whole(row, "community")) for row in some)
+            both.append(f"{title_of.get(id, id)}: communities {numbers} of level {level}")
+    periods = Counter(sorted(filter(None, (text(row, "period") for row in rows))))
     appended = len(periods) > 1
     what = "entities are in several communities of one level"
-    yield from fault(
-        "overlap",
-        "communities",
-        both,
-        what + (": an update was appended" if appended else ""),
-        CLUSTER,
-    )
-    several = [
-        f"period {period}: {sum(text(row, 'period') == period for row in rows)} communities"
-        for period in periods
-    ]
-    yield from fault(
-        "period",
-        "communities",
-        several if appended else [],
-        "hierarchies of several runs stand beside "
-        "each other: communities were appended by an update",
-        CLUSTER,
-    )
+    add("overlap", both, what + (": an update was appended" if appended else ""))
+    runs = [f"period {period}: {count} communities" for period, count in periods.items()]
+    what = "hierarchies of several runs stand beside each other: communities were appended by an update"
+    add("period", runs if appended else (), what)
 
 
-def _reports(tables: Tables, by_number: dict[int, Row]) -> Iterator[Fault]:
-    rows = tables.of("community_reports")
+def _reports(tables: Tables) -> None:
+    rows, add = tables.rows_of("community_reports"), tables.of("community_reports", REPORT)
     if "community_reports" not in tables.rows:
         return
+    by_number = _by_number(tables)
     of: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
-        of[whole(row, "community", "human_readable_id") or 0].append(row)
+        of[_number(row) or 0].append(row)
     if "communities" in tables.rows:
         without = [f"community {own}" for own in sorted(by_number) if own not in of]
-        yield from fault("unreported", "communities", without, "communities have no report", REPORT)
-        lost = [
-            f"{_shown(row)}: {text(row, 'title')[:60]}"
-            for own in sorted(of)
-            if own not in by_number
-            for row in of[own]
-        ]
-        yield from fault(
-            "dangling",
-            "community_reports",
-            lost,
-            "reports speak of communities that are not there",
-            REPORT,
-        )
-    twice = [f"community {own}" for own, several in of.items() if len(several) > 1]
-    yield from fault(
-        "duplicate", "community_reports", twice, "communities have several reports", REPORT
-    )
+        tables.of("communities", REPORT)("unreported", without, "communities have no report")
+        gone = [row for own in sorted(of) if own not in by_number for row in of[own]]
+        lost = [f"{_shown(row)}: {text(row, 'title')[:60]}" for row in gone]
+        add("dangling", lost, "reports speak of communities that are not there")
+    twice = [f"community {own}" for own, some in of.items() if len(some) > 1]
+    add("duplicate", twice, "communities have several reports")
     stale, apart = [], []
-    for own, several in sorted(of.items()):
-        community = by_number.get(own)
-        for row in several if community else ():
-            for column in ("size", "period"):
-                said, there = text(row, column), text(community, column)
-                if said and there and said != there:
-                    stale.append(f"community {own}: {column} {said} in the report, {there} now")
-                    break
-            for column in ("level", "parent"):
-                if whole(row, column) is not None and whole(row, column) != whole(
-                    community, column
-                ):
-                    apart.append(
-                        f"community {own}: {column} {whole(row, column)}, the community says "
-                        f"{whole(community, column)}"
-                    )
-            if (
-                "children" in row
-                and "children" in community
-                and set(ids(row, "children")) != set(ids(community, "children"))
-            ):
-                apart.append(f"community {own}: other children than the community")
-    yield from fault(
-        "stale",
-        "community_reports",
-        stale,
-        "communities have changed since their report was written",
-        REPORT,
-    )
-    yield from fault(
-        "disagree", "community_reports", apart, "reports and communities disagree", REPORT
-    )
+    for own in sorted(of.keys() & by_number):
+        for row in of[own]:
+            stale += _changed(row, by_number[own])
+            apart += _contradicted(row, by_number[own])
+    add("stale", stale, "communities have changed since their report was written")
+    add("disagree", apart, "reports and communities disagree")
     for column in ("title", "summary", "full_content"):
         blank = [_shown(row) for row in rows if column in row and not text(row, column)]
-        yield from fault(
-            "empty", "community_reports", blank, f"reports have an empty {column}", REPORT
-        )
-    odd = [
-        f"{_shown(row)}: {row['rank']}"
-        for row in rows
-        if "rank" in row and number(row, "rank") is None
-    ]
-    yield from fault("nan", "community_reports", odd, "ranks are missing or no numbers", REPORT)
-    far = [
-        f"{_shown(row)}: {number(row, 'rank'):g}"
-        for row in rows
-        if not 0 <= (number(row, "rank") or 0) <= 10
-    ]
-    yield from fault("rank", "community_reports", far, "ranks are not from 0 to 10", REPORT)
+        add("empty", blank, f"reports have an empty {column}")
+    ranks = [(row, number(row, "rank")) for row in rows if "rank" in row]
+    odd = [f"{_shown(row)}: {row['rank']}" for row, rank in ranks if rank is None]
+    add("nan", odd, "ranks are missing or no numbers")
+    far = [f"{_shown(row)}: {rank:g}" for row, rank in ranks if not 0 <= (rank or 0) <= 10]
+    add("rank", far, "ranks are not from 0 to 10")
 
 
-def _references(tables: Tables) -> Iterator[Fault]:
+def _changed(report: Row, community: Row) -> list[str]:
+    """The first thing of a community that its report says otherwise because it is older."""
+    for column in ("size", "period"):
+        said, there = text(report, column), text(community, column)
+        if said and there and said != there:
+            return [f"{_shown(report)}: {column} {said} in the report, {there} now"]
+    return []
+
+
+def _contradicted(report: Row, community: Row) -> list[str]:
+    found = []
+    for column in ("level", "parent"):
+        said, there = whole(report, column), whole(community, column)
+        if said is not None and said != there:
+            found.append(f"{_shown(report)}: {column} {said}, the community says {there}")
+    if "children" in report and "children" in community:
+        if set(ids(report, "children")) != set(ids(community, "children")):
+            found.append(f"{_shown(report)}: other children than the community")
+    return found
+
+
+def _references(tables: Tables) -> None:
     """Numbers in reports that no row has: the model made them up, or the rows have gone."""
     groups = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
     known = {
-        group: {whole(row, "human_readable_id") for row in tables.of(name)}
+        group: {whole(row, "human_readable_id") for row in tables.rows[name]}
         for group, name in groups.items()
+        if name in tables.rows
     }
-    lost = []
-    for row in tables.of("community_reports"):
+    lost: dict[str, None] = {}
+    for row in tables.rows_of("community_reports"):
         for one in cited(text(row, "full_content", "summary")):
-            lost += [
-                f"{_shown(row)}: {group} ({each})"
-                for group, numbers in one.numbers.items()
-                for each in numbers
-                if group in known and groups[group] in tables.rows and each not in known[group]
-            ]
-    yield from fault(
-        "reference",
-        "community_reports",
-        list(dict.fromkeys(lost)),
-        "references name rows that are not there",
-        REPORT,
-    )
+            for group, numbers in one.numbers.items():
+                unknown = [each for each in numbers if each not in known.get(group, numbers)]
+                lost |= dict.fromkeys(f"{_shown(row)}: {group} ({each})" for each in unknown)
+    add = tables.of("community_reports", REPORT)
+    add("reference", lost, "references name rows that are not there")
 
 
-def _claims(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("covariates")
-
-    def shown(row: Row) -> str:
-        return text(row, "id")[:32]
-
-    units, titles = (
-        tables.known("text_units"),
-        {text(row, "title", "name") for row in tables.of("entities")},
-    )
-    lost = [
-        f"{shown(row)} names {text(row, 'text_unit_id')[:32]}"
-        for row in rows
-        if text(row, "text_unit_id") not in units
-    ]
+def _claims(tables: Tables) -> None:
+    rows, add = tables.rows_of("covariates"), tables.of("covariates", AGAIN)
     if "text_units" in tables.rows:
-        yield from fault("dangling", "covariates", lost, "text_unit_id leads nowhere", AGAIN)
-    blank = [shown(row) for row in rows if not text(row, "description")]
-    yield from fault("empty", "covariates", blank, "claims have an empty description", AGAIN)
-    strange = [text(row, "subject_id") for row in rows if text(row, "subject_id") not in titles]
+        units = tables.known("text_units")
+        named = ((row, text(row, "text_unit_id")) for row in rows)
+        lost = [f"{_short(row)} names {unit[:32]}" for row, unit in named if unit not in units]
+        add("dangling", lost, "text_unit_id leads nowhere")
+    tables.blank("covariates", ["description"], _short, "claims have an empty description")
     if "entities" in tables.rows:
-        yield from fault(
-            "subject",
-            "covariates",
-            strange,
-            "subjects are no entity, so no search joins these claims",
-            UPDATE,
-            remark=True,
-        )
+        titles = {text(row, *TITLE) for row in tables.rows_of("entities")}
+        strange = [one for row in rows if (one := text(row, "subject_id")) not in titles]
+        what = "subjects are no entity, so no search joins these claims"
+        add("subject", strange, what, UPDATE, True)
 
 
-def vector_faults(folder: Path, tables: Tables) -> Iterator[Fault]:
+def _lance(folder: Path, tables: Tables) -> None:
     """The Lance tables hold the ids of their tables, no fewer and no more."""
     home = folder / "lancedb"
     if not home.is_dir():
         return
     for table, names in VECTORS.items():
-        where = f"lancedb/{names[0]}"
+        add = tables.of(f"lancedb/{names[0]}", EMBED)
         try:
             found = lance_ids(home, names)
         except Unreadable as error:
-            yield from fault("unreadable", where, [str(error)], "the vectors do not open", EMBED)
+            add("unreadable", [error], "the vectors do not open")
             continue
         if table not in tables.rows:
             continue
         if found is None:
-            if tables.of(table):
-                yield from fault("missing", where, [names[0]], f"{table} have no vectors", EMBED)
+            if tables.rows[table]:
+                add("missing", [names[0]], f"{table} have no vectors")
             continue
         rows, held = tables.known(table), set(found)
-        without = sorted(rows - held)
-        what = f"{table} have no vector: {len(held & rows):,} of {len(rows):,} have one"
-        if without and held and len(held & rows) * 2 <= len(rows):
+        without, with_one = sorted(rows - held), len(held & rows)
+        what = f"{table} have no vector: {with_one:,} of {len(rows):,} have one"
+        if without and held and with_one * 2 <= len(rows):
             what += ", as after an update that embedded only what was new"
-        yield from fault("vectors", where, without, what, EMBED)
-        yield from fault(
-            "orphans", where, sorted(held - rows), f"vectors belong to no row of {table}", EMBED
-        )
-        twice = [id for id, count in Counter(found).items() if count > 1]
-        yield from fault("duplicate", where, twice, "ids have several vectors", EMBED)
+        add("vectors", without, what)
+        add("orphans", sorted(held - rows), f"vectors belong to no row of {table}")
+        add("duplicate", several(found), "ids have several vectors")
 
 
-LIGHTRAG_AGAIN = "Delete these documents in LightRAG and insert them again; its cache answers what was asked before"
-LIGHTRAG_VECTORS = "Delete the vdb_*.json files and insert the documents again, or rebuild the vectors with LightRAG's own tool"
-BROKEN = "\ufffd"
+# ---- LightRAG ------------------------------------------------------------------------------------
+
+STATUS = "kv_store_doc_status.json"
+FULL_ENTITIES, FULL_RELATIONS = "kv_store_full_entities.json", "kv_store_full_relations.json"
+ENTITY_CHUNKS = "kv_store_entity_chunks.json"
+NOT_DONE = ("pending", "processing", "parsing", "analyzing", "preprocessed")
 
 
-def lightrag_faults(folder: Path) -> Iterator[Fault]:
-    """Every fault, in the order of the files."""
-    found: list[Fault] = []
-    docs = _read(folder, DOCS, found, True)
-    chunks = _read(folder, CHUNKS, found, True)
-    status = _read(folder, "kv_store_doc_status.json", found, False)
-    nodes, edges = _graph(folder, found)
-    yield from found
-    yield from _chunks(docs, chunks)
-    yield from _status(status, docs, chunks)
-    yield from _nodes(nodes, edges, chunks)
-    yield from _edges(nodes, edges, chunks)
-    yield from _vectors(folder, nodes, edges, chunks)
-    yield from _lists(folder, docs, nodes, edges)
+class Storage(Faults):
+    """The files of a working directory; None for one that is not there or does not open."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.docs, self.chunks = self.read(DOCS, True), self.read(CHUNKS, True)
+        self.status = self.read(STATUS)
+        self.nodes: dict[str, Row] | None = None
+        self.edges: list[tuple[str, str, Row]] = []
+        add = self.of(GRAPH, LIGHTRAG_AGAIN)
+        try:
+            graph = graph_of(folder)
+        except Unreadable as error:
+            add("unreadable", [error], "the file does not open as GraphML")
+            return
+        if graph is None:
+            add("missing", [GRAPH], "the file is missing")
+            return
+        add("duplicate", several(name for name, _ in graph[0]), "names stand for several entities")
+        self.nodes, self.edges = dict(graph[0]), graph[1]
+
+    def read(self, name: str, needed: bool = False) -> dict[str, Row] | None:
+        rows, add = None, self.of(name, LIGHTRAG_AGAIN)
+        try:
+            rows = json_of(self.folder, name)
+        except Unreadable as error:
+            add("unreadable", [error], "the file does not open as JSON")
+            return None
+        if rows is None and needed:
+            add("missing", [name], "the file is missing")
+        return rows
 
 
-Nodes = dict[str, Row]
-Edges = list[tuple[str, str, Row]]
-Store = dict[str, Row] | None
-
-
-def _read(folder: Path, name: str, found: list[Fault], needed: bool) -> Store:
-    try:
-        rows = json_of(folder, name)
-    except Unreadable as error:
-        found += fault(
-            "unreadable", name, [str(error)], "the file does not open as JSON", LIGHTRAG_AGAIN
-        )
-        return None
-    if rows is None and needed:
-        found += fault("missing", name, [name], "the file is missing", LIGHTRAG_AGAIN)
-    return rows
-
-
-def _graph(folder: Path, found: list[Fault]) -> tuple[Nodes | None, Edges]:
-    try:
-        graph = graph_of(folder)
-    except Unreadable as error:
-        found += fault(
-            "unreadable", GRAPH, [str(error)], "the file does not open as GraphML", LIGHTRAG_AGAIN
-        )
-        return None, []
-    if graph is None:
-        found += fault("missing", GRAPH, [GRAPH], "the file is missing", LIGHTRAG_AGAIN)
-        return None, []
-    twice = [name for name, count in Counter(name for name, _ in graph[0]).items() if count > 1]
-    found += fault("duplicate", GRAPH, twice, "names stand for several entities", LIGHTRAG_AGAIN)
-    return dict(graph[0]), graph[1]
-
-
-def _chunks(docs: Store, chunks: Store) -> Iterator[Fault]:
+def _chunks(storage: Storage) -> None:
+    chunks, add = storage.chunks, storage.of(CHUNKS, LIGHTRAG_AGAIN)
     if chunks is None:
         return
+    none = [id for id, row in chunks.items() if not text(row, "full_doc_id")]
+    add("homeless", none, "chunks name no document")
+    bare = [id for id, row in chunks.items() if not text(row, "content")]
+    add("empty", bare, "chunks have no text")
+    broken = [id for id, row in chunks.items() if BROKEN in text(row, "content")]
+    repair = "Insert the documents again, split by a character or with another tokenizer"
+    add("broken", broken, CUT, repair)
+    orders = []
+    for home, rows in _by_document(chunks).items():
+        places = [row.get("chunk_order_index") for _, row in rows]
+        numbers = sorted(place for place in places if isinstance(place, int))
+        if home and numbers and numbers != list(range(len(rows))):
+            orders.append(home)
+    add("order", orders, "documents whose chunks are not numbered 0, 1, 2, ...")
+
+
+def _by_document(chunks: dict[str, Row]) -> dict[str, list[tuple[str, Row]]]:
     homes: dict[str, list[tuple[str, Row]]] = defaultdict(list)
     for id, row in chunks.items():
         homes[text(row, "full_doc_id")].append((id, row))
-    yield from fault(
-        "homeless",
-        CHUNKS,
-        [id for id, _ in homes.get("", ())],
-        "chunks name no document",
-        LIGHTRAG_AGAIN,
-    )
-    yield from fault(
-        "empty",
-        CHUNKS,
-        [id for id, row in chunks.items() if not text(row, "content")],
-        "chunks have no text",
-        LIGHTRAG_AGAIN,
-    )
-    broken = [id for id, row in chunks.items() if BROKEN in text(row, "content")]
-    yield from fault(
-        "broken",
-        CHUNKS,
-        broken,
-        "texts hold U+FFFD: characters were cut in halves by tokens",
-        "Insert the documents again, split by a character or with another tokenizer",
-    )
-    orders = []
-    for home, rows in homes.items():
-        places = sorted(
-            place for _, row in rows if isinstance(place := row.get("chunk_order_index"), int)
-        )
-        if home and places and places != list(range(len(rows))):
-            orders.append(home)
-    yield from fault(
-        "order",
-        CHUNKS,
-        orders,
-        "documents whose chunks are not numbered 0, 1, 2, ...",
-        LIGHTRAG_AGAIN,
-    )
-    if docs is None:
+    return homes
+
+
+def _sources(storage: Storage) -> None:
+    """Chunks stand in the documents that they name."""
+    docs, chunks = storage.docs, storage.chunks
+    if docs is None or chunks is None:
         return
-    lost = [
-        f"{rows[0][0]} names {home}" for home, rows in homes.items() if home and home not in docs
-    ]
-    yield from fault("dangling", CHUNKS, lost, "documents of chunks are not there", LIGHTRAG_AGAIN)
+    add, of_docs = storage.of(CHUNKS, LIGHTRAG_AGAIN), storage.of(DOCS, LIGHTRAG_AGAIN)
+    homes = _by_document(chunks)
+    gone = [home for home in homes if home and home not in docs]
+    lost = [f"{homes[home][0][0]} names {home}" for home in gone]
+    add("dangling", lost, "documents of chunks are not there")
     bare = [id for id, row in docs.items() if id not in homes and text(row, "content")]
-    yield from fault(
-        "bare", DOCS, bare, "documents have no chunk, so no search finds them", LIGHTRAG_AGAIN
-    )
-    yield from fault(
-        "empty",
-        DOCS,
-        [id for id, row in docs.items() if not text(row, "content")],
-        "documents have no text",
-        LIGHTRAG_AGAIN,
-    )
+    of_docs("bare", bare, "documents have no chunk, so no search finds them")
+    blank = [id for id, row in docs.items() if not text(row, "content")]
+    of_docs("empty", blank, "documents have no text")
     apart = []
     for home, rows in homes.items():
         flat = "".join(text(docs.get(home, {}), "content").split())
-        apart += [
-            id
-            for id, row in rows
-            if flat and "".join(text(row, "content").replace(BROKEN, "").split()) not in flat
-        ]
-    yield from fault(
-        "elsewhere",
-        CHUNKS,
-        apart,
-        "texts do not stand in their document as they are",
-        LIGHTRAG_AGAIN,
-        remark=True,
-    )
+        for id, row in rows:
+            if flat and "".join(text(row, "content").replace(BROKEN, "").split()) not in flat:
+                apart.append(id)
+    add("elsewhere", apart, ELSEWHERE, "", True)
 
 
-def _status(status: Store, docs: Store, chunks: Store) -> Iterator[Fault]:
-    where = "kv_store_doc_status.json"
+def _status(storage: Storage) -> None:
+    status, docs, chunks = storage.status, storage.docs, storage.chunks
     if status is None:
         return
+    add = storage.of(STATUS, LIGHTRAG_AGAIN)
     said = {id: text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    failed = [
-        f"{id}: {text(status[id], 'error_msg', 'error')[:80]}"
-        for id, one in said.items()
-        if one == "failed"
-    ]
-    yield from fault(
-        "failed", where, failed, "documents failed", "Run LightRAG's retry of failed documents"
-    )
-    open_ = [
-        id
-        for id, one in said.items()
-        if one in ("pending", "processing", "parsing", "analyzing", "preprocessed")
-    ]
-    yield from fault(
-        "pending", where, open_, "documents are not done", "Let LightRAG finish its queue"
-    )
+    bad = {id: text(status[id], "error_msg", "error") for id in said if said[id] == "failed"}
+    failed = [f"{id}: {message[:80]}" for id, message in bad.items()]
+    add("failed", failed, "documents failed", "Run LightRAG's retry of failed documents")
+    waiting = [id for id, one in said.items() if one in NOT_DONE]
+    add("pending", waiting, "documents are not done", "Let LightRAG finish its queue")
+    done = [id for id, one in said.items() if one == "processed"]
     if docs is not None:
-        lost = [id for id, one in said.items() if one == "processed" and id not in docs]
-        yield from fault(
-            "dangling",
-            where,
-            lost,
-            "processed documents are not in the store of documents",
-            LIGHTRAG_AGAIN,
-        )
+        lost = [id for id in done if id not in docs]
+        add("dangling", lost, "processed documents are not in the store of documents")
         unknown = [id for id in docs if id not in status]
-        yield from fault("unknown", DOCS, unknown, "documents have no status", LIGHTRAG_AGAIN)
+        storage.of(DOCS, LIGHTRAG_AGAIN)("unknown", unknown, "documents have no status")
     if chunks is not None:
-        listed = [
-            f"{id} names {one}"
-            for id, row in status.items()
-            for one in row.get("chunks_list") or ()
-            if one not in chunks
-        ]
-        yield from fault(
-            "dangling", where, listed, "chunks of documents are not there", LIGHTRAG_AGAIN
-        )
+        listed = ((id, one) for id, row in status.items() for one in row.get("chunks_list") or ())
+        lost = [f"{id} names {one}" for id, one in listed if one not in chunks]
+        add("dangling", lost, "chunks of documents are not there")
         counts = Counter(text(row, "full_doc_id") for row in chunks.values())
-        wrong = [
-            f"{id}: {number(row, 'chunks_count'):g}, recounted {counts[id]}"
-            for id, row in status.items()
-            if said[id] == "processed"
-            and number(row, "chunks_count") not in (None, float(counts[id]))
-        ]
-        yield from fault(
-            "count", where, wrong, "counts of chunks are not those of the store", LIGHTRAG_AGAIN
+        for_done = [{**status[id], "id": id} for id in done]
+        counted = recounted(
+            for_done, "chunks_count", lambda row: counts[row["id"]], lambda row: row["id"]
         )
+        add("count", counted, "counts of chunks are not those of the store")
 
 
-def _nodes(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
+def _gone(named: Iterable[tuple[str, Row]], chunks: dict[str, Row]) -> list[str]:
+    """Chunks that are named and not there."""
+    sources = ((name, id) for name, row in named for id in parts(row, "source_id"))
+    return [f"{name} names {id}" for name, id in sources if id not in chunks]
+
+
+def _nodes(storage: Storage) -> None:
+    nodes, add = storage.nodes, storage.of(GRAPH, LIGHTRAG_AGAIN)
     if nodes is None:
         return
-    yield from fault(
-        "empty",
-        GRAPH,
-        [name for name, row in nodes.items() if not text(row, "description")],
-        "entities have an empty description",
-        LIGHTRAG_AGAIN,
-    )
+    blank = [name for name, row in nodes.items() if not text(row, "description")]
+    add("empty", blank, "entities have an empty description")
     bare = [name for name, row in nodes.items() if not text(row, "entity_type")]
-    yield from fault("type", GRAPH, bare, "entities have no type", LIGHTRAG_AGAIN, remark=True)
+    add("type", bare, "entities have no type", "", True)
     none = [name for name, row in nodes.items() if not parts(row, "source_id")]
-    yield from fault(
-        "empty",
-        GRAPH,
-        none,
-        "entities rest on no chunk, so nothing can be cited for them",
-        LIGHTRAG_AGAIN,
-    )
-    if chunks is not None:
-        lost = [
-            f"{name} names {id}"
-            for name, row in nodes.items()
-            for id in parts(row, "source_id")
-            if id not in chunks
-        ]
-        yield from fault(
-            "dangling", GRAPH, lost, "chunks of entities are not there", LIGHTRAG_AGAIN
-        )
-    linked = {end for source, target, _ in edges for end in (source, target)}
-    yield from fault(
-        "alone",
-        GRAPH,
-        [name for name in nodes if name not in linked],
-        "entities have no relationship",
-        "Nothing, if the texts say no more of them",
-        remark=True,
-    )
+    add("empty", none, "entities rest on no chunk, so nothing can be cited for them")
+    if storage.chunks is not None:
+        add("dangling", _gone(nodes.items(), storage.chunks), "chunks of entities are not there")
+    linked = {end for edge in storage.edges for end in edge[:2]}
+    alone = [name for name in nodes if name not in linked]
+    add("alone", alone, "entities have no relationship", NO_MORE, True)
 
 
-def _edges(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
-    def shown(edge: tuple[str, str, Row]) -> str:
-        return f"{edge[0]} - {edge[1]}"
-
+def _edges(storage: Storage) -> None:
+    nodes, edges, add = storage.nodes, storage.edges, storage.of(GRAPH, LIGHTRAG_AGAIN)
+    shown = [(f"{source} - {target}", row) for source, target, row in edges]
     if nodes is not None:
-        lost = [f"{end} ({shown(edge)})" for edge in edges for end in edge[:2] if end not in nodes]
-        yield from fault(
-            "dangling", GRAPH, lost, "ends of relationships are no entity", LIGHTRAG_AGAIN
-        )
-    once = Counter(tuple(sorted(edge[:2])) for edge in edges)
-    yield from fault(
-        "duplicate",
-        GRAPH,
-        [" - ".join(pair) for pair, count in once.items() if count > 1],
-        "pairs have several relationships",
-        LIGHTRAG_AGAIN,
-    )
-    yield from fault(
-        "loop",
-        GRAPH,
-        [shown(edge) for edge in edges if edge[0] == edge[1]],
-        "relationships join an entity with itself",
-        LIGHTRAG_AGAIN,
-    )
-    yield from fault(
-        "empty",
-        GRAPH,
-        [shown(edge) for edge in edges if not text(edge[2], "description")],
-        "relationships have an empty description",
-        LIGHTRAG_AGAIN,
-    )
-    yield from fault(
-        "nan",
-        GRAPH,
-        [shown(edge) for edge in edges if number(edge[2], "weight") is None],
-        "weights are missing or no numbers",
-        LIGHTRAG_AGAIN,
-    )
-    if chunks is not None:
-        lost = [
-            f"{shown(edge)} names {id}"
-            for edge in edges
-            for id in parts(edge[2], "source_id")
-            if id not in chunks
-        ]
-        yield from fault(
-            "dangling", GRAPH, lost, "chunks of relationships are not there", LIGHTRAG_AGAIN
-        )
+        ends = ((end, edge) for edge in edges for end in edge[:2] if end not in nodes)
+        lost = [f"{end} ({edge[0]} - {edge[1]})" for end, edge in ends]
+        add("dangling", lost, "ends of relationships are no entity")
+    twice = [" - ".join(pair) for pair in several(tuple(sorted(edge[:2])) for edge in edges)]
+    add("duplicate", twice, "pairs have several relationships")
+    loops = [f"{source} - {target}" for source, target, _ in edges if source == target]
+    add("loop", loops, "relationships join an entity with itself")
+    blank = [name for name, row in shown if not text(row, "description")]
+    add("empty", blank, "relationships have an empty description")
+    odd = [name for name, row in shown if number(row, "weight") is None]
+    add("nan", odd, "weights are missing or no numbers")
+    if storage.chunks is not None:
+        add("dangling", _gone(shown, storage.chunks), "chunks of relationships are not there")
 
 
-def _vectors(folder: Path, nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
+def _vectors(storage: Storage) -> None:
     """The vector files hold what the graph and the chunks hold, no fewer and no more."""
-    wanted: dict[str, set[Any] | None] = {
-        "chunks": set(chunks) if chunks is not None else None,
-        "entities": {_bare(name) for name in nodes} if nodes is not None else None,
-        "relationships": {tuple(sorted(map(_bare, edge[:2]))) for edge in edges}
-        if nodes is not None
-        else None,
-    }
+    wanted: dict[str, set[Any] | None] = dict.fromkeys(("chunks", "entities", "relationships"))
+    if storage.chunks is not None:
+        wanted["chunks"] = set(storage.chunks)
+    if storage.nodes is not None:
+        wanted["entities"] = {_bare(name) for name in storage.nodes}
+        wanted["relationships"] = {tuple(sorted(map(_bare, edge[:2]))) for edge in storage.edges}
     for kind, there in wanted.items():
         where = f"vdb_{kind}.json"
+        add = storage.of(where, LIGHTRAG_VECTORS)
         try:
-            rows = vectors_of(folder, kind)
+            rows = vectors_of(storage.folder, kind)
         except Unreadable as error:
-            yield from fault(
-                "unreadable", where, [str(error)], "the vectors do not open", LIGHTRAG_VECTORS
-            )
+            add("unreadable", [error], "the vectors do not open")
             continue
         if there is None:
             continue
         if rows is None:
-            if there and any((folder / f"vdb_{one}.json").exists() for one in wanted):
-                yield from fault(
-                    "missing", where, [where], f"{kind} have no vectors", LIGHTRAG_VECTORS
-                )
+            if there and any((storage.folder / f"vdb_{one}.json").exists() for one in wanted):
+                add("missing", [where], f"{kind} have no vectors")
             continue
         held = [_subject(kind, row) for row in rows]
-        without = sorted(str(one) for one in there - set(held))
-        yield from fault("vectors", where, without, f"{kind} have no vector", LIGHTRAG_VECTORS)
-        orphans = sorted(str(one) for one in set(held) - there)
-        yield from fault(
-            "orphans",
-            where,
-            orphans,
-            f"vectors belong to no {kind} that are there",
-            LIGHTRAG_VECTORS,
-        )
-        twice = [str(one) for one, count in Counter(held).items() if count > 1]
-        yield from fault(
-            "duplicate", where, twice, "several vectors belong to one thing", LIGHTRAG_VECTORS
-        )
+        add("vectors", sorted(map(str, there - set(held))), f"{kind} have no vector")
+        orphans = sorted(map(str, set(held) - there))
+        add("orphans", orphans, f"vectors belong to no {kind} that are there")
+        add("duplicate", several(held), "several vectors belong to one thing")
 
 
 def _subject(kind: str, row: Row) -> Any:
@@ -778,460 +807,24 @@ def _bare(name: str) -> str:
     return name.strip().strip('"')
 
 
-def _lists(folder: Path, docs: Store, nodes: Nodes | None, edges: Edges) -> Iterator[Fault]:
+def _lists(storage: Storage) -> None:
     """The lists by document and by entity that newer versions keep name what is there."""
-    found: list[Fault] = []
-    entities = _read(folder, "kv_store_full_entities.json", found, False)
-    relations = _read(folder, "kv_store_full_relations.json", found, False)
-    of_entity = _read(folder, "kv_store_entity_chunks.json", found, False)
-    yield from found
-    for name, rows in (
-        ("kv_store_full_entities.json", entities),
-        ("kv_store_full_relations.json", relations),
-    ):
-        if rows and docs is not None:
-            yield from fault(
-                "dangling",
-                name,
-                [id for id in rows if id not in docs],
-                "documents are not there",
-                LIGHTRAG_AGAIN,
-            )
+    docs, nodes = storage.docs, storage.nodes
+    names = (FULL_ENTITIES, FULL_RELATIONS, ENTITY_CHUNKS)
+    entities, relations, of_entity = (storage.read(name) or {} for name in names)
+    add = {name: storage.of(name, LIGHTRAG_AGAIN) for name in names}
+    for name, rows in ((FULL_ENTITIES, entities), (FULL_RELATIONS, relations)):
+        if docs is not None:
+            add[name]("dangling", [id for id in rows if id not in docs], "documents are not there")
     if nodes is None:
         return
-    lost = [
-        f"{id} names {one}"
-        for id, row in (entities or {}).items()
-        for one in row.get("entity_names") or ()
-        if one not in nodes
-    ]
-    yield from fault(
-        "dangling",
-        "kv_store_full_entities.json",
-        lost,
-        "entities of documents are not in the graph",
-        LIGHTRAG_AGAIN,
-    )
-    pairs = {tuple(sorted(edge[:2])) for edge in edges}
-    lost = [
-        f"{id} names {' - '.join(map(str, one))}"
-        for id, row in (relations or {}).items()
-        for one in row.get("relation_pairs") or ()
-        if tuple(sorted(map(str, one))) not in pairs
-    ]
-    yield from fault(
-        "dangling",
-        "kv_store_full_relations.json",
-        lost,
-        "pairs of documents are not in the graph",
-        LIGHTRAG_AGAIN,
-    )
-    lost = [name for name in of_entity or () if name.split(SEP)[0] not in nodes]
-    yield from fault(
-        "dangling",
-        "kv_store_entity_chunks.json",
-        lost,
-        "entities are not in the graph",
-        LIGHTRAG_AGAIN,
-    )
-
-
-NEEDED = {
-    "documents": ("id", "text"),
-    "text_units": ("id", "text"),
-    "entities": ("id", "title", "text_unit_ids"),
-    "relationships": ("id", "source", "target"),
-    "communities": ("community", "level"),
-    "community_reports": ("community", "summary"),
-    "covariates": ("id", "subject_id", "text_unit_id"),
-}
-NAMES = {
-    "title": ("title", "name"),
-    "text": ("text", "raw_content", "chunk"),
-}  # what a column was called before
-
-
-def examine(folder: Path) -> list[Fault]:
-    """Every fault, in the order of the tables. Raises NotFound for a folder that is no index of
-    these kinds.
-    """
-    kind = kind_of(folder)
-    if kind == "lightrag":
-        return list(lightrag_faults(folder))
-    if not kind:
-        raise NotFound(
-            f"{folder} holds neither tables of GraphRAG nor a storage of LightRAG",
-            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
-        )
-    tables, found = _tables(folder)
-    found += _ids(tables)
-    found += _entities(tables)
-    found += _relationships(tables)
-    found += _units(tables)
-    found += _documents(tables)
-    found += community_faults(tables)
-    found += vector_faults(folder, tables)
-    return found
-
-
-def _tables(folder: Path) -> tuple[Tables, list[Fault]]:
-    """The tables that can be read; the others as faults."""
-    tables, found = Tables(), []
-    for name in TABLES:
-        try:
-            rows = rows_of(folder, name)
-        except Unreadable as error:
-            path = path_of(folder, name)
-            what = "the file does not open as Parquet"
-            found += fault(
-                "unreadable", name, [f"{path.name if path else name}: {error}"], what, AGAIN
-            )
-            continue
-        if rows is None:
-            if name != "covariates":
-                found += fault("missing", name, [f"{name}.parquet"], "the table is missing", AGAIN)
-            continue
-        tables.rows[name] = rows
-        lost = [
-            column
-            for column in NEEDED[name]
-            if rows and not any(one in rows[0] for one in NAMES.get(column, (column,)))
-        ]
-        found += fault("columns", name, lost, "columns that are needed are not there", AGAIN)
-        if not rows and name not in ("covariates",):
-            found += fault("empty", name, [name], "the table holds no row", AGAIN)
-    return tables, found
-
-
-def _ids(tables: Tables) -> Iterator[Fault]:
-    for name, rows in tables.rows.items():
-        for column, what in (("id", "ids"), ("human_readable_id", "short ids")):
-            if not rows or column not in rows[0]:
-                continue
-            counts = Counter(str(row[column]) for row in rows if not empty(row[column]))
-            twice = [one for one, count in counts.items() if count > 1]
-            yield from fault("duplicate", name, twice, f"{what} stand for several rows", AGAIN)
-            blank = [f"row {place}" for place, row in enumerate(rows) if empty(row[column])]
-            yield from fault("empty", name, blank, f"rows have no {column}", AGAIN)
-
-
-def _named(row: Row) -> str:
-    return text(row, "title", "name", "id") or "(nothing)"
-
-
-def _entities(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("entities")
-    titles = Counter(text(row, "title", "name") for row in rows)
-    twice = [title for title, count in titles.items() if count > 1 and title]
-    yield from fault("duplicate", "entities", twice, "titles stand for several entities", AGAIN)
-    folded: dict[str, set[str]] = defaultdict(set)
-    for title in filter(None, titles):
-        folded[" ".join(title.casefold().split())].add(title)
-    alike = [" / ".join(sorted(several)) for several in folded.values() if len(several) > 1]
-    yield from fault(
-        "alike",
-        "entities",
-        alike,
-        "titles differ only in case or blanks",
-        "Join them in the source, or leave them: an import makes them one",
-        remark=True,
-    )
-    yield from fault(
-        "empty",
-        "entities",
-        [text(row, "id") for row in rows if not text(row, "title", "name")],
-        "entities have no title",
-        AGAIN,
-    )
-    yield from fault(
-        "empty",
-        "entities",
-        [_named(row) for row in rows if not text(row, "description")],
-        "entities have an empty description",
-        "Run the extraction of their text units again",
-    )
-    yield from fault(
-        "empty",
-        "entities",
-        [_named(row) for row in rows if not ids(row, "text_unit_ids")],
-        "entities rest on no text unit, so nothing can be cited for them",
-        AGAIN,
-    )
-    yield from _not_a_number("entities", rows, ("frequency", "degree"), _named)
-    yield from dangling(tables, "entities", rows, "text_unit_ids", "text_units", _named)
-    yield from _entity_counts(tables, rows)
-
-
-def _entity_counts(tables: Tables, rows: list[Row]) -> Iterator[Fault]:
-    wrong = [
-        f"{_named(row)}: {number(row, 'frequency'):g}, recounted {len(set(ids(row, 'text_unit_ids')))}"
-        for row in rows
-        if number(row, "frequency") is not None
-        and number(row, "frequency") != len(set(ids(row, "text_unit_ids")))
-    ]
-    yield from fault(
-        "frequency", "entities", wrong, "frequencies are not the number of their text units", UPDATE
-    )
-    degree = degrees(tables)
-    wrong = [
-        f"{_named(row)}: {number(row, 'degree'):g}, recounted {degree[text(row, 'title', 'name')]}"
-        for row in rows
-        if number(row, "degree") is not None
-        and number(row, "degree") != degree[text(row, "title", "name")]
-    ]
-    if "relationships" in tables.rows:
-        yield from fault(
-            "degree", "entities", wrong, "degrees are not the number of their neighbours", UPDATE
-        )
-    alone = [_named(row) for row in rows if not degree[text(row, "title", "name")]]
-    if "relationships" in tables.rows:
-        yield from fault(
-            "alone",
-            "entities",
-            alone,
-            "entities have no relationship, so they are in no community",
-            "Nothing, if the texts say no more of them",
-            remark=True,
-        )
-
-
-def degrees(tables: Tables) -> Counter[str]:
-    """Neighbours by title: pairs count once whatever their direction, as GraphRAG counts them."""
-    pairs = {
-        tuple(sorted((text(row, "source"), text(row, "target"))))
-        for row in tables.of("relationships")
-    }
-    return Counter(title for pair in pairs for title in pair)
-
-
-def _relationships(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("relationships")
-
-    def shown(row: Row) -> str:
-        return f"{text(row, 'source') or '(nothing)'} - {text(row, 'target') or '(nothing)'}"
-
-    titles = {text(row, "title", "name") for row in tables.of("entities")}
-    ends = Counter(
-        f"{text(row, end) or '(nothing)'} ({shown(row)})"
-        for row in rows
-        for end in ("source", "target")
-        if text(row, end) not in titles
-    )
-    if "entities" in tables.rows:
-        yield from fault(
-            "dangling",
-            "relationships",
-            list(ends),
-            "ends are no entity of the entities table",
-            AGAIN,
-        )
-    once = Counter((text(row, "source"), text(row, "target")) for row in rows)
-    twice = [f"{a} - {b}" for (a, b), count in once.items() if count > 1]
-    yield from fault("duplicate", "relationships", twice, "pairs have several rows", AGAIN)
-    turned = [f"{a} - {b}" for a, b in once if a < b and (b, a) in once]
-    yield from fault(
-        "turned",
-        "relationships",
-        turned,
-        "pairs have a row for each direction",
-        "Nothing: each direction is a statement of its own; degrees count them once",
-        remark=True,
-    )
-    loops = [
-        shown(row)
-        for row in rows
-        if text(row, "source") and text(row, "source") == text(row, "target")
-    ]
-    yield from fault(
-        "loop", "relationships", loops, "relationships join an entity with itself", AGAIN
-    )
-    blank = [shown(row) for row in rows if not text(row, "description")]
-    yield from fault(
-        "empty",
-        "relationships",
-        blank,
-        "relationships have an empty description",
-        "Run the extraction of their text units again",
-    )
-    yield from _not_a_number("relationships", rows, ("weight", "combined_degree"), shown)
-    light = [
-        f"{shown(row)}: {number(row, 'weight'):g}"
-        for row in rows
-        if (number(row, "weight") or 1) < 0 or number(row, "weight") == 0
-    ]
-    yield from fault(
-        "weight",
-        "relationships",
-        light,
-        "weights are not above 0: clustering leaves these out",
-        AGAIN,
-    )
-    yield from dangling(tables, "relationships", rows, "text_unit_ids", "text_units", shown)
-    none = [shown(row) for row in rows if "text_unit_ids" in row and not ids(row, "text_unit_ids")]
-    yield from fault("empty", "relationships", none, "relationships rest on no text unit", AGAIN)
-    degree = degrees(tables)
-    wrong = []
-    for row in rows:
-        said, counted = (
-            number(row, "combined_degree"),
-            degree[text(row, "source")] + degree[text(row, "target")],
-        )
-        if said is not None and said != counted:
-            wrong.append(f"{shown(row)}: {said:g}, recounted {counted}")
-    yield from fault(
-        "combined_degree",
-        "relationships",
-        wrong,
-        "combined degrees are not the sum of both ends",
-        UPDATE,
-    )
-
-
-def _not_a_number(
-    table: str, rows: Sequence[Row], columns: Iterable[str], shown: Callable[[Row], str]
-) -> Iterator[Fault]:
-    for column in columns:
-        wrong = [shown(row) for row in rows if column in row and number(row, column) is None]
-        yield from fault("nan", table, wrong, f"{column} is missing or no number", AGAIN)
-
-
-def _units(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("text_units")
-
-    def shown(row: Row) -> str:
-        return text(row, "id")[:32] or "(no id)"
-
-    documents = {text(row, "id"): row for row in tables.of("documents")}
-    homes = {text(row, "id"): ids(row, "document_ids") or ids(row, "document_id") for row in rows}
-    none = [id[:32] for id, home in homes.items() if not home]
-    yield from fault("homeless", "text_units", none, "text units name no document", AGAIN)
-    if "documents" in tables.rows:
-        lost = [
-            f"{id[:32]} names {one[:32]}"
-            for id, home in homes.items()
-            for one in home
-            if one not in documents
-        ]
-        yield from fault("dangling", "text_units", lost, "ids of documents lead nowhere", UPDATE)
-        apart, listed = [], {id: set(ids(row, "text_unit_ids")) for id, row in documents.items()}
-        for row in rows:
-            body = text(row, "text", "chunk").replace(BROKEN, "").strip()
-            texts = [
-                text(documents[id], "text", "raw_content")
-                for id in homes[text(row, "id")]
-                if id in documents
-            ]
-            flat = "".join(body.split())
-            if (
-                body
-                and texts
-                and not any(body in one or flat in "".join(one.split()) for one in texts)
-            ):
-                apart.append(shown(row))
-        yield from fault(
-            "elsewhere",
-            "text_units",
-            apart,
-            "texts do not stand in their document as they are",
-            "Nothing, if metadata is put before each text unit; else index these documents again",
-            remark=True,
-        )
-        unlisted = [
-            id[:32]
-            for id, home in homes.items()
-            for one in home
-            if one in documents and "text_unit_ids" in documents[one] and id not in listed[one]
-        ]
-        yield from fault(
-            "unlisted",
-            "text_units",
-            unlisted,
-            "text units are not in the list of their document",
-            UPDATE,
-        )
-    yield from fault(
-        "empty",
-        "text_units",
-        [shown(row) for row in rows if not text(row, "text", "chunk")],
-        "text units have no text",
-        AGAIN,
-    )
-    broken = [shown(row) for row in rows if BROKEN in text(row, "text", "chunk")]
-    yield from fault(
-        "broken",
-        "text_units",
-        broken,
-        "texts hold U+FFFD: characters were cut in halves by tokens",
-        "Chunk by sentences, or with a tokenizer that keeps characters whole, and index again",
-    )
-    for column, table in (
-        ("entity_ids", "entities"),
-        ("relationship_ids", "relationships"),
-        ("covariate_ids", "covariates"),
-    ):
-        yield from dangling(tables, "text_units", rows, column, table, shown)
-    if rows and "entity_ids" in rows[0] and "entities" in tables.rows:
-        said = {(text(row, "id"), id) for row in rows for id in ids(row, "entity_ids")}
-        told = {
-            (unit, text(row, "id"))
-            for row in tables.of("entities")
-            for unit in ids(row, "text_unit_ids")
-        }
-        there = {text(row, "id") for row in rows}
-        apart = sorted(f"{unit[:32]} and {id}" for unit, id in said ^ told if unit in there)
-        yield from fault(
-            "disagree",
-            "text_units",
-            apart,
-            "a text unit and an entity do not name each other",
-            UPDATE,
-        )
-
-
-def _documents(tables: Tables) -> Iterator[Fault]:
-    rows = tables.of("documents")
-
-    def shown(row: Row) -> str:
-        return text(row, "title", "id")[:60]
-
-    yield from fault(
-        "empty",
-        "documents",
-        [shown(row) for row in rows if not text(row, "text", "raw_content")],
-        "documents have no text",
-        "Look at the input files, then index again",
-    )
-    yield from dangling(tables, "documents", rows, "text_unit_ids", "text_units", shown)
-    homes = {
-        id
-        for row in tables.of("text_units")
-        for id in ids(row, "document_ids") or ids(row, "document_id")
-    }
-    bare = [
-        shown(row)
-        for row in rows
-        if text(row, "text", "raw_content") and text(row, "id") not in homes
-    ]
-    if "text_units" in tables.rows:
-        yield from fault(
-            "bare", "documents", bare, "documents have no text unit, so no search finds them", AGAIN
-        )
-    twice = [
-        text_[:60]
-        for text_, count in Counter(text(row, "text", "raw_content") for row in rows).items()
-        if count > 1 and text_
-    ]
-    yield from fault(
-        "twins",
-        "documents",
-        twice,
-        "texts stand in several documents",
-        "Keep one of each",
-        remark=True,
-    )
-    gone = [
-        shown(row)
-        for row in rows
-        if whole(row, "human_readable_id") is None and "human_readable_id" in row
-    ]
-    yield from fault("nan", "documents", gone, "human_readable_id is no number", AGAIN)
+    named = ((id, one) for id, row in entities.items() for one in row.get("entity_names") or ())
+    lost = [f"{id} names {one}" for id, one in named if one not in nodes]
+    add[FULL_ENTITIES]("dangling", lost, "entities of documents are not in the graph")
+    pairs = {tuple(sorted(edge[:2])) for edge in storage.edges}
+    said = ((id, one) for id, row in relations.items() for one in row.get("relation_pairs") or ())
+    wrong = ((id, one) for id, one in said if tuple(sorted(map(str, one))) not in pairs)
+    lost = [f"{id} names {' - '.join(map(str, one))}" for id, one in wrong]
+    add[FULL_RELATIONS]("dangling", lost, "pairs of documents are not in the graph")
+    lost = [name for name in of_entity if name.split(SEP)[0] not in nodes]
+    add[ENTITY_CHUNKS]("dangling", lost, "entities are not in the graph")

@@ -1,16 +1,8 @@
-"""Generations: which are kept, what changed since one, and rollback.
+"""Generations: which are kept, what changed since one, rollback, and digests.
 
-Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new
-generation whose content is that of the old one. Going back writes no table: the new manifest names
-the versions that the old one named.
-
-Digest: two hashes that say whether two indexes hold the same.
-
-Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri,
-span, key), never by id numbers, so the hashes know no time, alias, table layout, absolute path or
-history. The heavy texts are read in batches; of the rest only the columns that are hashed are in
-memory.
-"""
+Going back writes no table: the new manifest names the versions that the old one named. A digest
+hashes rows sorted by what they mean (uri, span, key), so it knows no time, alias, table layout,
+absolute path or history."""
 
 from __future__ import annotations
 
@@ -231,8 +223,7 @@ def rollback(folder: Path, generation: int) -> Manifest:
     Numbers behind aliases are never given again, so an alias of what is gone now stays gone. The
     next indexing of the same folders brings back what they hold. Raises NotFound when that
     generation is not kept any more, BadInput when it is the current one, Busy when another process
-    is writing.
-    """
+    is writing."""
     with manifests.writer_lock(folder, LOCK_SECONDS):
         current = _current(folder)
         if generation == current.generation:
@@ -274,8 +265,7 @@ def generation_of(folder: Path, since: str) -> int:
 def changes(folder: Path, generation: int, about: str = "") -> Changes:
     """What the documents and the graph have become since `generation`, and with `about` what new
     text says of that entity. Raises NotFound when the generation is not kept any more, or there is
-    no such entity.
-    """
+    no such entity."""
     current = _current(folder)
     old = current if generation == current.generation else _find(folder, current, generation)
     before, now = _documents(folder, old), _documents(folder, current)

@@ -1,28 +1,15 @@
 """Evaluation: how often an index finds the answers to given questions, and whether another index
-does better.
+does better. No model is asked.
 
-Takes questions (evaluate/evaluate.py) and a function that searches; gives frozen records with a
-table in Markdown. How a search is made (in this process, or through a server) is the caller's
-business. Asks no model.
-
-- recall@k: share of a question's gold documents among the first k distinct documents cited, mean
-  over questions.
+- recall@k: share of a question's gold documents among the first k distinct documents cited.
 - evidence: share of a question's evidence strings in the text of a result of at most `tokens`
-  tokens, compared by
-  letters and digits after NFKC and lower case, mean over questions that have some.
-- answer: share of questions of which one answer string stands in that text, compared in the same
-  way.
-- wall and CPU milliseconds of that call, p50 and p95; CPU is of this process, so none is given
-  through a server.
+  tokens, compared by letters and digits after NFKC and lower case.
+- answer: share of questions of which one answer string stands in that text.
+- wall and CPU milliseconds of the call, p50 and p95; no CPU through a server.
 
-Question files for an evaluation: what is asked, and what a good index finds for it.
-
-Takes a JSON Lines, JSON or CSV file, or a folder with `corpus.jsonl` and `queries.jsonl`; gives
-`Question`s, and the documents of such a folder as files. One question has `question` and any of
-`gold` (documents: their uri, file name, title or id), `evidence` (strings that the context should
-hold) and `answer` (strings of which one should be in it); common other names of these fields are
-understood. Knows no index.
-"""
+A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
+A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
+these."""
 
 from __future__ import annotations
 
@@ -45,19 +32,11 @@ from graphrag_mcp.types import Citation, SearchResult
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "question": ("question", "query", "q", "prompt", "input"),
-    "gold": (
-        "gold",
-        "gold_documents",
-        "gold_docs",
-        "documents",
-        "docs",
-        "document",
-        "uris",
-        "uri",
-        "titles",
-        "sources",
-        "source",
-        "supporting_documents",
+    "gold": tuple(
+        (
+            "gold gold_documents gold_docs documents docs document uris uri titles sources "
+            "source supporting_documents"
+        ).split()
     ),
     "evidence": ("evidence", "evidences", "quotes", "quote", "supporting_facts", "contexts"),
     "answer": ("answer", "answers", "answer_aliases", "expected", "expected_answer"),
@@ -71,8 +50,7 @@ _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md
 @dataclass(frozen=True, slots=True)
 class Question:
     """`gold`: documents; `evidence`: strings that all belong to it; `answers`: strings of which one
-    suffices.
-    """
+    suffices."""
 
     id: str
     text: str
@@ -84,8 +62,7 @@ class Question:
 
 def read_questions(path: Path) -> tuple[Question, ...]:
     """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be
-    read.
-    """
+    read."""
     if path.is_dir():
         path = path / NAMES[1]
     try:
@@ -197,8 +174,7 @@ def is_set(path: Path) -> bool:
 
 def write_documents(folder: Path, target: Path) -> int:
     """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there
-    are.
-    """
+    are."""
     target.mkdir(parents=True, exist_ok=True)
     count = 0
     for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
@@ -244,8 +220,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class ModeScores:
     """One mode over all questions. `means` by metric, in percent; `counted` how many questions have
-    it.
-    """
+    it."""
 
     mode: str
     means: Mapping[str, float]
@@ -276,8 +251,7 @@ class Difference:
     """One metric in one mode, in percent. `low` and `high`: 95 % of the resampled differences
     (other - one).
 
-    `p`: two-sided sign test over the questions on which they differ.
-    """
+    `p`: two-sided sign test over the questions on which they differ."""
 
     mode: str
     metric: str
@@ -313,9 +287,8 @@ def evaluate(
     scores = []
     for mode in modes:
         try:
-            search(
-                mode, questions[0].text, tokens
-            )  # what the first call imports is not its own cost
+            # what the first call imports is not its own cost
+            search(mode, questions[0].text, tokens)
         except GraphRAGError as error:
             if len(questions) == 1 or isinstance(error, BadInput):
                 raise
@@ -380,8 +353,7 @@ def plain(text: str) -> str:
 
 def is_document(gold: str, held: Citation) -> bool:
     """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
-    id?
-    """
+    id?"""
     if gold in (held.uri, held.document_id):
         return True
     path = PurePosixPath(held.uri.partition("#")[0])
@@ -422,8 +394,7 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 
 def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
     """The other's values less the one's, question by question, for every mode and metric that both
-    have.
-    """
+    have."""
     found = []
     for mine in one.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
@@ -463,8 +434,7 @@ def _difference(
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
     """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
-    same seed).
-    """
+    same seed)."""
     draw = random.Random(seed)
     means = sorted(
         sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES)
@@ -474,8 +444,7 @@ def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
 
 def sign_test(better: int, worse: int) -> float:
     """Two-sided: how likely so uneven a split is when each question is as likely to be better as
-    worse; 1 for none.
-    """
+    worse; 1 for none."""
     count = better + worse
     tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
     return round(min(1.0, 2 * tail / 2**count), 4)

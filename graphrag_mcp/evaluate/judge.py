@@ -1,11 +1,8 @@
-"""A model as the judge of two answers to each of many questions: comprehensiveness, diversity,
-empowerment, directness.
+"""A model as the judge of two answers to each of many questions, by the criteria of the GraphRAG
+paper (arXiv 2404.16130).
 
-Takes questions with an answer of each side; gives, per criterion, how often which side won. A model
-judges each pair in both orders, because models like what they read first (or last): only who wins
-in both has won, else it is a tie. The criteria are those by which graph-based and plain retrieval
-were compared in the GraphRAG paper (arXiv 2404.16130).
-"""
+Each pair is judged in both orders, because models prefer what they read first (or last): who wins
+in both has won, else it is a tie."""
 
 from __future__ import annotations
 

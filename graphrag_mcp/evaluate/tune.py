@@ -1,30 +1,11 @@
 """Prompt tuning: prompts that fit a corpus, from one question about a sample and one per worked
 example.
 
-Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another)
-and says what it found, what it spent and where defaults stayed. Always starts from the shipped
-prompts: tuning twice is tuning once, and with the same sample the second time asks nothing, because
-the answers are in the book. Knows no indexing.
-
-All that a prompt needs is asked at once: what comes later in the JSON of the profile (types, rating
-criteria) is then written in view of what came before (domain, persona), and the sample is paid for
-once instead of seven times. An example is asked for with the extraction prompt itself, one text
-each, so its form is the one that extraction reads; each goes with every later question, so there
-are as few as asked for and each is at most EXAMPLE_TOKENS long.
-
-A few text units that stand for a corpus, and excerpts of them that fit into a prompt.
-
-Takes a snapshot and how to choose (random, top or centroid); gives texts, each once, in an order
-that depends on content and seed alone. Cuts at sentence ends. Knows no prompt; asks an asker for
-vectors and for nothing else.
-
-What a model says about a corpus, made fit to stand in prompts: a profile, and worked examples of
-extraction.
-
-Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of
-documents that no one has checked ends up in instructions here, so it is short, one paragraph, and
-holds no variable, tag or delimiter. Knows no prompt and no file.
-"""
+Tuning starts from the shipped prompts and a deterministic sample, so a second run is answered by
+the reply cache. The profile is one question, so the sample is paid for once. An example is asked
+for with the extraction prompt itself, so its form is the one that extraction reads. What a model
+says of unchecked documents becomes part of instructions here, so it is one short paragraph without
+variables, tags or delimiters."""
 
 from __future__ import annotations
 
@@ -68,8 +49,7 @@ def sample(
     `random` orders units by a hash of seed and text, so the same content gives the same sample
     whatever the history; `top` takes the first by address and position; `centroid` the nearest to
     the mean of up to POOL random ones, by the embedding model where there is one, else by weighted
-    words.
-    """
+    words."""
     if selection not in SELECTIONS:
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
     if selection == "top":
@@ -88,9 +68,8 @@ def sample(
             if vectors
             else ""
         )
-    best = sorted(
-        range(len(pool)), key=lambda at: (-round(nearness[at], 6), at)
-    )  # rounded: sums differ by machine
+    # rounded: sums differ by machine
+    best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
     return [pool[at] for at in best[:limit]], note
 
 
@@ -124,9 +103,8 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
 
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     rows = snapshot.verified("text_units", snapshot.by_key("text_units", ids))
-    return list(
-        map(masked, rows["text"].to_pylist())
-    )  # no model is shown a key that stands in a text
+    # no model is shown a key that stands in a text
+    return list(map(masked, rows["text"].to_pylist()))
 
 
 # ---- nearest the middle ---------------------------------------------------------------------------
@@ -143,8 +121,7 @@ def _by_vectors(vectors: Sequence[bytes]) -> list[float]:
 
 def _by_words(texts: Sequence[str]) -> list[float]:
     """The same with tf-idf over the texts; idf counts them alone, so a name in one text pulls
-    nothing.
-    """
+    nothing."""
     counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
     holding = Counter(term for count in counts for term in count)
     rows: list[dict[str, float]] = []
@@ -168,8 +145,7 @@ def excerpts(texts: Sequence[str], budget: int) -> list[str]:
     """The beginning of each text, together at most `budget` tokens, shared evenly; what one leaves
     the next may use.
 
-    Many short pieces rather than few whole ones: what a corpus is about is said by its variety.
-    """
+    Many short pieces rather than few whole ones: what a corpus is about is said by its variety."""
     found, left = [], budget
     for at, text in enumerate(texts):
         piece = next(windows(text, left // (len(texts) - at)), "")
@@ -189,8 +165,7 @@ def passages(texts: Sequence[str], size: int) -> list[str]:
 
 def windows(text: str, size: int) -> Iterator[str]:
     """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is
-    cut off.
-    """
+    cut off."""
     start = end = 0
     for first, last in sentences(text):
         if end > start and count_tokens(text[start:last]) > size:
@@ -254,8 +229,7 @@ class Profile:
 
 def read_profile(reply: str) -> Profile:
     """The profile in a reply; BadReply when it holds neither a persona nor types, which is what
-    tuning is for.
-    """
+    tuning is for."""
     try:
         found = replies.read(reply)
     except ValueError as error:
@@ -280,15 +254,13 @@ def read_profile(reply: str) -> Profile:
 
 def clean(text: str, longest: int) -> str:
     """One paragraph without variables, tags, delimiters and control characters, cut at a sentence
-    end if too long.
-    """
+    end if too long."""
     return _plain(re.sub(r"<[^<>]{0,200}>|[$`{}]", " ", text[: 10 * longest]), longest)
 
 
 def _plain(text: str, longest: int) -> str:
     """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be
-    a name.
-    """
+    a name."""
     text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
     text = "".join(
         " " if unicodedata.category(ch) in ("Cc", "Cs", "Co", "Zl", "Zp") else ch for ch in text
@@ -326,8 +298,7 @@ def clean_types(value: Any) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     """A value as text: models give lists of sentences, and objects with a name, where a text was
-    asked for.
-    """
+    asked for."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -352,8 +323,7 @@ _SEPARATOR = re.compile(
 @dataclass(frozen=True, slots=True)
 class Example:
     """A text and what is to be found in it: fields after the tag, entities first, strong
-    relationships first.
-    """
+    relationships first."""
 
     text: str
     entities: tuple[tuple[str, ...], ...]
@@ -372,8 +342,7 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
 
     Only relationships between entities of the example stay. BadReply when too little is left, or,
     with `literal`, when most names do not stand in the text (with a language for the results they
-    may be translated).
-    """
+    may be translated)."""
     body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
     lines = "\n".join(line for line in map(str.strip, body.splitlines()) if line)
     pieces = [_fields(piece) for piece in _SEPARATOR.split(lines) if FIELD in piece]
@@ -458,8 +427,7 @@ class TuneResult:
     models for it.
 
     `entity_types` are those that extraction will look for; () = any. `degraded` says where a
-    default stayed, and why.
-    """
+    default stayed, and why."""
 
     domain: str
     language: str
@@ -498,8 +466,7 @@ def tune(
     `language` are found unless given; a given language is also that of descriptions and reports.
     Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
-    earlier tuning found. Raises BadInput, and NotFound for no text.
-    """
+    earlier tuning found. Raises BadInput, and NotFound for no text."""
     given = Profile(
         domain=clean(domain, LONGEST["domain"]), language=clean(language, LONGEST["language"])
     )
@@ -633,8 +600,7 @@ def _broken(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Telling:
     """How a worked example is asked for: the tuned extraction prompt, the types and the language
-    (may be empty).
-    """
+    (may be empty)."""
 
     template: str
     types: tuple[str, ...]
@@ -662,9 +628,8 @@ async def _examples(
     needed = min(wanted, len(pool))
     found: list[Example] = []
     reasons: Counter[str] = Counter()
-    most = min(
-        len(pool), 2 * needed + 2
-    )  # texts that are tried: some are tables or lists of contents
+    # texts that are tried: some are tables or lists of contents
+    most = min(len(pool), 2 * needed + 2)
     at = 0
     while len(found) < needed and at < most:
         batch = pool[at : min(most, at + needed - len(found))]
@@ -710,8 +675,7 @@ def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
     """The shipped prompt with what is known filled in and every other variable, and `$$`, as it
     was.
 
-    The persona is put first, unless a role says already who it is that writes.
-    """
+    The persona is put first, unless a role says already who it is that writes."""
     shipped = prompts.load(name)
     persona = "" if known.get("role") and "role" in shipped.get_identifiers() else persona
 
@@ -725,16 +689,14 @@ def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
 
 def _shown(example: Example) -> str:
     """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a
-    template.
-    """
+    template."""
     records = "\n##\n".join(example.records())
     return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
 
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as
-    `NAME.bak`.
-    """
+    `NAME.bak`."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in sorted(_written_before(target) | set(texts)):

@@ -1,21 +1,10 @@
-"""Export of an index as Parquet files with the column names of GraphRAG 3.x.
+"""Export of an index as Parquet files with the column names of GraphRAG 3.x, or as one GraphML
+file.
 
-Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities,
-community_reports and covariates (claims) and gives the number of rows of each. `id` is the content
-id, `human_readable_id` the number behind our alias (e12 is 12). What depends on the whole corpus is
-derived here: degrees of both ends, relationships inside a community, which text unit names what.
-
-Relationships and claims name their ends by title, as GraphRAG joins them, so titles are made
-unique: of several entities with one title the first by number keeps it, the next are called `Title
-(type)`, and `Title (key)` where that is taken.
-
-The graph as one GraphML file, for networkx, Gephi, Cytoscape and whatever else reads it.
-
-Takes a snapshot and a path; writes entities as nodes (title, type, description, degree, frequency,
-aliases, and of each level of the community tree the number of the community that holds it) and
-relationships as undirected edges (weight, description, keywords). Node and edge ids are the short
-ones (e12, r7). Row by row, so a graph of any size is written.
-"""
+`id` is the content id, `human_readable_id` the number behind our alias (e12 is 12). Relationships
+and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
+entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title
+(key)` where that is taken."""
 
 from __future__ import annotations
 
@@ -37,19 +26,14 @@ import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
+from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
-NODE = {
-    "title": "string",
-    "type": "string",
-    "description": "string",
-    "degree": "long",
-    "frequency": "long",
-    "aliases": "string",
-}
+NODE = dict.fromkeys(("title", "type", "description"), "string")
+NODE |= {"degree": "long", "frequency": "long", "aliases": "string"}
 EDGE = {"weight": "double", "description": "string", "keywords": "string"}
 # What XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile(
@@ -60,8 +44,7 @@ _FORBIDDEN = re.compile(
 def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     """Write the file, over one of the same name; {"nodes": n, "edges": n}.
 
-    Raises BadInput where the path lies inside the index itself or cannot be written.
-    """
+    Raises BadInput where the path lies inside the index itself or cannot be written."""
     target, home = path.resolve(), snapshot.folder.resolve()
     if home in target.parents:
         raise BadInput(f"{path} lies inside the index", "Name a file outside it")
@@ -82,9 +65,12 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
 
 
 def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
-    numbers, levels = _graph_communities(snapshot)
-    paths = dict(_graph_pairs(snapshot, "memberships", "entity_id", "path"))
-    aliases = {id: f"e{n}" for id, n in _graph_pairs(snapshot, "entities", "id", "n")}
+    communities = snapshot.rows("communities", columns=["id", "n", "level"])
+    levels = 1 + max(communities["level"].to_pylist(), default=-1)
+    numbers = dict(_pairs(communities.drop_columns("level")))
+    paths = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
+    entities = snapshot.rows("entities", columns=["id", "n"])
+    aliases = {id: f"e{n}" for id, n in _pairs(entities)}
     node = NODE | {f"community_{level}": "long" for level in range(levels)}
     file.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
@@ -96,7 +82,7 @@ def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
             )
     file.write(f'<graph id={quoteattr(snapshot.manifest.corpus)} edgedefault="undirected">\n')
     counts = {"nodes": 0, "edges": 0}
-    for row in _rows(snapshot, "entities"):
+    for row in _in_batches(snapshot, "entities"):
         held = {
             f"community_{level}": numbers[id]
             for level, id in enumerate(paths.get(row["id"], ()))
@@ -104,7 +90,7 @@ def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
         }
         file.write(f'<node id="e{row["n"]}">{_data("node", node, {**row, **held})}</node>\n')
         counts["nodes"] += 1
-    for row in _rows(snapshot, "relationships"):
+    for row in _in_batches(snapshot, "relationships"):
         source, target = aliases.get(row["source_id"]), aliases.get(row["target_id"])
         if source and target:
             head = f'<edge id="r{row["n"]}" source="{source}" target="{target}">'
@@ -127,180 +113,70 @@ def _data(kind: str, keys: Mapping[str, str], row: Row) -> str:
     return "".join(parts)
 
 
-def _graph_communities(snapshot: Snapshot) -> tuple[dict[str, int], int]:
-    """The number of every community, and how many levels there are."""
-    rows = snapshot.rows("communities", "", ["id", "n", "level"])
-    levels = rows["level"].to_pylist()
-    return dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)), 1 + max(
-        levels, default=-1
-    )
-
-
-def _graph_pairs(snapshot: Snapshot, table: str, key: str, value: str) -> Iterator[tuple[Any, Any]]:
-    rows = snapshot.rows(table, "", [key, value])
-    return zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True)
-
-
-def _rows(snapshot: Snapshot, table: str) -> Iterator[Row]:
-    """Whole, verified rows in the order of their numbers."""
-    ids = snapshot.rows(table, "", ["id", "n"]).sort_by("n")["id"].to_pylist()
-    for start in range(0, len(ids), BATCH):
-        yield from snapshot.verified(
-            table, snapshot.by_key(table, ids[start : start + BATCH])
-        ).to_pylist()
-
-
-S, N, R = pa.string(), pa.int64(), pa.float64()
-IDS = pa.list_(S)
 DOCUMENTS = 200  # and documents
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "documents": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("title", S),
-            ("text", S),
-            ("text_unit_ids", IDS),
-            ("creation_date", S),
-            ("raw_data", S),
-            ("uri", S),
-            ("metadata", S),
-        ]
+    "documents": columns(
+        "id human_readable_id:int title text text_unit_ids:list creation_date raw_data uri metadata"
     ),
-    "text_units": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("text", S),
-            ("n_tokens", N),
-            ("document_id", S),
-            ("entity_ids", IDS),
-            ("relationship_ids", IDS),
-            ("covariate_ids", IDS),
-            ("chunk_index", N),
-            ("char_start", N),
-            ("char_end", N),
-            ("line_start", N),
-            ("line_end", N),
-        ]
+    "text_units": columns(
+        "id human_readable_id:int text n_tokens:int document_id entity_ids:list "
+        "relationship_ids:list covariate_ids:list chunk_index:int char_start:int char_end:int "
+        "line_start:int line_end:int"
     ),
-    "entities": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("title", S),
-            ("type", S),
-            ("description", S),
-            ("text_unit_ids", IDS),
-            ("frequency", N),
-            ("degree", N),
-            ("aliases", IDS),
-            ("key", S),
-        ]
+    "entities": columns(
+        "id human_readable_id:int title type description text_unit_ids:list frequency:int "
+        "degree:int aliases:list key"
     ),
-    "relationships": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("source", S),
-            ("target", S),
-            ("description", S),
-            ("weight", R),
-            ("combined_degree", N),
-            ("text_unit_ids", IDS),
-            ("keywords", S),
-        ]
+    "relationships": columns(
+        "id human_readable_id:int source target description weight:float combined_degree:int "
+        "text_unit_ids:list keywords"
     ),
-    "communities": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("community", N),
-            ("level", N),
-            ("parent", N),
-            ("children", pa.list_(N)),
-            ("title", S),
-            ("entity_ids", IDS),
-            ("relationship_ids", IDS),
-            ("text_unit_ids", IDS),
-            ("period", S),
-            ("size", N),
-        ]
+    "communities": columns(
+        "id human_readable_id:int community:int level:int parent:int children:ints title "
+        "entity_ids:list relationship_ids:list text_unit_ids:list period size:int"
     ),
-    "community_reports": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("community", N),
-            ("level", N),
-            ("parent", N),
-            ("children", pa.list_(N)),
-            ("title", S),
-            ("summary", S),
-            ("full_content", S),
-            ("rank", R),
-            ("rating_explanation", S),
-            ("findings", pa.list_(pa.struct([("summary", S), ("explanation", S)]))),
-            ("full_content_json", S),
-            ("period", S),
-            ("size", N),
-            ("entity_ids", IDS),
-            ("relationship_ids", IDS),
-            ("text_unit_ids", IDS),
-            ("method", S),
-            ("stale", pa.bool_()),
-        ]
+    "community_reports": columns(
+        "id human_readable_id:int community:int level:int parent:int children:ints title "
+        "summary full_content rank:float rating_explanation findings:findings "
+        "full_content_json period size:int entity_ids:list relationship_ids:list "
+        "text_unit_ids:list method stale:bool"
     ),
-    "covariates": pa.schema(
-        [
-            ("id", S),
-            ("human_readable_id", N),
-            ("covariate_type", S),
-            ("type", S),
-            ("description", S),
-            ("subject_id", S),
-            ("object_id", S),
-            ("status", S),
-            ("start_date", S),
-            ("end_date", S),
-            ("source_text", S),
-            ("text_unit_id", S),
-        ]
+    "covariates": columns(
+        "id human_readable_id:int covariate_type type description subject_id object_id status "
+        "start_date end_date source_text text_unit_id"
     ),
 }
+
+
+def _lists() -> dict[str, list[str]]:
+    return defaultdict(list)
 
 
 @dataclass
 class _Maps:
     """What rows of one table need to know of another; ids and numbers only, no texts."""
 
-    units_of_document: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    entities_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    relationships_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    claims_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    units_of_document: dict[str, list[str]] = field(default_factory=_lists)
+    entities_of_unit: dict[str, list[str]] = field(default_factory=_lists)
+    relationships_of_unit: dict[str, list[str]] = field(default_factory=_lists)
+    claims_of_unit: dict[str, list[str]] = field(default_factory=_lists)
     title: dict[str, str] = field(default_factory=dict)  # entity id -> unique title
-    named: dict[str, str] = field(
-        default_factory=dict
-    )  # every name, normalised -> unique title of its entity
+    named: dict[str, str] = field(default_factory=dict)  # name, normalised -> that title
     degree: dict[str, int] = field(default_factory=dict)
-    inside: dict[str, list[str]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # community -> relationships
+    inside: dict[str, list[str]] = field(default_factory=_lists)  # community -> relationships
     units_inside: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     communities: dict[str, Row] = field(default_factory=dict)
     report_title: dict[str, str] = field(default_factory=dict)
-    numbers: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # group of references -> content id -> number
+    # group of references -> content id -> number
+    numbers: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     """Write one Parquet file a table into `folder`, replacing only files of these names; {table:
     rows}.
 
-    Raises BadInput where the folder lies inside the index itself or cannot be written.
-    """
+    Raises BadInput where the folder lies inside the index itself or cannot be written."""
     target, home = folder.resolve(), snapshot.folder.resolve()
     if target == home or home in target.parents:
         raise BadInput(f"{folder} lies inside the index", "Name a folder outside it")
@@ -308,18 +184,11 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     try:
         beside.mkdir(parents=True)
         maps = _maps(snapshot)
-        makers = {
-            "documents": _documents,
-            "text_units": _text_units,
-            "entities": _entities,
-            "relationships": _relationships,
-            "communities": _communities,
-            "community_reports": _reports,
-            "covariates": _covariates,
-        }
+        graph = (_entities, _relationships, _communities, _reports, _covariates)
+        makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph), strict=True)
         counts = {}
-        for name, schema in SCHEMAS.items():
-            counts[name] = _write(beside / f"{name}.parquet", schema, makers[name](snapshot, maps))
+        for (name, schema), rows in makers:
+            counts[name] = _write(beside / f"{name}.parquet", schema, rows(snapshot, maps))
         target.mkdir(parents=True, exist_ok=True)
         for name in SCHEMAS:
             os.replace(beside / f"{name}.parquet", target / f"{name}.parquet")
@@ -346,28 +215,18 @@ def _write(path: Path, schema: pa.Schema, rows: Iterator[Row]) -> int:
 
 def _maps(snapshot: Snapshot) -> _Maps:
     maps = _Maps()
-    for table, group in (
-        ("text_units", "Sources"),
-        ("entities", "Entities"),
-        ("relationships", "Relationships"),
-        ("communities", "Reports"),
-    ):
-        maps.numbers[group] = {
-            id: str(n) for id, n in _pairs(snapshot.rows(table, columns=["id", "n"]))
-        }
-    for document, id in _pairs(
-        _by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")
-    ):
+    groups = {"text_units": "Sources", "entities": "Entities", "relationships": "Relationships"}
+    for table, group in {**groups, "communities": "Reports"}.items():
+        rows = _pairs(snapshot.rows(table, columns=["id", "n"]))
+        maps.numbers[group] = {id: str(n) for id, n in rows}
+    units_by_n = _by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")
+    for document, id in _pairs(units_by_n):
         maps.units_of_document[document].append(id)
     taken: set[str] = set()
     columns = ("id", "key", "title", "type", "degree", "text_unit_ids", "names")
     for row in _by_n(snapshot, "entities", *columns).to_pylist():
-        choices = (
-            row["title"],
-            f"{row['title']} ({row['type'] or row['key']})",
-            f"{row['title']} ({row['key']})",
-            row["id"],
-        )
+        longer = (f"{row['title']} ({more})" for more in (row["type"] or row["key"], row["key"]))
+        choices = (row["title"], *longer, row["id"])
         maps.title[row["id"]] = next(title for title in choices if title not in taken)
         taken.add(maps.title[row["id"]])
         maps.named |= dict.fromkeys(row["names"], maps.title[row["id"]])
@@ -377,14 +236,12 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for unit, id in _pairs(_by_n(snapshot, "claims", "text_unit_id", "id").drop_columns("n")):
         maps.claims_of_unit[unit].append(id)
     path = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
-    for row in _by_n(
-        snapshot, "relationships", "id", "source_id", "target_id", "text_unit_ids"
-    ).to_pylist():
+    columns = ("id", "source_id", "target_id", "text_unit_ids")
+    for row in _by_n(snapshot, "relationships", *columns).to_pylist():
         for unit in row["text_unit_ids"]:
             maps.relationships_of_unit[unit].append(row["id"])
-        for a, b in zip(
-            path.get(row["source_id"], ()), path.get(row["target_id"], ()), strict=False
-        ):
+        ends = (path.get(row[end], ()) for end in ("source_id", "target_id"))
+        for a, b in zip(*ends, strict=False):
             if a != b:
                 break
             maps.inside[a].append(row["id"])
@@ -403,15 +260,10 @@ def _maps(snapshot: Snapshot) -> _Maps:
 def _documents(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "documents"):
         yield {
-            "id": row["id"],
+            **row,
             "human_readable_id": row["n"],
-            "title": row["title"],
-            "text": row["text"],
             "text_unit_ids": maps.units_of_document[row["id"]],
             "creation_date": row["created"],
-            "raw_data": None,
-            "uri": row["uri"],
-            "metadata": row["metadata"],
         }
 
 
@@ -502,13 +354,8 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             {name: _numbered(finding.get(name, ""), maps) for name in ("summary", "explanation")}
             for finding in json.loads(row["findings"] or "[]")
         ]
-        whole = {
-            "title": row["title"],
-            "summary": shown["summary"],
-            "rating": row["rank"],
-            "rating_explanation": shown["rating_explanation"],
-            "findings": findings,
-        }
+        whole = {"title": row["title"], "summary": shown["summary"], "rating": row["rank"]}
+        whole |= {"rating_explanation": shown["rating_explanation"], "findings": findings}
         yield {
             **row,
             **_community(snapshot, maps, row["id"]),
@@ -523,29 +370,22 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 
 
 def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
-    """Claims. GraphRAG finds those of an entity by its title in `subject_id`; NONE is what it calls
-    unknown.
-    """
+    """GraphRAG finds claims by the title of an entity in `subject_id`; NONE is unknown."""
     for row in _in_batches(snapshot, "claims"):
-        subject, target = (
-            maps.named.get(normalise_name(row[end]), row[end]) for end in ("subject", "object")
-        )
+        ends = ("subject", "object")
+        names = {f"{end}_id": maps.named.get(normalise_name(row[end]), row[end]) for end in ends}
+        dates = {name: row[name] for name in ("start_date", "end_date")}
         yield {
             **row,
             "human_readable_id": row["n"],
             "covariate_type": "claim",
-            "subject_id": subject or "NONE",
-            "object_id": target or "NONE",
-            "start_date": row["start_date"] or "NONE",
-            "end_date": row["end_date"] or "NONE",
+            **{name: value or "NONE" for name, value in {**names, **dates}.items()},
             "source_text": "\n".join(row["quotes"]),
         }
 
 
 def _numbered(text: str, maps: _Maps) -> str:
-    """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4); Sources
-    (7)]`.
-    """
+    """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4)]`."""
     return render_references(text, maps.numbers)
 
 

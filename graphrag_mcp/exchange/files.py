@@ -1,10 +1,8 @@
 """Readers of other programs' files: GraphRAG's tables, LightRAG's JSON and GraphML, ids of Lance
 tables.
 
-Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are
-tamed here (NaN, numbers and lists written as text), as every version of a program has habits of its
-own. Changes no file and knows no meaning.
-"""
+Gives rows as mappings, or raises Unreadable. NaN, and numbers and lists written as text, are
+converted."""
 
 from __future__ import annotations
 
@@ -18,14 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TABLES = (
-    "documents",
-    "text_units",
-    "entities",
-    "relationships",
-    "communities",
-    "community_reports",
-    "covariates",
+TABLES = tuple(
+    ("documents text_units entities relationships communities community_reports covariates").split()
 )
 OLD = "create_final_"  # before the names, in 0.x and 1.x
 CHUNKS, DOCS, GRAPH = (
@@ -51,8 +43,7 @@ def kind_of(folder: Path) -> str:
 
 def located(folder: Path) -> Path:
     """The folder itself, or the one in it where both programs keep their output when they are left
-    to it.
-    """
+    to it."""
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 

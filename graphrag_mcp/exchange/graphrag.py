@@ -1,10 +1,8 @@
 """Import of the tables of Microsoft GraphRAG (1.x to 3.x) and of our own export.
 
-Takes a folder of Parquet files; reads what is there, whatever is missing or does not open, and says
-so in the notes. Older habits that are understood: `create_final_` before the names, `name` for
-`title`, `document_ids`, members of communities only in the table of nodes or by their
-relationships. Checks nothing (exchange/model.py does) and changes no file.
-"""
+What is missing or does not open is said in the notes. Forms of older versions that are understood:
+`create_final_` before the names, `name` for `title`, `document_ids`, members of communities only in
+the table of nodes or by their relationships."""
 
 from __future__ import annotations
 

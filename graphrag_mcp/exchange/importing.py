@@ -1,32 +1,11 @@
 """Import of another index: its content as documents of a corpus, with its entities and claims,
 without a model.
 
-Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult`
-and notes of what could not be taken as it was. Every text unit is placed in its document, every
-entity and relation in its units; then indexing does what it does with any documents, but for
-extraction, and commits as ever. The same folder again changes nothing; a changed one brings its
-changes.
-
-Where the text units of another index stand in its documents.
-
-Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting
-by tokens and writing down again leaves marks: blanks taken off, halves of characters, lines put
-before a unit, other line ends. What was looked for and how it was found is told, so that no one
-takes a near match for an exact one. Knows no table.
-
-Another program's communities as one sound hierarchy.
-
-Takes communities by their numbers and the entities that are here; gives rows of communities with
-content ids, in which children divide their parent and every entity has one place a level, which
-number became which of them, and what had to be put right. A community that lost or gained members
-on the way is another one: its report speaks of another set.
-
-The graph of an import: which unit names what, and communities and reports in our ids.
-
-Takes a `Foreign` and the holders of its documents, whose units have their places; fills their
-records with names, statements and claims, and gives what the log of imports holds of communities
-and reports. What hangs on nothing that can be cited is counted in the notes. Knows no file.
-"""
+Every text unit is placed in its document, every entity and relation in its units; then indexing
+does what it does with any documents, but for extraction. Communities are made one sound hierarchy,
+in which children divide their parent and every entity has one place a level; one that lost or
+gained members on the way has another id, and its report is not taken. The same folder again changes
+nothing."""
 
 from __future__ import annotations
 
@@ -235,8 +214,7 @@ def _parents(
     communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]
 ) -> dict[int, int]:
     """The number of each one's parent, -1 for the top; where the other index names none, the one
-    that holds it.
-    """
+    that holds it."""
     levels = {one.number: one.level for one in communities}
     found: dict[int, int] = {}
     for one in communities:
@@ -309,8 +287,7 @@ class _Writer:
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
         """Each relation with the keys of its ends and its units: where it names none, those of both
-        its ends.
-        """
+        its ends."""
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = moved = loops = light = 0
@@ -396,8 +373,7 @@ class _Writer:
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity of their own, or are not named in a unit that speaks of them, are
-        named there.
-        """
+        named there."""
         strange: set[str] = set()
         named = {key_of(one): one for one in reversed(self.foreign.entities)}
         for source, target, one, units in statements:
@@ -439,8 +415,7 @@ class _Writer:
 
 def _at(rows: list[Any], row: Any) -> int:
     """The place of a row in a list that holds each once. The newest are looked at first: a name
-    comes in runs.
-    """
+    comes in runs."""
     for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
         if rows[place] == row:
             return place
@@ -607,8 +582,7 @@ class Holder:
 
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
-    BadInput for others.
-    """
+    BadInput for others."""
     kind = kind_of(folder)
     if not kind:
         raise BadInput(
@@ -627,8 +601,7 @@ def import_folder(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[IndexResult, list[str]]:
     """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
-    ...).
-    """
+    ...)."""
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
@@ -688,9 +661,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
         groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
-        run.touched |= {
-            id for row in groups for id in row["members"]
-        }  # their communities are compared again
+        # their communities are compared again
+        run.touched |= {id for row in groups for id in row["members"]}
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
@@ -726,8 +698,7 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
 
 def _cut_anew(foreign: Foreign, settings: Settings) -> None:
     """Where no text unit can be read: documents are cut by us, and an entity stands where its name
-    does.
-    """
+    does."""
     places: dict[str, list[str]] = defaultdict(list)
     params = ChunkParams(
         settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size

@@ -1,10 +1,7 @@
 """Import of a working directory of LightRAG (JSON and GraphML files).
 
-Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete
-lists of chunks by entity and by pair. What is missing or does not open is said in the notes; a lost
-graph is read from the vector files, which repeat its names and words. LightRAG has no communities.
-Changes no file.
-"""
+A lost graph is read from the vector files, which repeat its names and words. LightRAG has no
+communities."""
 
 from __future__ import annotations
 
@@ -145,8 +142,7 @@ def _from_content(row: Row, names: int) -> Row:
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
     """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
-    cut short.
-    """
+    cut short."""
     listed = known.get("chunk_ids") if known else None
     return [str(one) for one in listed] if isinstance(listed, list) else parts(row, "source_id")
 

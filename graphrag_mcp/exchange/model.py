@@ -1,10 +1,5 @@
-"""The content of another program's index in our terms: documents, text units, entities,
-relationships, claims, communities.
-
-Filled by the one that reads that program's files (exchange/graphrag.py, exchange/lightrag.py), read by
-importing.py. Ids and numbers here are the other program's. `notes` says what was missing or damaged
-and what was done instead.
-"""
+"""The content of another program's index in our terms. Ids and numbers are the other program's;
+`notes` says what was missing or damaged."""
 
 from __future__ import annotations
 
@@ -29,8 +24,7 @@ class SourceDocument:
 @dataclass(slots=True)
 class SourceUnit:
     """`start`, `end`: characters of the document where the other index says so; -1 where it does
-    not.
-    """
+    not."""
 
     id: str
     number: int
@@ -98,9 +92,8 @@ class Foreign:
     units: list[SourceUnit] = field(default_factory=list)
     entities: list[SourceEntity] = field(default_factory=list)
     relations: list[SourceRelation] = field(default_factory=list)
-    claims: list[tuple[str, Claim]] = field(
-        default_factory=list
-    )  # by text unit, as the other index says them
+    # by text unit, as the other index says them
+    claims: list[tuple[str, Claim]] = field(default_factory=list)
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -1,10 +1,5 @@
-"""Claims extracted by a model: subject, object, type, dates, status and quotes.
-
-Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own
-characters. A claim without such a quote is not kept. Reads replies as forgivingly as records.py
-does. Knows nothing of other units and of the graph; subjects and objects are names as the model
-gave them.
-"""
+"""Claims extracted by a model: subject, object, type, dates, status and quotes. A claim whose
+quotes do not stand in the text is dropped."""
 
 from __future__ import annotations
 
@@ -47,8 +42,7 @@ LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`object` "NONE" when unknown; dates ISO 8601 or "". `text[start:end]` of each of `spans` is
-    the quote there.
-    """
+    the quote there."""
 
     subject: str
     object: str
@@ -113,8 +107,7 @@ async def claims_of_unit(
     """The claims in `text`, and why there was no answer ("" when there was one): of a second pass
     that was due, too; then those of the first stay. `dropped` counts what was not kept.
 
-    With gleanings `auto` a second pass follows only a reply that was cut off.
-    """
+    With gleanings `auto` a second pass follows only a reply that was cut off."""
     counts = Counter[str]() if dropped is None else dropped
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
 
@@ -159,8 +152,7 @@ def _worth(reading: Reading | None) -> int:
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
     """`claims` with those of a further reply: the longer of two with one subject, object, type and
-    quote stays.
-    """
+    quote stays."""
     kept = {_identity(claim): claim for claim in claims}
     for claim in more:
         old = kept.get(_identity(claim))
@@ -178,9 +170,10 @@ def _identity(claim: Claim) -> tuple[object, ...]:
 _BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(（\[])")
 _LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
 _RULE = re.compile(r"\|[ \t]{0,3}:?-{3,}:?[ \t]{0,3}\|")  # under the names of a table's columns
+# of a table
 _ROW = re.compile(
     r"^[ \t]{0,9}\|(?=[^|\n]{0,400}\w)((?:[^|\n]{0,4000}\|){6,12})[ \t]{0,9}$", re.MULTILINE
-)  # of a table
+)
 _DELIMITER = re.compile(FULL)
 _NO_CLAIMS = re.compile(
     r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE
@@ -200,9 +193,8 @@ _FIELDS = {
     "description": "description claimdescription claim details".split(),
     "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
 }
-Reading = tuple[
-    list[Claim], bool, Counter[str]
-]  # claims, whether the reply was complete, what was dropped why
+# claims, whether the reply was complete, what was dropped why
+Reading = tuple[list[Claim], bool, Counter[str]]
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
@@ -211,8 +203,7 @@ def read_claims(reply: str, text: str) -> Reading:
     nothing usable is in it.
 
     Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
-    that is known.
-    """
+    that is known."""
     plain, marked = plain_reply(reply)
     lost: Counter[str] = Counter()
     raws: list[Raw] = []
@@ -297,8 +288,7 @@ def _from_tuple(body: str) -> Raw | None:
 
 def _dates(rest: list[str]) -> int:
     """How many of the first two fields after the status are dates; with four or more, by their
-    places.
-    """
+    places."""
     if len(rest) > 3 and max(len(rest[0]), len(rest[1])) <= 60:
         return 2
     dated = [
@@ -378,15 +368,13 @@ def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
 
 def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
     """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
-    quotation marks.
-    """
+    quotation marks."""
     folded, starts = folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         whole = _place(text, folded, starts, quote)
-        several = (
-            [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
-        )  # in one field
+        # in one field
+        several = [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
         for part in several:
             spans.update(dict.fromkeys(_shortened(text, folded, starts, part)))
     return list(spans)[:MOST_QUOTES]
@@ -428,8 +416,7 @@ _SPOKEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%B %Y", "%d.%m.%Y"
 
 def iso_date(value: str) -> str:
     """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
-    else "".
-    """
+    else ""."""
     said = clean(value, 60).strip(" .()\"'")
     if match := _ISO.fullmatch(said):
         year, month, day, time = match.groups()

@@ -1,15 +1,10 @@
 """Communities: text units divided by topic, and the entities that stand in them.
 
-Takes the terms of text units, the text units of entities and the links between entities; gives a
-hierarchy with content ids. Knows no tables and no reports.
-
 Text units and their characteristic terms form a bipartite graph, which Leiden (Traag, Waltman, van
-Eck 2019, arXiv:1810.08473), in Rust by `graspologic-native`, divides. Links between entities take
-no part: what names stand beside each other says less about a topic than words do. Each community is
-divided again in the same way, with its terms weighted inside it. An entity belongs where most of
-its text units do. The result is a function of the content alone, so an update finds what a fresh
-index finds.
-"""
+Eck 2019, arXiv:1810.08473) divides. Links between entities take no part: names that stand beside
+each other say less about a topic than words do. Each community is divided again in the same way,
+with its terms weighted inside it. An entity belongs where most of its text units do. The result is
+a function of the content alone."""
 
 from __future__ import annotations
 
@@ -142,8 +137,7 @@ def cluster(
 ) -> Hierarchy:
     """The hierarchy of all text units, and of all entities that have text units or links.
 
-    `entities`: the text units of each. An entity without any is where its links lead.
-    """
+    `entities`: the text units of each. An entity without any is where its links lead."""
     params = params or ClusterParams()
     path: dict[str, tuple[int, ...]] = {}
     for group, way in _divided(texts, params):
@@ -156,8 +150,7 @@ def cluster(
 def hierarchy_of(path: Mapping[str, Sequence[Any]], units: frozenset[str]) -> Hierarchy:
     """From the way of each entity and text unit through groups, whatever these are called.
 
-    A community has an id of its level and its entities, or of its text units where it has none.
-    """
+    A community has an id of its level and its entities, or of its text units where it has none."""
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for id in sorted(path):
         way = tuple(path[id])
@@ -200,8 +193,7 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
     by rank.
 
     By rank, since shares change with every edit anywhere: what a report is made of changes only
-    where the order of its terms does.
-    """
+    where the order of its terms does."""
     import numpy as np
 
     number = {id: place for place, id in enumerate(texts.ids)}

@@ -1,15 +1,8 @@
 """The second commit of a run: descriptions, communities, reports and vectors of the current graph.
 
-Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`.
-Until then results say that communities are stale. What a model could not write stays in the table
-`pending`, and is asked again by the next run. Knows no files, no formats and no names.
-
-Communities and reports of a generation: what has to be written so that they fit the graph as it is.
-
-Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched
-since the last one; gives the rows to delete and to add. A report is made again only when its
-community is new or something that it speaks of changed; its fingerprint decides.
-"""
+Until then results say that communities are stale. A report is made again only when its community is
+new or its fingerprint (what it speaks of) changed. What a model could not write stays in the table
+`pending`, and is asked again by the next run."""
 
 from __future__ import annotations
 
@@ -165,8 +158,7 @@ class Moved:
 @dataclass
 class Made:
     """What to write, the new counters, and why which report is not by a model although one was
-    asked.
-    """
+    asked."""
 
     changes: dict[str, Change]  # but for the table of reports
     counters: Mapping[str, int]
@@ -245,9 +237,8 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
         .combine_chunks()
         .to_batches()
     )
-    old = {
-        id: row for batch in known for id, *row in zip(*lists(batch), strict=True)
-    }  # n, parent, children
+    # n, parent, children
+    old = {id: row for batch in known for id, *row in zip(*lists(batch), strict=True)}
     moved = Moved(
         {},
         {id: row[0] for id, row in old.items()},
@@ -292,8 +283,7 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
 
 def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
     """Communities whose report may have to change: new ones, those of touched entities, and all
-    above them.
-    """
+    above them."""
     found = set(fresh)
     for id in touched:
         found.update(tree.path.get(id, ()))
@@ -344,8 +334,7 @@ class _Job:
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
     """Rows of the reports that changed, which of them replace an older one, and what a model could
-    not write.
-    """
+    not write."""
     tree, wanted = job.tree, job.wanted
     shown = job.models is not None and job.models.reports is not None
     before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
@@ -373,9 +362,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         (tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)
     ):
         below = community.children
-        members = (
-            () if below else [columns.leaves[id] for id in community.members]
-        )  # of others: prints
+        # of others: prints
+        members = () if below else [columns.leaves[id] for id in community.members]
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
         said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
         plain[community.id] = fingerprint(
@@ -492,8 +480,7 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
 
 class _Spoken(dict[str, str]):
     """Search terms of a name or sentence, worked out once: it is said by the reports of several
-    levels.
-    """
+    levels."""
 
     def __missing__(self, text: str) -> str:
         found = self[text] = " ".join(terms(text))
@@ -501,8 +488,7 @@ class _Spoken(dict[str, str]):
 
     def by(self, made: Report, names: Sequence[str]) -> str:
         """The terms of a report: its title, its summary without references (ids are no words), some
-        of its names.
-        """
+        of its names."""
         said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
         return " ".join(filter(None, map(self.__getitem__, said)))
 
@@ -514,8 +500,7 @@ def _content(
     snapshot: Snapshot, tree: Hierarchy, wanted: set[str]
 ) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
     """The entities of these communities, and of each the relationships with both ends inside, by
-    id.
-    """
+    id."""
     members = sorted({id for community in wanted for id in tree.communities[community].members})
     found = some(
         snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"]
@@ -538,13 +523,11 @@ def _content(
 
 def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
     """Reports of these communities and of their children, with what no one reads of them here as in
-    `unread`.
-    """
+    `unread`."""
     ids = wanted.union(*(tree.communities[id].children for id in wanted))
     names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
-    there = snapshot.rows(
-        "reports", columns=["id", ROW_ID]
-    )  # less than asking an index for a thousand of them
+    # less than asking an index for a thousand of them
+    there = snapshot.rows("reports", columns=["id", ROW_ID])
     places = there.filter(pc.is_in(there["id"], pa.array(sorted(ids), pa.string())))[
         ROW_ID
     ].to_pylist()
@@ -611,9 +594,8 @@ def communities(run: Run, recluster: bool) -> None:
         answered = described.done if described else []
         failed = [*described.failed] if described else []
         failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
-        answered += [
-            row["id"] for row in waiting if row["kind"] == "report"
-        ]  # or not worth a call any more
+        # or not worth a call any more
+        answered += [row["id"] for row in waiting if row["kind"] == "report"]
         done = {
             *answered,
             *_over(
@@ -742,9 +724,8 @@ def _claimed(run: Run) -> set[str]:
     direct = run.snapshot().by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()
     if len(direct) == len(ids):
         return ids
-    rows = (
-        run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()
-    )  # other names of some
+    # other names of some
+    rows = run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()
     at = pc.list_parent_indices(rows["names"])
     said = pc.is_in(pc.list_flatten(rows["names"]), pa.array(sorted(run.claimed)))
     return {*direct, *rows["id"].take(pc.unique(at.filter(said))).to_pylist()}

@@ -1,9 +1,5 @@
-"""The description of an entity or a relationship as one text: joined, or summarised by a model.
-
-Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why
-no model did where none did. Without a model each fragment stands once, up to a limit. Knows no
-table.
-"""
+"""The description of an entity or a relationship as one text: joined up to a limit, or summarised
+by a model."""
 
 from __future__ import annotations
 
@@ -67,8 +63,7 @@ def params_from(settings: Settings, corpus_folder: Path | None = None) -> Descri
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
     """Are there so many distinct fragments, or are they so long, that a model should make one of
-    them?
-    """
+    them?"""
     return _is_long(fragments, settings.summary_fragments, settings.summary_tokens)
 
 
@@ -103,8 +98,7 @@ async def summarise(
     """One description, who wrote it ("" for no one) and why no model did ("" when one did).
 
     What is too long for one question is summarised in parts, and the summaries again. When a part
-    gets no answer the whole is joined: half a summary would hide the other half.
-    """
+    gets no answer the whole is joined: half a summary would hide the other half."""
     parts = _distinct(fragments)
     for _ in range(8):  # each round leaves at most a third; this is a wall, not a limit
         rounds = _rounds(parts, params.input_tokens)
@@ -140,8 +134,7 @@ def _inside(text: str) -> str:
 
 def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
     """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence
-    ends.
-    """
+    ends."""
     rounds: list[list[str]] = []
     left = 0
     for fragment in fragments:
@@ -175,8 +168,7 @@ def _pieces(fragment: str, limit: int) -> list[str]:
 
 def parse_description(reply: str) -> str:
     """The description in a reply: plain text, without thoughts, fences, headings and phrases around
-    it.
-    """
+    it."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
@@ -232,8 +224,7 @@ def _distinct(fragments: Sequence[str]) -> list[str]:
 
 def _shorter(text: str, limit: int) -> str:
     """Whole sentences within the limit; of a single long one its beginning, where there is room for
-    some of it.
-    """
+    some of it."""
     if limit < 30:
         return ""
     short = shorten(text, limit)

@@ -1,13 +1,8 @@
-"""Descriptions that became too long, summarised by a model.
+"""Descriptions that became too long, summarised by a model; one that no model could write stays
+joined, and pending.
 
-Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with
-their new descriptions. A description that no one could write stays the joined one, and pending.
-Knows the asker, and of the graph only names, pairs and what was said of them.
-
-Names are those of the documents, also where an edit gave another: what was written before an edit
-is kept after it, so a title that was given by hand would make the description depend on which of
-the two came first.
-"""
+Names are those of the documents, also where an edit gave another: otherwise the description would
+depend on which of edit and description came first."""
 
 from __future__ import annotations
 
@@ -32,9 +27,8 @@ Row = dict[str, Any]
 ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
 Writing = Future[tuple[str, str, str]]
-Asked = dict[
-    str, tuple[list[str], list[str], Writing]
-]  # row id -> names, fragments, the description being written
+# row id -> names, fragments, the description being written
+Asked = dict[str, tuple[list[str], list[str], Writing]]
 
 
 @dataclass
@@ -48,8 +42,7 @@ class Started:
 @dataclass
 class Described:
     """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of
-    pending rows.
-    """
+    pending rows."""
 
     changes: dict[str, Change] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
@@ -80,9 +73,8 @@ def early(
     if unknown and snapshot is not None:
         titles |= _titles(snapshot, unknown)
     by_hand = {mn.entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
-    titles = {
-        id: title for id, title in titles.items() if id not in by_hand
-    }  # those are asked for by `begin`
+    # those are asked for by `begin`
+    titles = {id: title for id, title in titles.items() if id not in by_hand}
     asked: Asked = {}
     for id, (_, fragments) in sorted(long.items()):
         names = [titles.get(one, "") for one in ends.get(id, [id])]

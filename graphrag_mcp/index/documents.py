@@ -1,26 +1,10 @@
 """The first commit of a run: documents, text units, passages, mentions and their merge into the
 graph.
 
-Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a
-batch becomes visible at once, or nothing. Knows no files and no formats, and no communities
-(communities_stage.py).
-
-What rows are derived by: the parameters that decide whether they still hold.
-
-Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes
-on from, and how a document is cut by them. Reads documents and their log; takes no lock and writes
-nothing.
-
-Rows of one document: its text units, their passages, search terms and names.
-
-Takes a `Document` and what the previous generation held of it; gives rows for three tables and the
-units whose names are new. A unit's id is a hash of the document's uri and the unit's own text, so
-text that did not change keeps its id, its short alias and its names, wherever an edit above has
-moved it.
-
-In two steps: `cut` says what the text units are, in a quarter of the time, so that a model can be
-asked about them while `fill` looks for names and search terms.
-"""
+A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
+keeps its id, alias and names wherever it has moved. `cut` says what the text units are, in a
+quarter of the time, so that a model can be asked about them while `fill` looks for names and search
+terms."""
 
 from __future__ import annotations
 
@@ -69,9 +53,8 @@ if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
 
 Spans = set[tuple[int, int]]
-Cut = tuple[
-    Spans, Spans, dict[str, set[str]]
-]  # of text units, of passages; text unit -> names in it
+# of text units, of passages; text unit -> names in it
+Cut = tuple[Spans, Spans, dict[str, set[str]]]
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
@@ -98,8 +81,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     """What the derived rows depend on besides the documents; another value here means deriving
-    everything again.
-    """
+    everything again."""
     named = chosen.parameters()
     return {
         "derivation": DERIVATION,
@@ -156,9 +138,8 @@ class Before:
     n: int = 0
     units: dict[str, int] = field(default_factory=dict)  # id -> n
     passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
-    redo: set[str] = field(
-        default_factory=set
-    )  # units to be read again although their text is the same
+    # units to be read again although their text is the same
+    redo: set[str] = field(default_factory=set)
 
 
 Found = tuple[UnitNames, list[tuple[int, str]]]  # the names of a text unit, and every mention
@@ -237,8 +218,7 @@ class Names:
 
     def repeated(self) -> UnitNames:
         """Those in the part that the unit before holds as well: who reads the whole text finds them
-        again.
-        """
+        again."""
         return collect(self.id, self.text[: self._core], 0)[0]
 
 
@@ -282,8 +262,7 @@ def cut_rows(
     """`number` holds the next free alias number of "d" and "t" and is advanced.
 
     `given`: what an import says of the document; then units and names are those, and nothing is
-    extracted. `derived`: what an executor has computed of it.
-    """
+    extracted. `derived`: what an executor has computed of it."""
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
     n = before.n or number["d"]
     number["d"] += not before.n
@@ -368,8 +347,7 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
     """Names the units of one document, in their order: by their text, and equal ones by their place
-    among these.
-    """
+    among these."""
     seen: Counter[str] = Counter()
 
     def name(unit: Unit, text: str) -> str:
@@ -465,8 +443,7 @@ class Cancelled(Exception):
 @dataclass
 class Run:
     """One call while it runs: where it writes, what it has counted, how long each stage took (CPU
-    seconds).
-    """
+    seconds)."""
 
     folder: Path
     settings: Settings
@@ -476,40 +453,33 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
-    capped: set[str] = field(
-        default_factory=set
-    )  # text units with names or pairs that were left out
+    # text units with names or pairs that were left out
+    capped: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
-    parameters: dict[str, Any] = field(
-        default_factory=dict
-    )  # what the next commit says its rows follow
+    # what the next commit says its rows follow
+    parameters: dict[str, Any] = field(default_factory=dict)
     models: Models | None = None
-    redo: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # uri -> units that a model is asked about once more
+    # uri -> units that a model is asked about once more
+    redo: dict[str, set[str]] = field(default_factory=dict)
     losses: list[Row] = field(default_factory=list)  # of the replies that this call read
     # questions whose answer was replaced after it had been merged
     corrections: list[Correction] = field(default_factory=list)
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
-    asked: descriptions.Asked = field(
-        default_factory=dict
-    )  # long descriptions that are being made one already
-    brought: list[Any] = field(
-        default_factory=list
-    )  # edits of the documents that this call imports
-    apart: list[Row] = field(
-        default_factory=list
-    )  # rows for the log of imports that belong to no document
+    # long descriptions that are being made one already
+    asked: descriptions.Asked = field(default_factory=dict)
+    # edits of the documents that this call imports
+    brought: list[Any] = field(default_factory=list)
+    # rows for the log of imports that belong to no document
+    apart: list[Row] = field(default_factory=list)
     executor: Executor = field(default_factory=InProcess)
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
         """The result of work on the asker's loop, looking now and then whether the call was
-        cancelled meanwhile.
-        """
+        cancelled meanwhile."""
         while True:
             try:
                 return future.result(0.25)
@@ -560,8 +530,7 @@ class Run:
 
     def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
         """Write these changes beside what `base` names; versions for the next manifest. NOT a
-        commit.
-        """
+        commit."""
         return tables.apply(self.folder, base, changes)
 
     def commit(self, manifest: Manifest) -> None:
@@ -585,9 +554,8 @@ class Run:
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
 
-    opened: list[DocumentRows] = field(
-        default_factory=list
-    )  # documents that are cut and not yet rows
+    # documents that are cut and not yet rows
+    opened: list[DocumentRows] = field(default_factory=list)
     size: int = 0  # passages, those of `opened` included
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
@@ -597,9 +565,8 @@ class Batch:
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
-    unread: dict[str, str] = field(
-        default_factory=dict
-    )  # units that one should read and no one can -> uri
+    # units that one should read and no one can -> uri
+    unread: dict[str, str] = field(default_factory=dict)
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     code: list[Row] = field(default_factory=list)  # of the table `code`
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
@@ -611,8 +578,7 @@ def documents(
     """Everything of one batch becomes visible at once, or not at all.
 
     What no model has a part in is written first, while its answers are still on their way; and when
-    the `last` batch is written, long descriptions are asked for.
-    """
+    the `last` batch is written, long descriptions are asked for."""
     snapshot = run.snapshot()
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
@@ -837,8 +803,7 @@ def _terms(
     snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
 ) -> tuple[Change, Counter[str]]:
     """How many passages hold each term, for the terms whose number moves; and by how much the total
-    length moves.
-    """
+    length moves."""
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):

@@ -1,30 +1,10 @@
-"""A dry run: the run itself with imitated replies, in memory, to count the calls of a model before
+"""A dry run: the run itself in memory, with imitated replies, to count the calls of a model before
 they are made.
 
-Takes a request and the work of a run; gives calls, tokens and cost by stage. Texts are read, cut
-and asked about, names merged, communities found and reports asked for by the code that does so in
-earnest, so everything that follows from the documents, the settings, the index and the reply cache
-is exact; only what a model will say is imitated (dry_run.py). No lock, no write, no call.
-
-How much a model says: what is usual, or what the answers show that this one gave before.
-
-Takes the answers of one model in a book; gives numbers that `dry_run.py` says as much by. A few
-dozen answers are enough, so the first part of a run (`max_calls`) tells what the rest will cost.
-Knows no text that was asked about.
-
-Models that are only imagined: replies of about the length and content that a model's usually have.
-
-Takes the questions of indexing, and the keyless names of the texts that they are about; gives
-replies in the form that the questions ask for, counted as providers count. Nothing of it is ever
-stored or shown: a rehearsed run (dry_run.py) is made of it, to see how many questions follow from
-which answers.
-
-How much a model says is the one thing that no rule knows. What is assumed: of a text it names the
-names that are connected most, 18 at the most, and relates the first name of a sentence, its
-subject, with those after it; of each it says what the sentence says; a second look finds a third of
-that; a report has a finding for every few rows. Where the reply cache shows how much this model
-says, it is as much as that (dry_run.py).
-"""
+Everything that follows from documents, settings, index and reply cache is exact; only the replies
+are imitated. How much a model says is read from its replies in the cache. Without any: the 18 names
+of a text that are connected most, each sentence's first name related with those after it; a second
+pass finds a third of that; a report has a finding for every few rows."""
 
 from __future__ import annotations
 
@@ -56,13 +36,13 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
+# answers of a kind from which its habits are told, and the most that are read for it
 ENOUGH, LOOKED_AT = (
     10,
     200,
-)  # answers of a kind from which its habits are told, and the most that are read for it
-_DENSE = re.compile(
-    "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
-)  # CJK
+)
+# CJK
+_DENSE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+")
 FULL = 400  # tokens of a text that holds more names than a reply
 
 
@@ -208,8 +188,7 @@ class ImitatedChat:
 
 class ImitatedEmbedder:
     """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts
-    before a text.
-    """
+    before a text."""
 
     def __init__(self, name: str, text_prompt: str = "") -> None:
         self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4
@@ -487,8 +466,7 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
 
 def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed
-    of the model.
-    """
+    of the model."""
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
         why = (

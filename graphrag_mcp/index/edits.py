@@ -1,31 +1,8 @@
-"""Removal of documents: which are meant, what is deleted with them, and the record that they stay
-out.
+"""Edits by hand: changes of the graph and removal of documents, checked, tried or made.
 
-Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what
-would go, or a row of the edit log by which these documents stay out of the index, whatever folder
-they lie in, until they are asked for by name. The rows themselves go with the indexing that
-follows, or with any later one. Knows no tool.
-
-What may be edited: a wish against the graph as it is and the log as it is, as rows of the log.
-
-Takes an operation with its names and fields; gives the rows to append, none where everything is so
-already. What cannot be done is said with what to do instead. Also says in a sentence what a row
-means. Reads single rows, writes none.
-
-Editing the graph by hand: one change checked, tried or made, and said in plain words.
-
-Takes what to do with which names (already resolved to the entities that hold them) and who does it;
-gives an `EditResult`: what changes, and the id by which it is undone. A change is a row of the edit
-log, which outlives every re-indexing; what it does to the tables is worked out by the same merge
-that reads documents. Knows no tool.
-
-Edits as generations: the rows that change when the edit log says something new.
-
-Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and
-log agree. Everything of a call is visible at once, or nothing, and on disk when the call returns.
-Tables that were derived again follow the log before the first document goes in. Reads and writes
-only what the names concerned touch; knows no tool.
-"""
+An edit is a row of the edit log, which outlives every re-indexing; the same merge that reads
+documents works out what it does to the tables, and only what the names concerned touch is read and
+written. Removed documents stay out until they are asked for by name."""
 
 from __future__ import annotations
 
@@ -197,8 +174,7 @@ def _worded(
     snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any
 ) -> list[LogRow]:
     """New words for an entity or a relationship; another name of an entity stands for it from then
-    on.
-    """
+    on."""
     if not fields:
         return []
     title = fields.get("title", "")
@@ -362,9 +338,8 @@ NAMED = 8  # names that a sentence lists
 
 @dataclass(frozen=True)
 class Wish:
-    """`op` of store/edit_log.py; `targets` entities, relationships, or of an undo its id; `fields` new
-    values.
-    """
+    """`op` of store/edit_log.py; `targets` entities, relationships, or of an undo its id; `fields`
+    new values."""
 
     op: str
     targets: Sequence[Target]
@@ -374,8 +349,7 @@ class Wish:
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound,
-    Busy, Damaged.
-    """
+    Busy, Damaged."""
     return _change(
         folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id)
     )
@@ -383,8 +357,7 @@ def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
     """Put the edits of another index after those that are here; the rows keep their ids, makers and
-    times.
-    """
+    times."""
     known = {row.id for row in logs.load(folder, read(folder))}
     if twice := sorted({row.id for row in log} & known):
         raise BadInput(
@@ -425,8 +398,7 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
 
 def ready(manifest: Manifest | None, folder: Path) -> Manifest:
     """Raises NotFound without an index, BadInput for rows whose names this release might take for
-    others.
-    """
+    others."""
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
     if manifest.format != FORMAT or manifest.of_another_release():
@@ -532,8 +504,7 @@ BY_INDEX = "index_documents"
 
 def begin(run: Run) -> None:
     """Read the log; go on with what edits have touched, where nothing else happened since the last
-    reports.
-    """
+    reports."""
     run.edits = fold(logs.load(run.folder, run.manifest))
     if run.manifest is None:
         return
@@ -544,9 +515,8 @@ def begin(run: Run) -> None:
 
 
 def catch_up(run: Run) -> None:
-    """Let the tables follow the whole log: they were derived again, or what was removed is asked for
-    again.
-    """
+    """Let the tables follow the whole log: they were derived again, or what was removed is asked
+    for again."""
     manifest = run.manifest
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
@@ -564,8 +534,7 @@ def catch_up(run: Run) -> None:
 
 def lift(run: Run, plan: Plan) -> None:
     """What was removed and is asked for by its own name is no longer removed; that is written down
-    first.
-    """
+    first."""
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
@@ -610,8 +579,7 @@ def merged_with(
     is_long: Callable[[Sequence[str]], bool] | None,
 ) -> tuple[Overlay, Merge, set[str]]:
     """What the log amounts to, what that does to the rows, and ids of rows whose description was
-    given. No write.
-    """
+    given. No write."""
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
     keys, pairs = differing(old, new)
     if not keys:
@@ -690,8 +658,7 @@ def _counts(change: Change) -> bool:
 
 def _parameters(manifest: Manifest, merged: Merge, applied: int) -> dict[str, Any]:
     """With the number of rows followed, and what was touched since the reports were made, where
-    that is known.
-    """
+    that is known."""
     parameters = {**manifest.parameters, APPLIED: applied}
     before = parameters.pop(TOUCHED, {})
     known = before.get("generation") == manifest.generation
@@ -714,9 +681,8 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
-    """No one is asked any more to describe what is gone or has its description; the one that lost one is
-    asked for.
-    """
+    """No one is asked any more to describe what is gone or has its description; the one that lost
+    one is asked for."""
     rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
@@ -734,20 +700,17 @@ NEAR = 3  # nearest uris for an unknown id
 @dataclass
 class Chosen:
     """`uris` as they are written down: of a file with many rows the file's own, when all of it is
-    meant.
-    """
+    meant."""
 
     documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
     uris: list[str] = field(default_factory=list)
-    unknown: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # what was asked for -> nearest uris
+    # what was asked for -> nearest uris
+    unknown: dict[str, list[str]] = field(default_factory=dict)
 
 
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
     """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
-    no index.
-    """
+    no index."""
     manifest = read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
@@ -777,8 +740,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
 
 def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
     """Uris of documents, or of whole files, that one id means: several when a file name is not the
-    only one.
-    """
+    only one."""
     if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
         return [uri for uri, row in live.items() if row["n"] == int(match[1])]
     if re.fullmatch(r"[0-9a-f]{32}", asked):
@@ -835,8 +797,7 @@ def _vanished(snapshot: Snapshot, merged: Merge, table: str) -> list[str]:
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
     """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
-    their rows away.
-    """
+    their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
         manifest = read(folder)
         assert manifest is not None

@@ -1,36 +1,12 @@
-"""The merge: adds new text units to entities and relationships, and subtracts those that are gone.
+"""The merge: adds new text units to entities and relationships, subtracts those that are gone, and
+applies edits.
 
-Takes the previous generation, the ids of the units that went and the names of the units that came,
-and the edits in force; gives the rows to delete and to add in four tables. Every touched entity and
-pair is recomputed from all its remaining mentions and evidence, so the result of any history equals
-a fresh index; untouched rows are not read.
-
-Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias)
-changes the pairs of every unit that holds it, also of units that were not edited; step 2 finds
-those units.
-
-Rows as edits want them: what a person or an agent said wins over what was computed from the
-documents.
-
-Takes a row of `entities` or `relationships` as the merge made it, and the edits in force; gives the
-row that is stored. Knows no table and no log.
-
-Candidates per text unit: which names a text unit holds, in which of its sentences.
-
-Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one
-`Named` per name. The same text always gives the same rows, so they can be kept, subtracted and
-recomputed.
-
-Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the
-mentions of those names alone, never on totals of the corpus, so an edit can only change the names
-that it touches.
-
-Relationships of one text unit: which entities stand in one sentence, how strongly, and what the
-sentence says.
-
-Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the
-sentences that describe an entity or a relationship. Knows one unit, one name or one pair at a time.
-"""
+Every touched entity and pair is recomputed from all its remaining mentions and evidence, so the
+result of any history equals a fresh index; untouched rows are not read. Four steps, because a name
+that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of every
+unit that holds it, also of units that were not edited; step 2 finds those units. Which names mean
+the same, and which deserve an entity, depends on the mentions of those names alone, never on totals
+of the corpus."""
 
 from __future__ import annotations
 
@@ -97,8 +73,7 @@ def pair_row(row: EditedRow, fact: PairFact) -> EditedRow:
 @dataclass(slots=True)
 class Named:
     """One name in one text unit. Offsets count from the start of the unit's text; `sentences` is
-    start, end, ...
-    """
+    start, end, ..."""
 
     key: str
     text_unit_id: str
@@ -117,8 +92,7 @@ class Named:
 @dataclass(frozen=True, slots=True)
 class Said:
     """One relationship as a model or an agent stated it; start and end are of the sentence it rests
-    on.
-    """
+    on."""
 
     source: str  # names, normalised
     target: str
@@ -134,8 +108,7 @@ class UnitNames:
     """A text unit with its names; `text` is kept only while the unit is being indexed.
 
     `said`: its relationships where a model read it; None: they follow from names that share a
-    sentence.
-    """
+    sentence."""
 
     id: str
     text: str
@@ -171,8 +144,7 @@ KEPT, PART = 40, 3
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
     """The unit's names grouped, and every single mention as its start in the unit's text and its
-    key. Of a list the best names are kept.
-    """
+    key. Of a list the best names are kept."""
     core_text = text[core:]
     every = mentions(core_text)
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
@@ -201,9 +173,8 @@ def _with_lists_parted(
     if len(every) <= LISTED:
         return spans, False
     starts = [start for start, _ in spans]
-    held: dict[int, dict[str, int]] = defaultdict(
-        dict
-    )  # by sentence: name -> where it stands first
+    # by sentence: name -> where it stands first
+    held: dict[int, dict[str, int]] = defaultdict(dict)
     for mention in every:
         held[max(0, bisect_right(starts, mention[4]) - 1)].setdefault(mention[0], mention[4])
     if max(map(len, held.values())) <= LISTED:
@@ -258,8 +229,7 @@ def mentions_from_table(table: pa.Table) -> list[Named]:
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     """Title, type and aliases by majority, their letters composed; under its own name where it has
-    one.
-    """
+    one."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -288,8 +258,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
     definition.
 
     Only one step: an expansion that is itself defined as an alias is not followed, so there are no
-    chains.
-    """
+    chains."""
     definitions: dict[str, Counter[str]] = {}
     for key, rows in by_key.items():
         for row in rows:
@@ -307,8 +276,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 
 def is_entity(rows: Sequence[Named]) -> bool:
     """A proper name at its first mention; a common noun phrase only when a second text unit uses it
-    too.
-    """
+    too."""
     if any(row.strong for row in rows):
         return True
     first = rows[0].text_unit_id
@@ -322,8 +290,7 @@ def group(
     has an entity.
 
     An edit decides over what the texts define: which name stands for which, which is hidden, and
-    which has an entity although nothing mentions it.
-    """
+    which has an entity although nothing mentions it."""
     canonical = canonical_names(by_key)
     edits = edits if edits is not None and edits.log else None
     if edits is not None:
@@ -354,8 +321,7 @@ SENTENCES = 3
 @dataclass(slots=True)
 class Evidence:
     """One pair of entities in one text unit; start and end are of its best sentence, in the unit's
-    text.
-    """
+    text."""
 
     relationship_id: str
     source_id: str
@@ -381,8 +347,7 @@ def pairs(
     common noun takes part. Where they would be more than MOST_PAIRS, only nearer names are linked.
 
     entity_of: name -> name of its entity, for names that have one. capped: gains the unit's id
-    where pairs are left out.
-    """
+    where pairs are left out."""
     by_sentence: dict[tuple[int, int], dict[str, tuple[bool, int]]] = {}
     unit = ""
     for name in named:
@@ -486,8 +451,7 @@ def as_said(rows: Iterable[Evidence]) -> list[Said]:
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first,
-    and often.
-    """
+    and often."""
     if len(rows) == 1:
         return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
     ranked = sorted(
@@ -525,16 +489,14 @@ Row = dict[str, object]
 @dataclass
 class Merge:
     """What to write, how the counters move, and which entities a community may have to be told
-    about.
-    """
+    about."""
 
     changes: dict[str, Change] = field(default_factory=dict)
     entities: int = 0  # more or fewer than before
     relationships: int = 0
     touched: set[str] = field(default_factory=set)
-    capped: set[str] = field(
-        default_factory=set
-    )  # text units of which not all names or pairs are kept
+    # text units of which not all names or pairs are kept
+    capped: set[str] = field(default_factory=set)
     # Ids of rows whose descriptions a model should join -> their kind and these.
     long: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     is_long: Callable[[Sequence[str]], bool] | None = None
@@ -561,9 +523,8 @@ class _State:
     edits: Overlay
     changed: Changed
     by_key: dict[str, list[Named]] = field(default_factory=lambda: defaultdict(list))
-    by_unit: dict[str, list[Named]] = field(
-        default_factory=dict
-    )  # old units whose pairs are recomputed
+    # old units whose pairs are recomputed
+    by_unit: dict[str, list[Named]] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
     # text of a sentence or of a place in source code by (unit, start, end)
@@ -655,8 +616,7 @@ def _read(
 
 def _gather(state: _State, keys: set[str]) -> None:
     """Read all mentions of `keys`, of the names that they may stand for, and of the names that
-    stand for them.
-    """
+    stand for them."""
     arrived: dict[str, list[Named]] = defaultdict(list)
     for unit in state.fresh.values():
         for row in unit.named:
@@ -689,8 +649,7 @@ def _gather(state: _State, keys: set[str]) -> None:
 
 def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
     """Old units whose pairs change although their text did not: they hold a name whose entity
-    changed.
-    """
+    changed."""
     moved = _moved(state, entity_of)
     return {row.text_unit_id for key in moved for row in state.by_key[key]} - state.fresh.keys()
 
@@ -806,8 +765,7 @@ def _by_hand(
     by_pair: dict[str, list[Evidence]],
 ) -> set[str]:
     """Add the relationships that edited pairs of names are, and were; give those whose description
-    is concerned.
-    """
+    is concerned."""
     before, told = _before(state), set()
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
@@ -823,8 +781,7 @@ def _evidence(
     state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence], capped: set[str]
 ) -> list[Evidence]:
     """Rows of the new units, and of old ones whose pairs change: from what a model said, else from
-    shared sentences. Units of which not all names or pairs are kept are added to `capped`.
-    """
+    shared sentences. Units of which not all names or pairs are kept are added to `capped`."""
     new: list[Evidence] = []
     for unit in state.fresh.values():
         if unit.capped:
@@ -912,8 +869,7 @@ def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
 
 def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
     """The row of an entity as its mentions have it, without its description; no title where nothing
-    mentions it.
-    """
+    mentions it."""
     if len(found) == 1:
         one = found[0]
         kind = UNTYPED if one.type in VAGUE else one.type
@@ -961,8 +917,7 @@ def _quotes(
     state: _State, places: Sequence[tuple[str, int, int]]
 ) -> dict[tuple[str, int, int], tuple[Row, str]]:
     """Each sentence as evidence is stored, and with its white space folded. Many pairs share one
-    sentence.
-    """
+    sentence."""
     _fetch_texts(state, places)
     quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
     for place in places:
@@ -977,8 +932,7 @@ def _quotes(
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:
     """What models said of a name, each once, from where it is named most. No id decides: a rename
-    would cost calls.
-    """
+    would cost calls."""
     said = sorted(
         (row for row in found if row.description),
         key=lambda row: (-row.count, row.description, row.type),
@@ -998,8 +952,7 @@ def _described(
     quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: list[str], merged: Merge
 ) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences,
-    each once.
-    """
+    each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
             merged.long[id] = (kind, told)

@@ -1,21 +1,10 @@
-"""Imported content as each later run needs it: text units, entities, statements and claims of a
-document.
+"""Imported content as each later run needs it.
 
-Takes records of another index (already placed in their documents) and gives rows for the log of
-imports, which is part of the truth, as the documents are; and for a document of that log its text
-units and, for each, the names, statements and claims that stand in the place of what we would
-extract. So whatever derives the tables again (a new setting, `doctor --repair`) gives what was
-imported. Knows no other program's files.
-
-Communities and reports of imports, in the place of computed ones as long as they speak of the same
-entities.
-
-Takes the communities that imports brought and the graph as it is; gives the hierarchy, and for a
-community the report that was imported for exactly its members. A top community whose entities have
-the very relationships that were imported keeps its whole subtree; where other documents have joined
-in, clustering goes on from there. Depends on the log of imports and the graph, not on history.
-Knows no other program.
-"""
+The log of imports is part of the truth, as the documents are: it gives for a document its text
+units with their names, statements and claims, so whatever derives the tables again gives what was
+imported. Imported communities and reports stand in the place of computed ones as long as they speak
+of the same entities: a top community whose entities have the very relationships that were imported
+keeps its subtree."""
 
 from __future__ import annotations
 
@@ -56,8 +45,7 @@ Row = dict[str, Any]
 @dataclass
 class Given:
     """What all imports of a corpus brought: communities by id, of each top one what it is linked
-    by, and reports.
-    """
+    by, and reports."""
 
     communities: dict[str, Community] = field(default_factory=dict)
     near: dict[str, str] = field(default_factory=dict)
@@ -198,10 +186,11 @@ def fingerprint(row: Row, plain: str) -> str:
     return content_id("imported", json.dumps(row, sort_keys=True), plain)
 
 
+# the kinds of segments: of documents; of communities and reports
 IMPORTS, GRAPHS = (
     "imports",
     "import-graphs",
-)  # the kinds of segments: of documents; of communities and reports
+)
 # uri: of a document, or of the import itself for its communities and reports; id: hash of `data`,
 # which is JSON. A row counts for a document whose `file_sha` is that hash.
 IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])
@@ -283,8 +272,7 @@ class DocumentRecord:
         self, unit_id: str, text: str, record: UnitRecord | None
     ) -> tuple[UnitNames, list[tuple[int, str]]]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
-        text and its key.
-        """
+        text and its key."""
         names = UnitNames(unit_id, text, [], [])
         if record is None:
             return names, []
@@ -316,8 +304,7 @@ class DocumentRecord:
 
     def claims_of(self, text: str, record: UnitRecord | None) -> list[Claim]:
         """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence
-        nearest in words.
-        """
+        nearest in words."""
         made, spans = [], sentences(text)
         for one in map(self.claims.__getitem__, record.claims if record else ()):
             words = " ".join((*one.quotes, one.description))
@@ -356,8 +343,7 @@ def record_of(data: str) -> DocumentRecord:
 
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
     """Units of our own for text that no imported unit holds, so that all of a document can be
-    found.
-    """
+    found."""
     if not text[start:end].strip():
         return
     for unit in chunk(text[start:end], params):
@@ -382,8 +368,7 @@ def _span(lines: Lines, start: int, end: int) -> Span:
 
 def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str) -> Named:
     """A name that stands nowhere literally is placed in the sentence that has most words of its
-    description.
-    """
+    description."""
     if found:
         held = dict.fromkeys(
             span for start, _ in found for span in spans if span[0] <= start < span[1]
@@ -458,8 +443,7 @@ def _sentence(
 
 class ImportLog:
     """What was imported into a corpus before, and in this call. Reads nothing where nothing ever
-    was.
-    """
+    was."""
 
     def __init__(self, folder: Path, manifest: Manifest | None) -> None:
         self.folder, self.manifest = folder, manifest

@@ -1,9 +1,5 @@
-"""Records with named fields in a model's reply: JSON objects, and tables with a header.
-
-Takes JSON values with the key that each stands under (replies.py), or text with tables; gives
-`Found`s, with the values as they were said. What an object is for is told from its own keys, so the
-shape around it does not matter. Knows neither how a value is cleaned nor which names are believed.
-"""
+"""Records with named fields in a model's reply: JSON objects, and tables with a header. What an
+object is for is told from its own keys."""
 
 from __future__ import annotations
 
@@ -96,8 +92,7 @@ def _nothing(key: str, name: str) -> Found:
 
 def _of_object(key: str, item: Mapping[str, Any], owner: str, called: str) -> Found | None:
     """The object as a record; None where it only holds others. `called`: its name where it says
-    none.
-    """
+    none."""
     values = {_bare(str(name)): one for name, one in item.items() if one != ""}
     source, target = _text(values, _SOURCE), _text(values, _TARGET)
     name = _text(values, [one for one in _NAME if one != "label" or "type" in values])
@@ -185,8 +180,7 @@ def _bare(key: str) -> str:
 
 def _text(values: Mapping[str, Any], names: Sequence[str], between: str = " ") -> str:
     """The first of these keys with something to read in it: a text, a number, a list of texts, an
-    object's name.
-    """
+    object's name."""
     for name in names:
         value = values.get(name)
         if isinstance(value, dict):

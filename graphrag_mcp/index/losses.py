@@ -1,9 +1,5 @@
-"""Counts of what was lost in replies of models and agents: records left out, and records repaired.
-
-Takes counts by reason, as the parsers of replies give them; gives a sentence, a row of the table
-`losses` (one a text unit and kind of question), and the reason for which a question is asked once
-more. Knows no reply.
-"""
+"""Counts of records that were left out of, or repaired in, replies of models and agents: as a
+sentence and as rows of the table `losses`."""
 
 from __future__ import annotations
 
@@ -19,10 +15,11 @@ UNCOUNTED = ("duplicate",)  # said twice is not lost
 # once more.
 NOT_ASKED_AGAIN = ("self-loop", "too many", "cut off", "end without an entity")
 NAMED = 5  # records of one reason that are named
+# from so many records on, and this share of the reply's, a reply is asked for once more
 MANY, SHARE = (
     3,
     0.25,
-)  # from so many records on, and this share of the reply's, a reply is asked for once more
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,7 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
     """`2 x no name, 1 x no description`, the most frequent first; with the first `records` of each
-    reason.
-    """
+    reason."""
     named: dict[str, list[str]] = {}
     for why, record in records:
         named.setdefault(why, []).append(record)

@@ -1,14 +1,9 @@
 """The models of a run and what each is used for.
 
-Takes the request, the settings and what the index was made with; gives a `Models`: the asker and
-the parameters of every step that a model takes part in. Decides, asks nothing, and knows no row.
-
-Who reads the texts: method "fast" no one; "llm" the configured model; "agent" the calling agent
-(index/work.py); "reports" no one, but the agent writes the reports of the top topics; "auto" the
-configured model, else the one that has read them before (its answers are in the reply cache), else
-no one. So an index made with a model stays one when the model is switched off, and nothing that was
-paid for is thrown away.
-"""
+Who reads the texts: method "fast" no model; "llm" the configured model; "agent" the calling agent
+(index/work.py); "reports" no model, but the agent writes the reports of the top topics; "auto" the
+configured model, else the one that has read them before (its replies are in the cache), else none.
+So an index made with a model stays one when the model is switched off."""
 
 from __future__ import annotations
 
@@ -41,8 +36,7 @@ TOP_TOKENS = 3_000  # of what it is shown of one
 @dataclass(frozen=True, slots=True)
 class Models:
     """`extract` and what follows it are None where no one reads texts; `embedding` is "" without
-    vectors.
-    """
+    vectors."""
 
     asker: Asker
     settings: Settings
@@ -63,8 +57,7 @@ class Models:
 
     def parameters(self) -> dict[str, Any]:
         """What rows depend on besides documents and settings; all but the last two decide about
-        documents' rows.
-        """
+        documents' rows."""
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
@@ -159,8 +152,7 @@ def _print(*words: str) -> str:
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
     """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are
-    the defaults.
-    """
+    the defaults."""
     try:
         found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):

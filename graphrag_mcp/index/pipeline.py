@@ -1,16 +1,8 @@
 """Indexing: from a request to committed generations.
 
 read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
-then communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an
-`IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
-never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
-
-What a call of indexing says of itself: counts, errors, what a model still has to answer and what
-was lost of its replies.
-
-Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
-nothing.
-"""
+then communities -> reports -> commit. One call holds the writer's lock from its first look to its
+last commit; readers never wait. Blocking: run it in a thread or a process."""
 
 from __future__ import annotations
 
@@ -155,9 +147,8 @@ BATCH_PASSAGES = 2000
 LOCK_SECONDS = 3600
 # Seconds between two looks at the memory, and how many times its limit ends the process.
 WATCH_EVERY, TOO_MUCH = 0.1, 1.5
-Bring = Callable[
-    [Run, Plan], None
-]  # puts the edits of an import into the run, its label into the plan
+# puts the edits of an import into the run, its label into the plan
+Bring = Callable[[Run, Plan], None]
 
 
 def _nothing(*_: object) -> None:
@@ -281,8 +272,7 @@ def _work(
     run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
 ) -> tuple[Plan, str]:
     """All of a call, from its first look to its last commit: what was to be done, and "done" or
-    "cancelled".
-    """
+    "cancelled"."""
     folder, manifest = run.folder, run.manifest
     run.first_generation = manifest.generation if manifest else 0
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
@@ -374,8 +364,7 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
 
 def _length(run: Run) -> int:
     """The bytes of a vector that the tables hold, 0 without any: another length does not fit into
-    them.
-    """
+    them."""
     for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
         if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
             return 4 * len(row[0]["vector"])
@@ -424,8 +413,7 @@ def _batches(
     run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
 ) -> Iterator[Batch]:
     """The edits of the call in batches; questions about a batch's texts are asked while it is being
-    read.
-    """
+    read."""
     again = set(plan.live) if rederive else _open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
@@ -500,8 +488,7 @@ def _weight(item: tuple[Document | None, ChunkParams]) -> int:
 
 def _open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before; fills
-    `run.redo`.
-    """
+    `run.redo`."""
     if run.manifest is None or not run.models.extract:
         return set()
     waiting = "pending" in run.manifest.tables

@@ -1,11 +1,5 @@
-"""Entity and relationship records from a model's reply, in whatever form it was written.
-
-Takes a reply and the configured types; gives `Records`, or raises BadReply in a few words when
-nothing usable is in it. Reads the tuple protocol of the prompt with the damage that models do to
-it, one record a line, and JSON (whole, cut off, in fences, amid prose). Pure, in linear time, at
-most MOST_ENTITIES and MOST_RELATIONS. Knows no prompt but the names of its example, and neither
-documents nor the graph.
-"""
+"""Entity and relationship records from a model's reply: the tuple protocol of the prompt with the
+damage that models do to it, one record a line, or JSON (whole, cut off, in fences, amid prose)."""
 
 from __future__ import annotations
 
@@ -34,10 +28,11 @@ from graphrag_mcp.llm.replies import (
 )
 from graphrag_mcp.text.terms import normalise_name
 
+# a unit of 1,200 tokens has some 40; what is over comes from a loop
 MOST_ENTITIES, MOST_RELATIONS = (
     500,
     1000,
-)  # a unit of 1,200 tokens has some 40; what is over comes from a loop
+)
 NOTHING_USABLE = "no usable record"
 MOST_LOST = 50  # dropped records that are named
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
@@ -105,8 +100,7 @@ def parse(
     and placeholders) are dropped unless they occur in `text`. A reply that says that there is
     nothing is an empty, complete `Records`; it may do so in `said` characters beside the end mark.
     `strict`: a strength that is no number from 0 to 10 is dropped with its relationship, and not
-    replaced.
-    """
+    replaced."""
     found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes), strict)
     plain, marked = plain_reply(reply)
     tuples, json = first_start(plain), json_start(plain)
@@ -185,8 +179,7 @@ def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
 
 def _whole(kind: str, fields: list[str]) -> bool:
     """Every field of a record: name, type and description, or what relates two names and its
-    strength.
-    """
+    strength."""
     if len(fields) < 3 or not all(field.strip() for field in fields[:3]):
         return False
     return kind == "e" or (len(fields) > 3 and strength_of(fields[-1]) is not None)
@@ -239,8 +232,7 @@ _WORDS_OF_STRENGTH = {
 
 def strength_of(value: object) -> float | None:
     """0 to 10, or None for what is no strength. Below 0 counts as 1, the least that the prompt
-    offers.
-    """
+    offers."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     said = unicodedata.normalize("NFKC", str(value)[:60]).strip()
@@ -322,8 +314,7 @@ class _Found:
 
     def add_fields(self, kind: str, fields: list[str], lightrag: bool = False) -> None:
         """A tuple's fields after its tag. `lightrag`: its delimiters are LightRAG's, which has
-        keywords first.
-        """
+        keywords first."""
         self.seen += 1
         if kind == "e":
             if len(fields) > 3 and strength_of(fields[-1]) is not None:
@@ -435,8 +426,7 @@ class _Found:
 
     def _echo(self, name: str) -> bool:
         """Is this a name of the prompt's own example? One that shares a word with the text may be a
-        fuller form.
-        """
+        fuller form."""
         if name in self.text or not (name in self.echoes or name.replace(" ", "_") in PLACEHOLDERS):
             return False
         invented = name in EXAMPLE_NAMES or name not in self.echoes

@@ -1,15 +1,8 @@
-"""The content of a community for its report: counts, entities, relationships and sentences.
+"""The content of a community for its report: counts, entities, relationships, and sentences worth
+quoting.
 
-Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same
-by either way. A top community has thousands of members, and a report names the heaviest: so these
-are chosen in Arrow and numpy, and rows are made of them alone. Knows no sentences and no words.
-
-Evidence of a community as sentences worth quoting.
-
-Takes rows of entities and relationships, and what the children's reports say; gives candidate
-sentences, each once, with what it speaks of and where it stands. Knows how good a sentence is to
-read, not which ones a report takes.
-"""
+A top community has thousands of members, and a report names the heaviest: these are chosen in Arrow
+and numpy (`Columns`), and rows are made of them alone."""
 
 from __future__ import annotations
 
@@ -75,8 +68,7 @@ def add_rows(
     found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int
 ) -> None:
     """Add the evidence sentences of relationships and entities; `limit` is the most characters of a
-    sentence.
-    """
+    sentence."""
     for edge in links:
         for unit, said in edge.evidence:
             text, worth = readable(said, limit)
@@ -164,9 +156,8 @@ _DANGLING = re.compile(
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 
 
-_MARK = re.compile(
-    r"(?:(?:#{1,6}|>|[-*•|]) )+"
-)  # of a heading, quote or list; not the ** of bold words
+# of a heading, quote or list; not the ** of bold words
+_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")
 
 
 @lru_cache(maxsize=8192)
@@ -174,8 +165,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     """The sentence on one line and at most `limit` characters, and its worth as something to quote.
 
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
-    it.
-    """
+    it."""
     flat = " ".join(text.split())
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
     flat = flat.replace("[Data:", "(Data:")  # only we write references
@@ -212,8 +202,7 @@ def introduction(text: str, names: Iterable[str]) -> float:
 
 def _shortened(text: str, limit: int) -> str:
     """The first sentence of several that is long enough to say something; of a single long one its
-    beginning.
-    """
+    beginning."""
     pieces = [text[start:end].strip() for start, end in sentences(text)]
     piece = next((one for one in pieces if len(one) >= 40), text)
     if len(piece) <= limit:
@@ -225,8 +214,7 @@ def _shortened(text: str, limit: int) -> str:
 
 def alike(one: str, other: str) -> bool:
     """Do the two sentences say nearly the same: four fifths of the shorter one's words in the
-    other?
-    """
+    other?"""
     a, b = _words(one), _words(other)
     return len(a & b) >= 0.8 * max(1, min(len(a), len(b)))
 
@@ -263,8 +251,7 @@ _MOST = 1e9
 @dataclass(slots=True)
 class Inside:
     """One community. `rows` and `links` hold at least what may be named, `weight` is that of
-    relationships inside.
-    """
+    relationships inside."""
 
     size: int
     n_links: int
@@ -307,8 +294,7 @@ def of_rows(
     document_of: Mapping[str, str] | None = None,
 ) -> Inside:
     """From all rows, which may be more than the community's own; `children` are the members of each
-    child.
-    """
+    child."""
     members = set(community.members)
     rows = {row.id: row for row in entities if row.id in members}
     links = {edge.id: edge for edge in edges if edge.source_id in rows and edge.target_id in rows}
@@ -353,8 +339,7 @@ def _strength(edge: EdgeRow) -> tuple[float, str]:
 
 class Columns:
     """The communities `wanted`, from a few columns of the whole graph and the rows of what their
-    reports may quote.
-    """
+    reports may quote."""
 
     def __init__(
         self,
@@ -398,8 +383,7 @@ class Columns:
 
     def _take_edges(self, links: pa.Table, ids: pa.Array, wanted: Collection[str]) -> None:
         """The relationships among these entities, and of each community which are inside it, and
-        inside no child.
-        """
+        inside no child."""
         np, every = self._np, self._tree.communities
         ends = [pc.index_in(links[end], ids) for end in ("source_id", "target_id")]
         inside = pc.and_(ends[0].is_valid(), ends[1].is_valid())
@@ -473,8 +457,7 @@ class Columns:
 
     def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
         """Of each community the OWN heaviest relationships between its children, with their
-        sentences, by id.
-        """
+        sentences, by id."""
         every = self._tree.communities
         chosen = {
             id: self._strongest(places, OWN if every[id].children else len(places)).tolist()
@@ -502,8 +485,7 @@ class Columns:
 
     def _strongest(self, places: Any, most: int) -> Any:
         """At most so many of these relationships, the heaviest; in order of strength where there
-        are more.
-        """
+        are more."""
         if len(places) <= most:
             return places
         weights = self._weights[places]
@@ -519,8 +501,7 @@ class Columns:
 
     def rest(self, id: str) -> str:
         """A hash of the relationships between the children of a community where these are more than
-        OWN.
-        """
+        OWN."""
         places = self._between.get(id, ())
         if len(places) <= OWN or not self._tree.communities[id].children:
             return ""
@@ -627,8 +608,7 @@ def some(
     snapshot: Snapshot, table: str, values: Sequence[str], key: str, columns: Sequence[str]
 ) -> pa.Table:
     """At least the rows with these keys; when many are wanted, all: choosing and ordering cost more
-    than reading.
-    """
+    than reading."""
     if len(values) * 10 > snapshot.count("entities"):
         return snapshot.rows(table, columns=columns)
     return snapshot.by_key(table, sorted(values), key, columns)

@@ -1,14 +1,9 @@
 """Community reports without a model: sentences of the community's own evidence, chosen, ordered and
 cited.
 
-Takes one community with its entities, the relationships inside it and its children's reports; gives
-a `Report`, whose fields are columns of the table `reports`. Works in any script: nothing is
-generated but headings made of names. Knows no store and no corpus: nothing here depends on what
-lies outside the community, so an edit elsewhere changes nothing.
-
-A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 3 of a kind, then `+more`; readers see them as short aliases.
-"""
+Nothing is generated but headings made of names, and nothing depends on what lies outside the
+community. A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...);
+Sources (...)]`, at most 3 of a kind, then `+more`."""
 
 from __future__ import annotations
 
@@ -92,8 +87,7 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class Written:
     """A report as its parent needs it: what it quotes, the same whether it was just made or read
-    from the store.
-    """
+    from the store."""
 
     report: Report
     just_made: Sequence[Candidate] | None = None
@@ -126,8 +120,7 @@ def fingerprint(
     it is rebuilt.
 
     A row that a child's fingerprint covers need not be given again. `rest` stands for edges of
-    which only the weights matter.
-    """
+    which only the weights matter."""
     inside = set(community.members)
     parts = [VERSION, community.id, rest, *community.units, *sorted(child_fingerprints)]
     for row in sorted((row for row in entities if row.id in inside), key=_ID):
@@ -181,8 +174,7 @@ def write(
     rows that lie within a child is not read again: the child's sentences stand for it. `divided`:
     the members of each child, where there are more than its report lists. `document_of` maps text
     unit to document for the rating's spread; without it the spread is taken from the text units.
-    `weights`: of the terms that set the community apart.
-    """
+    `weights`: of the terms that set the community apart."""
     divided = divided or [child.report.entity_ids for child in children]
     inside = of_rows(community, entities, edges, divided, document_of)
     inside.terms = weights or {}
@@ -287,9 +279,8 @@ def _candidates(
         found.setdefault(text, Candidate(text, worth)).units[unit] = None
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
-    strange = sum(dense) * 2 < len(
-        dense
-    )  # of texts in two scripts a report speaks the commoner one where it can
+    # of texts in two scripts a report speaks the commoner one where it can
+    strange = sum(dense) * 2 < len(dense)
     full = any(substance(one.text) > _EMPTY for one in found.values())
     for one, is_dense in zip(found.values(), dense, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
@@ -346,8 +337,7 @@ def _findings(
 ) -> list[list[Candidate]]:
     """Sentences on the strongest relationships, then on entities, none in two findings.
 
-    Sentences that the summary has `said` come last.
-    """
+    Sentences that the summary has `said` come last."""
     of_edge: dict[str, list[Candidate]] = {}
     of_entity: dict[str, list[Candidate]] = {}
     for candidate in [*(one for one in candidates if one not in said), *said]:
@@ -391,8 +381,7 @@ def _findings(
 
 class _Citer:
     """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
-    what it wrote.
-    """
+    what it wrote."""
 
     def __init__(self, inside: Inside, params: ReportParams) -> None:
         self._inside, self._limit = inside, params.per_group
@@ -451,8 +440,7 @@ def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
     given.
 
     A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a
-    whole field 9-10.
-    """
+    whole field 9-10."""
     size, links, units, weight, documents = (
         inside.size,
         inside.n_links,

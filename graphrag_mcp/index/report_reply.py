@@ -1,10 +1,5 @@
-"""A model's reply as the draft of a community report, in whatever form it came.
-
-Takes the reply's text; gives a `Draft`, its references still the prompt's numbers. Raises BadReply
-when the reply holds no title and summary: an empty one, a refusal, a web page, the prompt again.
-What a reply that was cut off holds complete is kept. Knows neither the community nor what the
-numbers stand for.
-"""
+"""A model's reply as the draft of a community report, in whatever form it came. The complete part
+of a reply that was cut off is kept."""
 
 from __future__ import annotations
 
@@ -33,8 +28,7 @@ MOST_WORDS = 2_400  # 2,000 are asked for
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what
-    it says.
-    """
+    it says."""
 
     title: str
     summary: str
@@ -249,8 +243,7 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 
 def _from_markdown(text: str) -> Draft | None:
     """A title as the first heading, paragraphs as the summary, a finding under each further
-    heading.
-    """
+    heading."""
     heads = list(_HEAD.finditer(text))
     if not heads or not any(match[1] for match in heads[:1]):
         return None

@@ -1,10 +1,8 @@
 """Source code in the graph: symbols as names of text units, edges between them as statements.
 
-Takes the symbols of a file and its text units; gives names whose key is the qualified name, so that
-no two definitions are one entity. Edges follow from all files of the corpus: the table `code` holds
-what each file defines and uses, `link` resolves all of it again and gives the text units whose
-statements or names of symbols changed, also in files that were not edited. Knows no commit.
-"""
+The key of a name is the qualified name of its symbol. The table `code` holds what each file defines
+and uses; `link` resolves all of it again and gives the text units whose statements or names
+changed, also in files that were not edited."""
 
 from __future__ import annotations
 

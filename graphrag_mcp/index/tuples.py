@@ -1,11 +1,7 @@
 """The tuples of a model's reply: where each record starts and ends, and its fields.
 
-Takes a reply as text (replies.py) and a test whether fields make a whole record; gives `Tuple`s in
-their order, and the text between them. A record starts with its tag (entity, relationship) where a
-record can start: behind an opening bracket, at the start of a line or behind the record mark. The
-same word elsewhere belongs to a name or keyword. Pure, in linear time. Knows nothing of what the
-fields mean.
-"""
+A record starts with its tag (entity, relationship) behind an opening bracket, at the start of a
+line or behind the record mark. The same word elsewhere belongs to a name or keyword."""
 
 from __future__ import annotations
 
@@ -63,15 +59,13 @@ _STRICT = re.compile(rf"{_PLACE}{_TAG}(?={HALF})", re.IGNORECASE | re.MULTILINE)
 _PLAIN = re.compile(rf"{_PLACE}{_TAG}(?=[|｜\t]|{_COMMA.pattern})", re.IGNORECASE | re.MULTILINE)
 _LOOSE = re.compile(rf"(?<!\w){_TAG}(?={HALF})", re.IGNORECASE)
 _DELIMITED = re.compile(rf"(?:{HALF})\s{{0,9}}\Z")
-_IN_LIST = re.compile(
-    r"[\"'”]\s{0,9}[,，]\s{0,9}\Z"
-)  # a list of keywords within a tuple of quoted fields
+# a list of keywords within a tuple of quoted fields
+_IN_LIST = re.compile(r"[\"'”]\s{0,9}[,，]\s{0,9}\Z")
 
 
 def first_start(plain: str) -> int:
     """Where the first record stands whose fields have delimiters of the prompt's kind; -1 without
-    one.
-    """
+    one."""
     match = _STRICT.search(plain)
     return match.start() if match else -1
 
@@ -185,8 +179,7 @@ def _record(segment: str, start: _Start, whole: Whole) -> tuple[list[str], bool,
     A description may hold brackets and line breaks. Of the places where the record might end, the
     first counts that leaves all fields and no bracket open; else the first that leaves all fields,
     else the first that leaves enough. A bracket with other text behind it on its line ends a record
-    only where nothing else does.
-    """
+    only where nothing else does."""
     if quoted := _quoted(segment):
         return quoted
     worth, end, best = 0, 0, list[str]()
@@ -249,8 +242,7 @@ _ESCAPED = re.compile(r"\\([\"'\\nrt])")
 
 def _quoted(segment: str) -> tuple[list[str], bool, str] | None:
     """A tuple of quoted fields with commas between them; None for any other and for one that is not
-    well formed.
-    """
+    well formed."""
     comma = _COMMA.match(segment)
     at, fields = comma.end() if comma else 0, list[str]()
     while comma and (match := _FIELD.match(segment, at)):

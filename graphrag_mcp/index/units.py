@@ -1,10 +1,5 @@
-"""Text units read by a model: its records as rows of entities, statements and claims.
-
-Takes text units, and the way to the names that the keyless extractor finds in them; starts the
-questions at once and gives the rows when they are wanted. A unit that no one could read keeps the
-keyless names, and `pending` says so and why, so that a later run asks again for exactly those.
-Knows the asker and the records, no table and no commit.
-"""
+"""Text units read by a model: its records as rows of entities, statements and claims. A unit
+without a usable reply keeps the keyless names and is listed in `pending`."""
 
 from __future__ import annotations
 
@@ -123,8 +118,7 @@ def settle(
     """Wait for the readings and replace the names of the units in `fresh` by what was read.
 
     `unread`: uri by unit that should have been read and that no one could. `known_claims`: numbers
-    of claims that were there before, by id.
-    """
+    of claims that were there before, by id."""
     settled = Settled()
     for unit, uri in unread.items():
         settled.pending.append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
@@ -180,8 +174,7 @@ def from_records(
 
     A name that stands nowhere literally is placed in the sentence that has most words of its
     description. An end of a relationship that is no entity of its own becomes one of type
-    "unknown", so that nothing dangles.
-    """
+    "unknown", so that nothing dangles."""
     spans = sentences(text)
     places: dict[str, Spans] = {}
     named: dict[tuple[str, str], Named] = {}
@@ -267,8 +260,7 @@ def _named(
 
 def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
     """One row a name and type: the same name with two types keeps both; said twice, both
-    descriptions count.
-    """
+    descriptions count."""
     before = named.get((row.key, row.type))
     if before is None:
         named[row.key, row.type] = row
@@ -294,8 +286,7 @@ def claims_as_rows(
     claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
     """Rows of claims that no one has to be asked for; `known`: numbers of those that were there
-    before, by id.
-    """
+    before, by id."""
     return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
 
 

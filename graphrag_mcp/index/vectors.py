@@ -1,9 +1,5 @@
-"""Vectors of passages, entities, relationships and reports, where an embedding model is configured.
-
-Takes rows as they are written; starts embedding them at once and gives the changes of the vector
-tables when they are there. What could not be embedded has no vector, and is found missing by the
-next run. Knows which words of a row are embedded, no search.
-"""
+"""Vectors of passages, entities, relationships and reports. What could not be embedded has no
+vector, and is found missing by the next run."""
 
 from __future__ import annotations
 
@@ -48,15 +44,12 @@ class Vectors:
     asker: Asker
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
-    lacking: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # by table, ids that no vector could be had for
-    given: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # by table, ids whose vectors a change of this run has
-    latest: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # by table and id, the text that counts now
+    # by table, ids that no vector could be had for
+    lacking: dict[str, set[str]] = field(default_factory=dict)
+    # by table, ids whose vectors a change of this run has
+    given: dict[str, set[str]] = field(default_factory=dict)
+    # by table and id, the text that counts now
+    latest: dict[str, dict[str, str]] = field(default_factory=dict)
     _early: list[asyncio.Task[None]] = field(default_factory=list)
 
     def want(
@@ -67,8 +60,7 @@ class Vectors:
         snapshot: Snapshot | None = None,
     ) -> None:
         """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of
-        relationships have names.
-        """
+        relationships have names."""
         self.gone.setdefault(table, set()).update(gone)
         latest = self.latest.setdefault(table, {})
         self.given.setdefault(table, set()).difference_update(gone)
@@ -94,8 +86,7 @@ class Vectors:
 
     def early(self, rows: Sequence[Any]) -> None:
         """Embed reports into the book of answers before they are rows of a table; called on the
-        asker's loop.
-        """
+        asker's loop."""
         said = [
             embedded_text("reports", {"title": row.title, "summary": row.summary}, {})
             for row in rows
@@ -111,8 +102,7 @@ class Vectors:
 
     def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
         """Embed the rows of the generation that have no vector; `everything`: all, another model
-        made the others.
-        """
+        made the others."""
         for table, vectors in VECTORS.items():
             there = (
                 set()
@@ -135,8 +125,7 @@ class Vectors:
     @property
     def failed(self) -> int:
         """Rows without a vector. What failed may have been asked for once more, by the second
-        commit, and been had.
-        """
+        commit, and been had."""
         return sum(map(len, self.lacking.values()))
 
     def changes(self) -> Iterator[tuple[str, Change]]:
@@ -166,8 +155,7 @@ class Vectors:
 
 def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
     """Vectors of rows that a commit replaces go with them: after a kill they would speak of other
-    words.
-    """
+    words."""
     return {
         VECTORS[table]: Change(sorted(changes[table].gone), None)
         for table in ("entities", "relationships")

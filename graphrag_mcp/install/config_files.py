@@ -1,9 +1,5 @@
-"""Configuration files of clients: one server entry put in or taken out, in JSON and in TOML.
-
-Takes the text of a configuration; gives the text with the entry. JSON keeps its values, their order,
-its indentation and its line ends. TOML keeps every line outside the entry. Raises Unreadable where a
-text cannot be read, or could not be written again as it is. Knows nothing of files or clients.
-"""
+"""Configuration files of clients: one server entry put in or taken out, in JSON (values, order,
+indentation and line ends are kept) and in TOML (every other line is kept)."""
 
 from __future__ import annotations
 

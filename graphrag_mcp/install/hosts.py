@@ -1,10 +1,5 @@
-"""The MCP clients that `install` knows: where each keeps its configuration, and the form of an
-entry.
-
-Takes a host, the platform, the environment and the user's folder; gives the file, and whether the
-host seems to be on this machine. Reads no configuration and writes nothing. What is said of a host
-is from its own documentation, named beside it.
-"""
+"""The MCP clients that `install` knows: where each keeps its configuration, the form of an entry,
+and the documentation that says so."""
 
 from __future__ import annotations
 
@@ -14,6 +9,7 @@ import os
 import shlex
 import shutil
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,196 +24,38 @@ class Host:
     name: str  # after --client
     title: str
     key: str  # of the table of servers in its file
-    project: str  # its file inside a project; "" = it has none
-    program: str  # its command on the PATH; "" = none
+    project: str = ""  # its file inside a project
+    program: str = ""  # its command on the PATH
     # how a value names an environment variable; "" = not at all; "env_vars" = a list beside it
-    reference: str
+    reference: str = ""
     typed: bool = True  # wants "type": "stdio"
     # starts servers in the folder that the user works in, and with the user's environment
     follows: bool = False
     reload: str = ""  # what makes it read its configuration again
     check: str = ""  # how a user sees that the server is there
-    gone: str = (
-        ""  # the same after it has been taken out; "" = what makes it read its configuration does
-    )
+    # the same after it has been taken out; "" = what makes it read its configuration does
+    gone: str = ""
 
     @property
     def toml(self) -> bool:
         return self.key == "mcp_servers"
 
 
-HOSTS = (
-    # "Connect to local MCP servers", modelcontextprotocol.io. No values from the environment:
-    # servers get HOME, PATH and little else. On Linux there is no official build; the others keep
-    # to ~/.config/Claude.
-    Host(
-        "claude-desktop",
-        "Claude Desktop",
-        "mcpServers",
-        "",
-        "",
-        "",
-        typed=False,
-        reload="Quit Claude Desktop (closing its window is not enough) and start it again",
-        check="the tools of graphrag stand under the + below the message field; Settings > Developer shows errors",
-    ),
-    # "Connect Claude Code to tools via MCP", Claude Code Docs: user scope in ~/.claude.json,
-    # project scope in .mcp.json with ${NAME} and ${NAME:-default}. Servers inherit the environment
-    # of the command line.
-    Host(
-        "claude-code",
-        "Claude Code",
-        "mcpServers",
-        ".mcp.json",
-        "claude",
-        "${%s:-}",
-        follows=True,
-        reload="Start a new session of claude",
-        check="claude mcp list, or /mcp in a session",
-    ),
-    # "Model Context Protocol (MCP)", Cursor Docs: config locations, config interpolation.
-    Host(
-        "cursor",
-        "Cursor",
-        "mcpServers",
-        ".cursor/mcp.json",
-        "cursor",
-        "${env:%s}",
-        reload="Turn graphrag off and on in Cursor Settings > MCP, or restart Cursor",
-        check="Cursor Settings > MCP shows graphrag with its tools",
-    ),
-    # "MCP configuration reference" and "Variables reference", Visual Studio Code documentation; run
-    # in 1.139.1.
-    Host(
-        "vscode",
-        "VS Code",
-        "servers",
-        ".vscode/mcp.json",
-        "code",
-        "${env:%s}",
-        reload="VS Code starts it with the next message in its chat, or from MCP: List Servers; it may ask you first",
-        check="MCP: List Servers in the command palette, then Show Output",
-        gone="If it still runs, stop it: MCP: List Servers in the command palette",
-    ),
-    # "Model Context Protocol" and "Configuration Reference", Codex documentation: CODEX_HOME,
-    # env_vars, time-outs.
-    Host(
-        "codex",
-        "Codex",
-        "mcp_servers",
-        ".codex/config.toml",
-        "codex",
-        "env_vars",
-        follows=True,
-        reload="Start a new session of codex",
-        check="codex mcp list, or /mcp in a session",
-    ),
-)
+_LISTS = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text("utf-8"))
+HOSTS = tuple(Host(**one) for one in _LISTS["hosts"])
 BY_NAME = {host.name: host for host in HOSTS}
-
-# Clients whose entry is only printed, to be pasted; `reload` says where. From their documentation: "Cascade MCP
-# integration" (Windsurf), "Model Context Protocol" (Zed, JetBrains AI Assistant, LM Studio, which takes Cursor's form),
-# "MCP servers with the Gemini CLI", "MCP servers" (opencode), "Configuring MCP servers" (Cline), "Config file" (Goose).
-PRINTED = (
-    Host(
-        "windsurf",
-        "Windsurf",
-        "mcpServers",
-        "",
-        "windsurf",
-        "${env:%s}",
-        typed=False,
-        reload="Paste it into ~/.codeium/windsurf/mcp_config.json, then refresh the servers in Cascade",
-    ),
-    Host(
-        "zed",
-        "Zed",
-        "context_servers",
-        "",
-        "zed",
-        "",
-        typed=False,
-        reload="Paste it into Zed's settings.json (command palette: zed: open settings)",
-    ),
-    Host(
-        "gemini-cli",
-        "Gemini CLI",
-        "mcpServers",
-        "",
-        "gemini",
-        "${%s}",
-        typed=False,
-        reload="Paste it into ~/.gemini/settings.json, then see gemini mcp list",
-    ),
-    Host(
-        "opencode",
-        "opencode",
-        "mcp",
-        "",
-        "opencode",
-        "{env:%s}",
-        typed=False,
-        reload="Paste it into ~/.config/opencode/opencode.json, then see opencode mcp list",
-    ),
-    Host(
-        "cline",
-        "Cline",
-        "mcpServers",
-        "",
-        "",
-        "",
-        typed=False,
-        reload="Paste it into cline_mcp_settings.json (MCP Servers > Configure MCP Servers)",
-    ),
-    Host(
-        "jetbrains",
-        "JetBrains AI Assistant",
-        "mcpServers",
-        "",
-        "",
-        "",
-        typed=False,
-        reload="Settings > Tools > AI Assistant > Model Context Protocol (MCP) > Add > As JSON, and paste it",
-    ),
-    Host(
-        "goose",
-        "Goose",
-        "extensions",
-        "",
-        "goose",
-        "",
-        typed=False,
-        reload="Paste it into ~/.config/goose/config.yaml",
-    ),
-    Host(
-        "lm-studio",
-        "LM Studio",
-        "mcpServers",
-        "",
-        "",
-        "",
-        typed=False,
-        reload="Program > Install > Edit mcp.json, and paste it",
-    ),
-)
+# Clients whose entry is only printed, to be pasted; `reload` says where.
+PRINTED = tuple(Host(**one) for one in _LISTS["printed"])
 
 
 def printed(host: Host, name: str, made: Mapping[str, Any]) -> str:
     """The block to paste for a client of PRINTED, in its own form: JSON, or YAML for Goose."""
     if host.name == "goose":
-        lines = [
-            "extensions:",
-            f"  {name}:",
-            f"    name: {name}",
-            "    type: stdio",
-            "    enabled: true",
-        ]
-        lines += [
-            f"    cmd: {json.dumps(made['command'])}",
-            f"    args: {json.dumps(made['args'])}",
-        ]
-        lines += [f"    envs: {json.dumps(made.get('env', {}))}", "    timeout: 300"]
-        return "\n".join(lines)
+        fields = {"name": name, "type": "stdio", "enabled": "true"}
+        values = {"cmd": made["command"], "args": made["args"], "envs": made.get("env", {})}
+        fields |= {key: json.dumps(value) for key, value in values.items()} | {"timeout": "300"}
+        lines = [f"    {key}: {value}" for key, value in fields.items()]
+        return "\n".join(["extensions:", f"  {name}:", *lines])
     entry = dict(made)
     if host.name == "opencode":
         entry = {"type": "local", "command": [made["command"], *made["args"]], "enabled": True}
@@ -245,9 +83,8 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
     file = user_file(host, environ, home, platform)
     own = home / ".claude" if host.name == "claude-code" else file.parent
     command = host.program and shutil.which(host.program, path=environ.get("PATH"))
-    return (
-        os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
-    )  # Path's may raise
+    # Path's may raise
+    return os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
 
 
 def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:

@@ -1,10 +1,7 @@
-"""Init: a settings file with every default, and the shipped prompts, to edit.
+"""Init: a settings file and the shipped prompts, to edit.
 
-Takes a folder; writes `graphrag-mcp.toml` and `prompts/` and gives the paths. Every default stands
-behind a `#`, so that the file changes nothing until a line is edited, and a later release may
-change a default. No key is ever written: a setting holds the name of the variable that has it.
-Knows no corpus.
-"""
+Every default stands behind a `#`, so a later release may change it. No key is written: a setting
+holds the name of the variable that has it."""
 
 from __future__ import annotations
 
@@ -123,8 +120,7 @@ def init(folder: Path, force: bool = False) -> list[Path]:
     first.
 
     Raises BadInput when one of the files is there already (unless `force`) or cannot be written;
-    then nothing was.
-    """
+    then nothing was."""
     shipped = prompts.folder()
     texts = {folder / FILE: settings_text(), folder / "prompts" / "README.md": README}
     for name in prompts.names():
@@ -165,8 +161,7 @@ def _default(field: Field[Any]) -> Any:
 
 def _toml(value: Any) -> str:
     """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
-    inline.
-    """
+    inline."""
     if isinstance(value, dict):
         return (
             "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"

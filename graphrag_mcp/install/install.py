@@ -1,16 +1,7 @@
 """Install: adds this server to the configuration of an MCP client, and removes it.
 
-Takes a host's file and what the server shall be started with; gives what would change, writes it,
-and undoes it. Everything else in the file keeps its meaning and its order. A file that cannot be
-read is refused with its line and left alone, and so is JSON with comments; a key is never written,
-only the name of the variable that holds it. Knows no corpus and starts nothing.
-
-The arguments of our entry in a host's configuration, when it is written again: what a user added by
-hand stays.
-
-Takes the entry that stands there and the one to be written; gives the arguments of the new one, and
-sentences on what was kept or replaced. Knows no file and no host.
-"""
+A file that cannot be read is refused with its line, and so is JSON with comments. No key is
+written, only the name of its variable. Arguments of the entry that a user added by hand stay."""
 
 from __future__ import annotations
 
@@ -28,9 +19,8 @@ from graphrag_mcp.install.config_files import Unreadable
 from graphrag_mcp.install.hosts import HOSTS, Host, user_file
 from graphrag_mcp.settings import ENVIRONMENT
 
-FOLDERS = frozenset(
-    ("--root", "--home")
-)  # what may be read, and where indexes are: as the command says each time
+# what may be read, and where indexes are: as the command says each time
+FOLDERS = frozenset(("--root", "--home"))
 
 
 def arguments(
@@ -41,8 +31,7 @@ def arguments(
 
     An option that is named now counts as named now, and folders only so: fewer folders are fewer
     folders. Whatever else is not named stays, since a `--read-only` written by hand must not be
-    gone after the next run.
-    """
+    gone after the next run."""
     new = list(made["args"])
     args = known.get("args")
     old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
@@ -103,18 +92,18 @@ BOM = "\ufeff"
 # Of these the value may stand in a file; of any other variable only the name.
 HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
+# Codex waits 10 by itself; uvx may have to fetch everything first
 START_SECONDS = {
     False: 30,
     True: 180,
-}  # Codex waits 10 by itself; uvx may have to fetch everything first
+}
 TRIES = 3
 
 
 @dataclass(frozen=True)
 class Change:
     """What one run does to one file. `after` is None where the file goes; `text` is our entry as it
-    stands there.
-    """
+    stands there."""
 
     file: Path
     before: bytes | None
@@ -128,8 +117,7 @@ def entry(
     host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
 ) -> dict[str, Any]:
     """Our server as this host writes one down; `handed` are names of variables, passed on by
-    reference.
-    """
+    reference."""
     made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
     made |= {"command": words[0], "args": list(words[1:])}
     values = dict(env)
@@ -148,8 +136,7 @@ def variables(
     host: Host, project: bool, said: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """What `--env` asks for: values that may be written, names passed by reference, and what to
-    tell the user.
-    """
+    tell the user."""
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
@@ -184,8 +171,7 @@ def variables(
 
 def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
     """What putting the entry in changes. Raises BadInput where the file, or a server of that name,
-    is in the way.
-    """
+    is in the way."""
     before = _read(file)
     text = _decoded(before, file)
     there = _servers(host, text, file)
@@ -205,8 +191,7 @@ def _merged(
     known: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A new entry with what someone has added to the old one by hand: a switch, a time-out, a
-    variable, a word.
-    """
+    variable, a word."""
     mine = {"type", "command", "args", "env", "env_vars"}
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
@@ -224,8 +209,7 @@ def _merged(
 
 def undoing(host: Host, file: Path, name: str) -> Change:
     """What taking the entry out changes: the file from before where nothing else has changed since,
-    else without it.
-    """
+    else without it."""
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
@@ -250,8 +234,7 @@ def undoing(host: Host, file: Path, name: str) -> Change:
 
 def apply(change: Change) -> Path | None:
     """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been
-    changed.
-    """
+    changed."""
     file, backup = change.file, backup_of(change.file)
     if change.before == change.after:
         return backup if backup.exists() and change.change != "absent" else None
@@ -297,8 +280,7 @@ def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
 
 def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
     """Where this server is in the hosts' files: of the user, and of the folder at hand. Never
-    raises.
-    """
+    raises."""
     found = []
     for host in HOSTS:
         places = [user_file(host, environ, home)] + (
@@ -436,8 +418,7 @@ def _encoded(text: str, before: bytes | None) -> bytes:
 
 def _write(file: Path, content: bytes, like: Path | None = None) -> None:
     """All of it or nothing, through a link to where it leads, with the mode and the owner that the
-    file has.
-    """
+    file has."""
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     model = like.resolve() if like else target

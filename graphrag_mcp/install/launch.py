@@ -1,9 +1,5 @@
-"""The command that starts this installation, what kind of installation it is, and a trial start.
-
-Takes the running interpreter and the environment; gives the words of a command with absolute paths.
-The trial speaks the first lines of the protocol by hand, as a host does, in the environment that
-the poorest host gives. Knows no host and no configuration.
-"""
+"""The command that starts this installation, what kind of installation it is, and a trial start as
+a client would do it."""
 
 from __future__ import annotations
 
@@ -30,19 +26,11 @@ PACKAGE = "graphrag-mcp"
 EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
 # What hosts hand on by themselves, as the protocol's own client does.
 HANDED_ON = ("HOME", "LOGNAME", "SHELL", "TERM", "USER")
-HANDED_ON_WINDOWS = (
-    "APPDATA",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "USERNAME",
-    "USERPROFILE",
+HANDED_ON_WINDOWS = tuple(
+    (
+        "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE "
+        "PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE"
+    ).split()
 )
 
 
@@ -130,8 +118,7 @@ def trial(
     words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float
 ) -> tuple[float, int]:
     """Start a server, shake hands, list its tools: seconds until then, and how many. GraphRAGError
-    when it fails.
-    """
+    when it fails."""
     began = time.monotonic()
     try:
         process = subprocess.Popen(

@@ -1,9 +1,7 @@
 """Deletion of a corpus: its folder alone, and only while no process works on it.
 
-Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open,
-a process that leads or writes the corpus: Busy. Anyone who reads finds nothing from the next call on.
 Killed in the middle, what is left is the corpus without its older generations, or none any more,
-and the next deletion takes it along. Records of jobs and walks stay; so do the documents indexed.
+and the next deletion takes it along. Records of jobs and DRIFT sessions stay; so do the documents.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ class Stored:
 
 def stored(home: Path, corpus: str) -> Stored:
     """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or
-    a file.
-    """
+    a file."""
     folder = _folder(home, corpus)
     inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     try:

@@ -1,15 +1,7 @@
-"""The job queue: one durable record per job with request, owner, process, progress and result.
+"""The job queue: one durable record per job, and the processes that do them.
 
-Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of
-the corpus's lease (jobs/start.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there
-as long as the job is not over, so that the one that looks for work reads no record of what is done.
-Knows neither MCP nor indexing, and starts nothing.
-
-Processes of jobs: one started beside the server, and which of two with one number is meant.
-
-Takes a home folder and a job's id; gives a process that does that job (`graphrag-mcp index --job`),
-and for any number a mark that no later process of that number has. Knows no record.
-"""
+`<home>/jobs/<job_id>.json` is written by the holder of the corpus's lease (jobs/start.py) alone
+once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over."""
 
 from __future__ import annotations
 
@@ -69,8 +61,7 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
 
 def process_mark(pid: int) -> str:
     """What tells this process from a later one with the same number; "" when there is no such
-    process.
-    """
+    process."""
     if pid <= 0:
         return ""
     if sys.platform.startswith("linux"):
@@ -110,10 +101,11 @@ def _windows_mark(pid: int) -> str:
 
 
 FINAL = ("done", "failed", "cancelled")
+# records older than that, or beyond so many and over an hour old, are forgotten
 KEEP_DAYS, KEEP_JOBS = (
     30,
     400,
-)  # records older than that, or beyond so many and over an hour old, are forgotten
+)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
 TAKEN_OVER_SOON = (
@@ -124,8 +116,7 @@ TAKEN_OVER_SOON = (
 @dataclass(slots=True)
 class Job:
     """The record on disk. `key` is what makes two requests the same job; `process` tells a reused
-    pid apart.
-    """
+    pid apart."""
 
     job_id: str
     corpus: str
@@ -147,9 +138,8 @@ class Job:
     attempt: int = 0  # processes that began it since the index last moved on
     generation: int = -1  # of the index when the last of them began
     phases: dict[str, float] = field(default_factory=dict)  # wall seconds in each so far
-    repaired: list[str] = field(
-        default_factory=list
-    )  # what had to be put right before it could go on
+    # what had to be put right before it could go on
+    repaired: list[str] = field(default_factory=list)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -190,18 +180,15 @@ def read(home: Path, job_id: str) -> Job | None:
 
 def as_it_is(home: Path, job: Job) -> Job:
     """A job of a dead process waits for another one; one of an earlier release, that no one takes
-    over, has failed.
-    """
+    over, has failed."""
     if job.status in FINAL:
         return job
     if job.status == "queued":
         if flag(home, job.job_id).exists():
-            return replace(
-                job, status="cancelled"
-            )  # the one that leads will find the flag and write it down
-        job = (
-            read(home, job.job_id) or job
-        )  # unless that was just done: the record first, then the flag goes
+            # the one that leads will find the flag and write it down
+            return replace(job, status="cancelled")
+        # unless that was just done: the record first, then the flag goes
+        job = read(home, job.job_id) or job
     if job.status in FINAL or alive(job):
         return job
     if marker(home, job.corpus, job.job_id).exists():
@@ -268,8 +255,7 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
 
 def open_up(home: Path, job: Job) -> None:
     """Make a job known: its marker first, so that no record is ever without one while it is not
-    over.
-    """
+    over."""
     path = marker(home, job.corpus, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(job.key, "ascii")
@@ -279,10 +265,11 @@ def open_up(home: Path, job: Job) -> None:
 def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
     """The job is over: the record says so, and no one looks for it any more."""
     job.status, job.error = status or job.status, error
+    # texts are in the index or will be sent again: not kept twice
     job.request = {
         **job.request,
         "texts": [],
-    }  # texts are in the index or will be sent again: not kept twice
+    }
     save(home, job)
     marker(home, job.corpus, job.job_id).unlink(missing_ok=True)
     flag(home, job.job_id).unlink(missing_ok=True)
@@ -322,8 +309,7 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
 
 def behind(home: Path, corpus: str) -> str:
     """The start of a job that comes now: later than that of all that are open, also where the clock
-    was put back.
-    """
+    was put back."""
     last = max(
         (job.started for name in waiting(home, corpus) if (job := read(home, name))), default=""
     )
@@ -336,9 +322,8 @@ def behind(home: Path, corpus: str) -> str:
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For the one that
-    leads.
-    """
+    """The records of what is open, oldest first; markers without work are cleared away. For the one
+    that leads."""
     found = []
     for name in waiting(home, corpus):
         if not name.startswith("job-"):
@@ -346,9 +331,8 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
         job, path = read(home, name), marker(home, corpus, name)
         if job is None or job.status in FINAL:
             try:
-                young = (
-                    abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
-                )  # or the clock was put back
+                # or the clock was put back
+                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
             except OSError:
                 continue
             if job is not None or not young:  # a young one's record is still being written

@@ -1,19 +1,9 @@
 """One run for all queued jobs that can go together, and each job's share of the result.
 
-Takes the open jobs of a corpus from the one process that leads it; writes their records while they
-run and when they are over. While others wait, a run ends with its documents: they are visible and
-durable then, and the communities of all of them are made once, when the queue is empty
-(`communities`), at the latest after SETTLED_AFTER seconds. Knows neither who waits nor how it came
-to lead.
-
-The documents of a job, one by one: pending, processing, processed or failed, and why.
-
-Takes jobs and the log of their corpus; gives states by uri (a file's uri, or `text:<id>`), pages of
-them, and the result of each job of a group that was indexed in one run.
-`<home>/jobs/<job_id>.documents.jsonl` holds what changed, line by line, the last line of a uri
-counts: only the process that does the job appends to it. What the index itself says is worth more:
-`mended` compares the two before a job goes on. Knows no tool and starts nothing.
-"""
+While others wait, a run ends with its documents; the communities of all of them are made once, when
+the queue is empty, at the latest after SETTLED_AFTER seconds. The state of each document stands in
+`<home>/jobs/<job_id>.documents.jsonl`, to which only the process that does the job appends; the
+last line of a uri counts, and the index itself counts more (`mended`)."""
 
 from __future__ import annotations
 
@@ -47,8 +37,7 @@ State = dict[str, str]  # {"uri", "state", "error"}
 @dataclass
 class Scope:
     """What one job names: uris in the order in which they are read; `files` are those that lie on
-    disk.
-    """
+    disk."""
 
     uris: list[str] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
@@ -98,8 +87,7 @@ def note(
 
 def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
     """So many documents in that state ("all": in each), how many there are by state, and the cursor
-    of the next.
-    """
+    of the next."""
     start = 0
     if cursor:
         owner, _, number = cursor.rpartition(".")
@@ -128,8 +116,7 @@ def scopes(
     group: Sequence[Job], settings: Settings, folder: Path, held: Manifest | None
 ) -> dict[str, Scope]:
     """What each job of a group names, by job id. One look at the folders for all of them, as the
-    run itself takes.
-    """
+    run itself takes."""
     from graphrag_mcp.sources import diff
     from graphrag_mcp.store import segments as segment_store
 
@@ -281,8 +268,7 @@ def states_begun(home: Path, job: Job) -> bool:
 
 def mended(home: Path, folder: Path, job: Job, scope: Scope) -> list[str]:
     """Put right what a dead process left of this job, and say it: its documents against what the
-    index holds.
-    """
+    index holds."""
     earlier = states(home, job) if states_begun(home, job) else {}
     if not earlier:
         return []
@@ -331,8 +317,7 @@ log = logging.getLogger(__name__)
 
 def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -> None:
     """Do the first of the queue, and with it what can go with it. `others` counts what is open by
-    now.
-    """
+    now."""
     home, able = settings.home, []
     jobs = together(queue, TOGETHER)
     for job in jobs:
@@ -348,8 +333,7 @@ def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -
 
 def begun(home: Path, job: Job) -> bool:
     """Count a process that begins the job; False when too many have died of it without the index
-    moving on.
-    """
+    moving on."""
     generation = _generation(home / "corpora" / job.corpus)
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
@@ -358,8 +342,7 @@ def begun(home: Path, job: Job) -> bool:
 
 def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
     """One run of the pipeline for these jobs in this process. Raises nothing of it, but what ends
-    the process.
-    """
+    the process."""
     home, folder = settings.home, settings.home / "corpora" / jobs[0].corpus
     for job in jobs:
         job.status, job.error, job.pid, job.process = (
@@ -427,8 +410,7 @@ def _apart(settings: Settings, jobs: list[Job], error: str) -> None:
 
 def communities(settings: Settings, corpus: str) -> bool:
     """Make what runs have put off; False when there is nothing. Tried a few times, for a disk may
-    be full.
-    """
+    be full."""
     path = marker(settings.home, corpus, SETTLE)
     try:
         told = json.loads(path.read_bytes())
@@ -544,8 +526,7 @@ class _Watch:
 
     def cancelled(self) -> bool:
         """Someone asked to stop; or the documents are in, others wait, and the communities can be
-        made with theirs.
-        """
+        made with theirs."""
         at = time.monotonic()
         if not self.stop and at - self.looked >= LOOK_EVERY:
             self.looked = at
@@ -560,9 +541,8 @@ class _Watch:
             return False
         path = marker(self.home, self.jobs[0].corpus, SETTLE)
         try:
-            return (
-                abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER
-            )  # or the clock was put back
+            # or the clock was put back
+            return abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER
         except OSError:
             told = {"settings": records.settings_record(self.settings), "method": request.method}
             path.write_text(json.dumps(told), "utf-8")

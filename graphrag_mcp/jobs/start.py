@@ -1,14 +1,10 @@
 """Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
 over when that process dies.
 
-Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs/queue.py), which lie on disk
-before the first reply. What is open stands in a queue on disk. One process at a time leads a
-corpus: it holds a lock that ends with it, takes what is open in the order it came, and makes one
-run of everything that can go together (jobs/run.py). All others look a few times a second whether
-the lead is free, so no dead process is waited for. Large jobs have a process of their own, which
-neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how
-indexing works.
-"""
+The lease is a lock that ends with its process. Its holder takes what is open in the order it came,
+and makes one run of everything that can go together (jobs/run.py). All others try the lock a few
+times a second. Large jobs have a process of their own, which neither the end of the server nor a
+cancelled call stops."""
 
 from __future__ import annotations
 
@@ -70,8 +66,7 @@ _forgot = 0.0
 
 def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
     """Write the record, see to it, return at once. The same request while it is open is the same
-    job.
-    """
+    job."""
     home, small, state = settings.home, *_survey(request)
     body = json.loads(json.dumps(asdict(request)))
     key = hashlib.sha256(
@@ -119,8 +114,7 @@ def cancel(home: Path, job_id: str) -> Job:
 
 def run_job(settings: Settings, job_id: str) -> Job:
     """Do a job in this process as soon as the lead is free, then what else is open. Returns the
-    final record.
-    """
+    final record."""
     job = load(settings.home, job_id)
     while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
         with _lead_of(settings.home, job.corpus) as led:
@@ -137,8 +131,7 @@ def run_job(settings: Settings, job_id: str) -> Job:
 
 def finish_open(settings: Settings, corpus: str) -> None:
     """Do now, in this thread, what dead processes have left open in a corpus; nothing while another
-    one leads.
-    """
+    one leads."""
     if records.waiting(settings.home, corpus):
         with _lead_of(settings.home, corpus) as led:
             if led:
@@ -155,8 +148,7 @@ def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED
     what was open.
 
     A mark on disk, as long as the items handed in since the last merge and as old as the last of
-    them: the one that leads the corpus then merges, whatever becomes of this process.
-    """
+    them: the one that leads the corpus then merges, whatever becomes of this process."""
     path = marker(settings.home, corpus, MERGE)
     with writing(settings.home / "corpora" / corpus):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,8 +194,7 @@ def trouble(home: Path, corpus: str) -> str:
 
 def hand_over(settings: Settings) -> None:
     """This process ends. What is still open, it leaves to a process that does that and nothing
-    else.
-    """
+    else."""
     for corpus in records.corpora_at_work(settings.home):
         mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
         if mine:
@@ -226,8 +217,7 @@ def _keep(settings: Settings, over: threading.Event) -> None:
 
 def _lead(settings: Settings, corpus: str) -> None:
     """See that a thread of this process waits for the lead of the corpus as long as something is
-    open there.
-    """
+    open there."""
     place = (settings.home, corpus)
     with _leading:
         if place not in _leaders:
@@ -245,9 +235,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
         worked = False
         try:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
-                me.name = (
-                    f"job-{corpus}" if led else me.name
-                )  # whom the end of the server waits for a moment
+                # whom the end of the server waits for a moment
+                me.name = f"job-{corpus}" if led else me.name
                 worked = led and _turn(settings, corpus)
             _troubles.pop(place, None)
         except Exception as error:
@@ -286,8 +275,7 @@ def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
 
 def _can_be_led(home: Path, corpus: str) -> None:
     """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may
-    be another's.
-    """
+    be another's."""
     path = home / "jobs" / "lead" / corpus / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     open(path, "ab").close()
@@ -336,8 +324,7 @@ def _ours(job: Job) -> bool:
 
 def _gather(home: Path, corpus: str, crowd: int) -> None:
     """Let those who have just been answered call again: one commit for eight costs little more than
-    for four.
-    """
+    for four."""
     end = time.monotonic() + GATHER_SECONDS
     while 1 < crowd and _others(home, corpus) < crowd and time.monotonic() < end:
         time.sleep(0.02)

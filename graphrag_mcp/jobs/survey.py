@@ -1,9 +1,5 @@
-"""An estimate of a request's work: characters of its texts and files, and names they likely hold.
-
-Takes an `IndexRequest`; gives a number, counted no further than it matters. Bytes on disk say
-little: names are dear (they become entities, relationships, communities), and a packed file is many
-times as long when it is read. Knows no job and reads nothing that it does not count.
-"""
+"""An estimate of a request's work: characters of its texts and files, and names they likely hold,
+counted no further than it matters."""
 
 from __future__ import annotations
 

@@ -1,30 +1,9 @@
 """Calls of models: looked up in the reply cache first, then asked, then answered without a model.
 
-Takes `Ask`s (a rendered prompt, how to read a reply, what to do when no one answers); gives
-`Answer`s. Three kinds of answerer exist (a model, the calling agent, no one), and no algorithm
-above knows which one it had: each is straight-line code around `await asker.ask(...)`. Only replies
-that could be read are written into the book, before anybody builds on them; what `without` gives
-never is. Knows no prompt, no table and no protocol.
-
-Coroutines run on one event loop in a thread of its own, so that the engine's functions stay
-ordinary functions: they `start` work, go on, and take its result when they need it.
-
-What holds an asker back: how many calls at once, and where a run stops.
-
-Takes numbers from the settings; gives turns and an account of what was spent. Knows no model and no
-question.
-
-Threads of the asker: the one its loop lives in, and those that compute beside it.
-
-Takes a loop, and work of milliseconds; gives the loop a life with an orderly end, and the work's
-result. Knows no question, no model and no book.
-
-Answers on their way into the book: durable when a write returns, and those that arrive together in
-one flush.
-
-Takes answers and vectors on the asker's loop; gives nothing. Anyone who waits for a write hears of any
-failure of it.
-"""
+An `Ask` is a rendered prompt, how to read a reply, and what to give when no model answers. Only
+replies that could be read are written into the cache, before they are used; what `without` gives
+never is. Coroutines run on one event loop in a thread of its own, so the functions of the engine
+stay ordinary functions."""
 
 from __future__ import annotations
 
@@ -123,8 +102,7 @@ def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[s
 
 class Gate:
     """So many at once; of those who wait, the lowest number first, then the first come. Only for
-    one event loop.
-    """
+    one event loop."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -244,8 +222,7 @@ class Vectors:
 
 class Writer:
     """The way into one book; only for one event loop. `task` is at work while something is being
-    written.
-    """
+    written."""
 
     def __init__(self, book: AnswerBook | None) -> None:
         self._book = book
@@ -315,8 +292,7 @@ log = logging.getLogger(__name__)
 
 class BadReply(Exception):
     """A reply that cannot be used; its text is the reason in a few words, without anything of the
-    reply.
-    """
+    reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +329,7 @@ class Answer(Generic[T]):
 
 def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
     """What a question is known by in the book: its words and the form wanted; neither model nor
-    generation.
-    """
+    generation."""
     body = [[[message.role, message.content] for message in messages], schema]
     return hashlib.sha256(
         json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
@@ -363,8 +338,7 @@ def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str
 
 class Asker:
     """One per corpus and run. Every method may be called from any thread; coroutines run on the
-    asker's own loop.
-    """
+    asker's own loop."""
 
     def __init__(
         self,
@@ -394,9 +368,8 @@ class Asker:
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
         self._writer = Writer(book)
-        self._reading: set[asyncio.Task[Any]] = (
-            set()
-        )  # replies that have come and are not yet in the book
+        # replies that have come and are not yet in the book
+        self._reading: set[asyncio.Task[Any]] = set()
         self._asked: set[str] = set()  # keys asked again in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -428,8 +401,7 @@ class Asker:
     @property
     def embedding_model(self) -> str:
         """Vectors made under the same words may be compared: the model's name, and their length
-        where it is set.
-        """
+        where it is set."""
         return self._space
 
     @property
@@ -474,8 +446,7 @@ class Asker:
 
     def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
         """Run straight-line async code on the asker's loop; the result is a future of the calling
-        thread's kind.
-        """
+        thread's kind."""
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -530,8 +501,7 @@ class Asker:
         """The book, else the model (once more when its reply cannot be used), else `without`; never
         raises for a model.
 
-        Two questions with the same words at the same time are one call.
-        """
+        Two questions with the same words at the same time are one call."""
         key = key_of(ask.messages, ask.schema)
         while key in self._flying:
             await asyncio.shield(self._flying[key])
@@ -648,8 +618,7 @@ class Asker:
         none.
 
         `query`: the texts are questions, before which some models want other words than before what
-        is searched.
-        """
+        is searched."""
         prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
         texts = [prompt + text for text in texts] if prompt else texts
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
@@ -669,8 +638,7 @@ class Asker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """Scores of texts for a question, for worker threads; None without a reranker, or when it
-        fails.
-        """
+        fails."""
         if self._reranker is None:
             return None
         try:
@@ -688,9 +656,8 @@ class Asker:
         if made is not None:
             return made
         rest, made = dict(batch), {}
-        lengths = sorted(
-            rest, key=lambda key: len(rest[key])
-        )  # a text of a few signs may be the one that is refused
+        # a text of a few signs may be the one that is refused
+        lengths = sorted(rest, key=lambda key: len(rest[key]))
         for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
             made = made or await self._vectors_of({key: rest.pop(key)}) or {}
         if not (made or self._has_embedded):

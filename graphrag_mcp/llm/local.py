@@ -1,18 +1,8 @@
-"""A reranker in this process: a cross-encoder that scores question and text together.
+"""An embedding model and a reranker in this process, by sentence-transformers: no server, no key,
+no network.
 
-Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers
-better; only their order and distances mean anything. The library is the one of llm/local.py,
-imported with the first question. Knows no ranking that went before.
-
-An embedding model that runs in this process, by sentence-transformers: no server, no key, no
-network.
-
-Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is;
-only a name that the user has configured is ever looked up in the library's cache, and fetched when
-it is not there. Nothing heavy is imported before the first text is embedded, or `warm` is called.
-Knows which words a model wants before questions and before texts, but not which texts are
-questions: the one that asks puts the prompt in front.
-"""
+`local:<folder or name>`: a folder is read as it is; a name is looked up in the library's cache, and
+fetched when it is not there. Nothing heavy is imported before the first text, or `warm`."""
 
 from __future__ import annotations
 
@@ -51,8 +41,7 @@ class LocalEmbedder:
     """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the
     two kinds of text.
 
-    One call at a time: the library uses every core for each.
-    """
+    One call at a time: the library uses every core for each."""
 
     def __init__(self, setting: str, dimensions: int = 0) -> None:
         self.name = setting
@@ -74,8 +63,7 @@ class LocalEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
-        used up.
-        """
+        used up."""
         vectors, dimension = await asyncio.get_running_loop().run_in_executor(
             self._worker, self._embed, list(texts)
         )
@@ -110,8 +98,7 @@ class LocalEmbedder:
 
 def place(setting: str) -> str:
     """The folder or name behind `local:`. ModelError when it is empty or a folder that is not
-    there.
-    """
+    there."""
     where = setting.removeprefix(PREFIX).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
@@ -126,8 +113,7 @@ def place(setting: str) -> str:
 
 def prompts(where: str) -> tuple[str, str]:
     """What goes before a question and before a text: from the model's own files, else by the name
-    of its family.
-    """
+    of its family."""
     named = _own_prompts(where)
     question, text = (
         next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT)
@@ -170,8 +156,7 @@ _loading = threading.Lock()
 
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
     """What `load` makes of the library; a folder and what is in the cache already are read without
-    the network.
-    """
+    the network."""
     with _loading, _quiet():
         try:
             import sentence_transformers as library
@@ -278,6 +263,5 @@ class LocalReranker:
         scores = self._model.predict(
             pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity()
         )
-        return (
-            scores[:, -1] if scores.ndim > 1 else scores
-        )  # of two labels the second is "relevant"
+        # of two labels the second is "relevant"
+        return scores[:, -1] if scores.ndim > 1 else scores

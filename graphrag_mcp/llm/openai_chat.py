@@ -1,21 +1,5 @@
-"""Chat and embedding models behind the OpenAI protocol, hosted or local.
-
-Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or
-None where no model is set. Learns what a server cannot do from its refusals. Knows no prompt, no
-book, no budget.
-
-Bodies of replies: the JSON object that one is, the events of a stream, the error that some servers
-put inside.
-
-Takes bytes and decoded bodies; gives objects, texts and errors, or raises Again where another try
-may help. Knows no server, no model and no vector.
-
-What a model thinks aloud, told from what it answers: `<think>` blocks are taken out, also while
-text streams in.
-
-Takes the raw text of a reply, whole or in pieces; gives what is meant for the reader. Knows no
-model and no JSON.
-"""
+"""Chat and embedding models behind the OpenAI protocol, hosted or local. What a server cannot do is
+learned from its refusals; `<think>` blocks are taken out, also while text streams in."""
 
 from __future__ import annotations
 
@@ -37,16 +21,14 @@ from graphrag_mcp.llm.transport import Again, Limits, Line, Refusal, Turn, Wire
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
-EVENT = re.compile(
-    rb"\s*(?:data|event|id|retry)?:"
-)  # the first line of a stream, whatever its type says
+# the first line of a stream, whatever its type says
+EVENT = re.compile(rb"\s*(?:data|event|id|retry)?:")
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
 
 
 def sendable(text: str) -> str:
     """A text as it can be sent: without halves of characters, which a question typed in another
-    encoding may hold.
-    """
+    encoding may hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -104,8 +86,7 @@ async def in_one(body: bytes) -> AsyncIterator[bytes]:
 
 async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends
-    lines in Unicode.
-    """
+    lines in Unicode."""
     rest, first = b"", True
     async for chunk in pieces:
         if first:
@@ -127,8 +108,7 @@ _LONGEST = len("</thinking>")
 
 def without_thinking(text: str) -> tuple[str, bool]:
     """The answer, and whether it was cut off inside its thinking. One pass: linear in the length of
-    the text.
-    """
+    the text."""
     kept: list[str] = []
     at, opened, first = 0, -1, True
     for tag in _TAG.finditer(text):
@@ -152,16 +132,14 @@ def without_thinking(text: str) -> tuple[str, bool]:
 
 def _alone(text: str, tag: re.Match[str]) -> bool:
     """At the beginning or the end of a line: an answer that merely mentions the tag has it among
-    its words.
-    """
+    its words."""
     before, after = text[max(0, tag.start() - 1) : tag.start()], text[tag.end() : tag.end() + 1]
     return before in ("\n", "") or after in ("\n", "")
 
 
 class Screen:
     """Gives the pieces of a streamed reply on, without its thinking. `text` and `cut_off` are right
-    after `finish`.
-    """
+    after `finish`."""
 
     def __init__(self, give: Callable[[str], None]) -> None:
         self._give = give
@@ -223,15 +201,17 @@ class Screen:
 
 
 log = logging.getLogger(__name__)
+# what is tried when a way of asking for JSON is refused
 AFTER = {
     "schema": "object",
     "object": "none",
-}  # what is tried when a way of asking for JSON is refused
+}
 STREAMING = ("stream_options", "stream")
+# one thing under two names; few servers know both
 LENGTHS = (
     "max_tokens",
     "max_completion_tokens",
-)  # one thing under two names; few servers know both
+)
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
@@ -281,9 +261,8 @@ class OpenAIChat:
         self._json = settings.json_mode if self._forced else "schema"
         self._proven = False  # a reply came in the way of asking for JSON that is used now
         self._streams = False  # a reply came where one in pieces was wanted
-        self._length = (
-            LENGTHS[0] if settings.base_url else LENGTHS[1]
-        )  # the provider's own models want the new name
+        # the provider's own models want the new name
+        self._length = LENGTHS[0] if settings.base_url else LENGTHS[1]
         self._refused: set[str] = set()
         self._limits = limits
         what = f"the chat model {self.name!r}"
@@ -306,10 +285,11 @@ class OpenAIChat:
         texts = [message.content for message in messages]
         tokens = _about(texts) + max_output if self._limits.counts_tokens else 0
         screen = Screen(on_text) if on_text else None
+        # of this call only, where the refusal may be due to its text
         mode, left_out = (
             self._json,
             set[str](),
-        )  # of this call only, where the refusal may be due to its text
+        )
         while True:
             body = self._body(messages, schema, max_output, mode, left_out)
             try:
@@ -369,8 +349,7 @@ class OpenAIChat:
         first_stream: bool,
     ) -> str:
         """The way of asking for JSON in which to ask again, other things put right too; "" when
-        there is no other.
-        """
+        there is no other."""
         form = body.get("response_format")
         ours = form is not None and form is not self._options.get("response_format")
         if ours and not self._forced and mode in AFTER:
@@ -453,8 +432,7 @@ class OpenAIChat:
 
     def _choice(self, choices: Any, texts: Sequence[str]) -> dict[str, Any]:
         """The first choice. A gateway whose provider fails halfway says so in it, beside the half
-        that came.
-        """
+        that came."""
         choice = _first(choices)
         if error := error_in(choice):
             raise self._wire.judged(*error, {}, texts)
@@ -496,9 +474,8 @@ class OpenAIChat:
                 data = parsed(event)
                 if error := error_in(data):
                     raise self._wire.judged(*error, {}, texts)
-                alarm.reschedule(
-                    loop.time() + seconds
-                )  # the time-out is for silence, not for a long answer
+                # the time-out is for silence, not for a long answer
+                alarm.reschedule(loop.time() + seconds)
                 usage = data.get("usage") or usage
                 now = self._choice(data.get("choices"), texts)
                 choice = now if now.get("finish_reason") else choice
@@ -547,10 +524,11 @@ class OpenAIEmbedder:
         if not texts:
             return Embedded((), self._dimension, Usage())
         tokens = _about(texts) if self._limits.counts_tokens else 0
+        # "" is refused by many
         body: dict[str, Any] = {
             "model": self.name,
             "input": [sendable(text) or " " for text in texts],
-        }  # "" is refused by many
+        }
         if self._wanted:
             body["dimensions"] = self._wanted
         plain = self._plain
@@ -595,8 +573,7 @@ class OpenAIEmbedder:
 
     def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
         """In the order of the texts, whatever the order of the reply; each of the one dimension,
-        all numbers finite.
-        """
+        all numbers finite."""
         if len(items) != count or not all(isinstance(item, dict) for item in items):
             raise self._useless(f"{len(items)} vectors for {count} texts")
         numbers = [item.get("index") for item in items]
@@ -655,15 +632,13 @@ def _finite(vectors: Sequence[bytes]) -> bool:
 
 def _about(texts: Sequence[str]) -> int:
     """Rather too many tokens, found cheaply: it only stands in until the provider says how many
-    there were.
-    """
+    there were."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 
 def _is_named(name: str, refusal: Refusal) -> bool:
     """Is the complaint about this parameter? Short names must stand in quotes, since they are words
-    as well.
-    """
+    as well."""
     if refusal.status not in (400, 404, 405, 415, 422, 501):
         return False
     if refusal.parameter:

@@ -1,8 +1,7 @@
 """The asker of a corpus, with the models that the settings name.
 
 Takes a corpus folder and settings; gives an `Asker`. Nothing of a model is imported before it is
-named. Knows no question.
-"""
+named. Knows no question."""
 
 from __future__ import annotations
 
@@ -36,8 +35,7 @@ def prepare_client(asker: Asker) -> None:
 
 def priced(settings: Settings) -> None:
     """Raises BadInput where a limit of money would never be reached, for there is nothing to count
-    it by.
-    """
+    it by."""
     s = settings
     paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(LOCAL))
     if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
@@ -57,8 +55,7 @@ def open_asker(
     hold for it.
 
     `mend`: a damaged reply cache is set aside, what can be read of it kept, and `note` says so.
-    Without limits, for searches, a book that cannot be used is done without.
-    """
+    Without limits, for searches, a book that cannot be used is done without."""
     from graphrag_mcp.store.reply_cache import open_book
 
     chat = embedder = reranker = None

@@ -1,10 +1,8 @@
 """Prompts and instructions, kept as Markdown files with $variables.
 
-Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts`
-inside the index folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and
-`prompts` beside it (a checkout). Never the working directory: a folder that someone indexes must
-not be able to change what an agent is told.
-"""
+Three places, in this order: `prompts` inside the index folder of a corpus (tuned ones), `_prompts`
+inside the package (a wheel) and `prompts` beside it (a checkout). Never the working directory: a
+folder that is indexed must not be able to change what an agent is told."""
 
 from __future__ import annotations
 
@@ -38,8 +36,7 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     has one.
 
     Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the
-    product does not give.
-    """
+    product does not give."""
     shipped = _shipped(name)
     own = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
     if own is None or not own.is_file():

@@ -1,9 +1,5 @@
-"""Protocols: what a chat model, an embedding model and a reranker are to this package.
-
-Two small protocols with two shipped implementations each (llm/openai_chat.py and
-llm/scripted.py), plain data in and out. Anyone who calls a model goes through `ask`; nothing here
-retries across calls, remembers or counts money.
-"""
+"""Protocols: what a chat model, an embedding model and a reranker are to this package. Models are
+called through `llm/asker.py`."""
 
 from __future__ import annotations
 
@@ -23,8 +19,7 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and
-    `estimated` says so.
-    """
+    `estimated` says so."""
 
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -34,8 +29,7 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the
-    provider's own word.
-    """
+    provider's own word."""
 
     text: str
     usage: Usage
@@ -53,8 +47,7 @@ class Embedded:
 
 class ChatModel(Protocol):
     """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError
-    when it gives up.
-    """
+    when it gives up."""
 
     name: str
 
@@ -67,8 +60,7 @@ class ChatModel(Protocol):
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets
-        pieces as they come.
-        """
+        pieces as they come."""
         ...
 
     async def close(self) -> None: ...
@@ -86,8 +78,7 @@ class EmbeddingModel(Protocol):
 
 class Reranker(Protocol):
     """Reads a question together with each text; gives one score per text, higher is better. Raises
-    ModelError.
-    """
+    ModelError."""
 
     name: str
 

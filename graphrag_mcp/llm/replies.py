@@ -1,17 +1,8 @@
 """A model's reply as text: reasoning, fences and end marks removed, delimiters and JSON read,
 values cleaned.
 
-Takes raw replies and parts of them; gives plain text, fields of a tuple, items of JSON, names and
-descriptions fit to be stored. Every step is pure and linear in the length of the reply. Knows
-nothing of what the fields mean.
-
-JSON out of what a model said: fences, thoughts and prose around it, and the usual faults inside it.
-
-Takes a reply; gives the object or array that it holds, as `json.loads` would. Raises ValueError
-when there is none. Linear in the length of the reply, 2 MB of the worst take about a second.
-json_repair 0.64 was tried: it took over 15 seconds for 22 kB of bracketed prose, and keeps half a
-text as if it were whole. Knows nothing of what the JSON is about.
-"""
+Every step is linear in the length of the reply. json_repair 0.64 took over 15 seconds for 22 kB of
+bracketed prose, and keeps half a text as if it were whole."""
 
 from __future__ import annotations
 
@@ -71,8 +62,7 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
     """The largest JSON object or array in the reply.
 
     Where the reply ends too early what is complete is kept; the value that it ends in is dropped,
-    or with `keep_cut` kept when it is a text.
-    """
+    or with `keep_cut` kept when it is a text."""
     text = without_thoughts(text).strip().removeprefix("\ufeff")
     if re.match(r"[{\[]\s*+\\\"", text):  # escaped once too often
         text = text.replace('\\"', '"').replace("\\n", "\n")
@@ -97,8 +87,7 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
 
 def without_thoughts(text: str) -> str:
     """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the
-    first one.
-    """
+    first one."""
     kept: list[str] = []
     at, inside = 0, False
     for match in _THOUGHT.finditer(text):
@@ -217,8 +206,7 @@ class _Reader:
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
         """Is there another element? A bracket of the wrong kind ends this one when an outer one may
-        have it.
-        """
+        have it."""
         while True:
             self.skip()
             here = self.text[self.at : self.at + 1]
@@ -282,8 +270,7 @@ _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5
 
 def plain_reply(reply: str) -> tuple[str, bool]:
     """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
-    mark.
-    """
+    mark."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
@@ -309,9 +296,10 @@ def unescaped(text: str) -> str:
 FULL = r"[<＜][ ]?[|｜#\\]{1,5}[ ]?[>＞]"
 HALF = rf"{FULL}|[<＜][|｜]{{1,2}}|[|｜]{{1,2}}[>＞]"
 _LEVELS = tuple(re.compile(level) for level in (FULL, HALF, rf"{HALF}|[|｜]|\t"))
+# closing signs are optional: one that is missing must not be looked for again and again
 _COMMA_FIELD = re.compile(
     r"\"((?:[^\"\\]|\\.)*+)\"?|'((?:[^'\\]|\\.)*+)'?|“([^”]*+)”?|(-?\d+(?:\.\d+)?)", re.DOTALL
-)  # closing signs are optional: one that is missing must not be looked for again and again
+)
 
 
 def split_fields(body: str, enough: int = 3) -> list[str]:
@@ -341,9 +329,8 @@ _JSON = re.compile(r"[{\[]\s{0,64}[\"'{\[}\]]")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]:]', re.DOTALL)
 _SIGN = re.compile("[\"']")
 _QUOTED = r"'(?:[^'\\]|\\.|'(?!\s{0,9}[,:}\]]))*+'?"
-_PYTHON_TOKEN = re.compile(
-    rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL
-)  # with texts in single quotes
+# with texts in single quotes
+_PYTHON_TOKEN = re.compile(rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL)
 _COMMA_AT_END = re.compile(r",(?=\s{0,64}[}\]])")
 _PAIR = re.compile(
     r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.|'(?!\s{0,9}[,}\]]))*+)'?"
@@ -364,8 +351,7 @@ def json_values(text: str) -> tuple[list[tuple[str, Any]], bool, int]:
     whether all was closed; and how many objects had to be mended.
 
     Text around and between them does not matter. Where one is no JSON its parts are tried, down to
-    the pairs that can be made out; a reply that was cut off gives the parts that are whole.
-    """
+    the pairs that can be made out; a reply that was cut off gives the parts that are whole."""
     for candidate in (text, _COMMA_AT_END.sub("", text)) if len(text) <= LONGEST_JSON else ():
         if values := _replies_strict(candidate):
             return [("", value) for value in values], True, 0
@@ -427,8 +413,7 @@ def _replies_strict(text: str) -> list[Any]:
 @dataclass(slots=True)
 class _Bracket:
     """An object or array of a reply: its span (`end` 0: never closed), the key it stands under,
-    what it holds.
-    """
+    what it holds."""
 
     sign: str
     start: int
@@ -519,8 +504,7 @@ _PAIRS = (
 
 def clean(value: str, longest: int) -> str:
     """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
-    most `longest`.
-    """
+    most `longest`."""
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
     for _ in range(
@@ -546,8 +530,7 @@ _MARKS = frozenset('"“”«»*`')
 
 def clean_name(value: str) -> str:
     """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
-    stay).
-    """
+    stay)."""
     name = clean(value, 1000).lstrip("#").strip()
     for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):

@@ -1,19 +1,10 @@
 """Models that answer by fixed rules, for tests and demonstrations: no key, no network, no
 randomness.
 
-Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing
-for the same question, always. `demonstration()` has rules for this package's own prompts.
+    chat = ScriptedChat([(r"capital of France", "Paris"), (r"", "I do not know")])
+    reply = await chat.complete([Message("user", "What is the capital of France?")])   # Paris
 
-    chat = ScriptedChat([(r"capital of France", "Paris"), (lambda messages, schema: None, ""), (r"",
-    "I do not know")]) reply = await chat.complete([Message("user", "What is the capital of
-    France?")])   # Paris
-
-Rules for a ScriptedChat that answers this package's prompts from what they contain.
-
-Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names,
-sentences and ids of the prompt. Good for trying things out and for tests; says nothing about how
-well a model would answer.
-"""
+`demonstration()` has rules for this package's own prompts."""
 
 from __future__ import annotations
 
@@ -49,8 +40,7 @@ class ScriptedChat:
 
     `latency`: seconds before each reply. `fail(number, messages)`: asked first with the number of
     the call (from 1); what it returns takes the place of the answer: an exception is raised, a text
-    is said, None changes nothing.
-    """
+    is said, None changes nothing."""
 
     def __init__(
         self,
@@ -79,8 +69,7 @@ class ScriptedChat:
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """What the rules say, cut to `max_output` words when it is longer; usage is counted, as
-        estimated.
-        """
+        estimated."""
         self.calls.append(tuple(messages))
         number = len(self.calls)
         if self._latency:
@@ -210,15 +199,8 @@ _ROW_HEAD = re.compile(
 )
 _HEADING = re.compile(r"(?:id|number)[,|]|#|(?:Reports|Entities|Relationships|Claims|Sources)$")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-_ORGANIZATION = (
-    "University",
-    "Company",
-    "Council",
-    "Institute",
-    "Authority",
-    "Society",
-    "Agency",
-    "Cooperative",
+_ORGANIZATION = tuple(
+    "University Company Council Institute Authority Society Agency Cooperative".split()
 )
 
 
@@ -241,8 +223,7 @@ def demonstration() -> list[Rule]:
 
 def _asked(answer: Callable[[Sequence[Message]], str], *marks: str) -> Rule:
     """A rule for prompts whose own words hold all marks. What stands between tags is data and is
-    not looked at.
-    """
+    not looked at."""
 
     def rule(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str | None:
         words = "\n".join(_BLOCK.sub(r"<\1>", m.content) for m in messages if m.role != "assistant")
@@ -267,8 +248,7 @@ def _question(messages: Sequence[Message]) -> str:
 
 def _sentences(text: str) -> list[str]:
     """Whole sentences on one line each, without heads of rows and what the record formats use as
-    signs.
-    """
+    signs."""
     prose = "\n\n".join(
         _ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line)
     )
@@ -470,15 +450,7 @@ def _profile(messages: Sequence[Message]) -> str:
         role="You are an analyst who reports to readers that know nothing of the documents.",
         rating_criteria="how much the group matters to the rest of the documents",
         claim_description="Statements of fact about someone or something that can be checked.",
-        entity_types=[
-            "person",
-            "organization",
-            "location",
-            "event",
-            "concept",
-            "method",
-            "artifact",
-        ],
+        entity_types="person organization location event concept method artifact".split(),
     )
 
 

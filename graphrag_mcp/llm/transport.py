@@ -1,16 +1,8 @@
 """HTTP to a server that speaks the OpenAI protocol: one client per event loop, retries, waits,
-errors.
+errors, limits. Never shows the key.
 
-Takes attempts (functions that make one HTTP call with the client they are given); gives what they
-return, or raises ModelError, or Refusal when the server objects to this one request. Never shows
-the key. Knows no prompt, no reply.
-
-How many calls may be under way, and how fast they may begin.
-
-Takes the three limits of the settings; gives `slot`, entered around every attempt of a call. One
-object serves any number of models, event loops and threads, so that a process as a whole keeps its
-limits. Knows no model and no HTTP.
-"""
+`Limits` says how many calls may be under way and how fast they may begin; one object serves all
+models, event loops and threads of a process."""
 
 from __future__ import annotations
 
@@ -48,8 +40,7 @@ AT_ONCE = 10.0
 
 class Turn:
     """One call under way. Set `used` to the tokens that it really took; until then its estimate
-    counts.
-    """
+    counts."""
 
     __slots__ = ("used",)
 
@@ -62,16 +53,14 @@ class _Rate:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._begun: deque[list[float]] = (
-            deque()
-        )  # [when, amount] of what still counts, oldest first
+        # [when, amount] of what still counts, oldest first
+        self._begun: deque[list[float]] = deque()
         self._sum = 0.0
         self._paid = 0.0  # up to when the limit is used up, at an even pace
 
     def wait(self, amount: float, now: float) -> float:
         """Seconds until `amount` may begin. More than the whole limit may when nothing else counts
-        any more.
-        """
+        any more."""
         while self._begun and self._counts_until(self._begun[0]) <= now:
             self._sum -= self._begun.popleft()[1]
         over = self._sum + amount - self._limit
@@ -115,8 +104,7 @@ class _Waiter:
 
 class Limits:
     """At most `concurrency` calls at once, and at most so many requests and tokens in any 60
-    seconds (0: no limit).
-    """
+    seconds (0: no limit)."""
 
     def __init__(
         self,
@@ -154,8 +142,7 @@ class Limits:
 
     def rest(self, seconds: float) -> None:
         """No one begins for so long: the provider said that there is too much, and more calls would
-        only fail too.
-        """
+        only fail too."""
         with self._lock:
             self._rest_until = max(self._rest_until, self._clock() + seconds)
 
@@ -201,8 +188,7 @@ class Limits:
 
     def _wake_first(self) -> None:
         """The first in the queue looks again. It takes its slot itself, so one that is cancelled
-        takes none along.
-        """
+        takes none along."""
         while self._queue and self._queue[0].loop.is_closed():
             heapq.heappop(self._queue)  # its loop ended without it
         if self._queue and self._free > 0:
@@ -257,8 +243,7 @@ class Again(Exception):
 
 class Refusal(Exception):
     """The server objects to this request. `said` and `parameter` are its words, without the key and
-    the prompt.
-    """
+    the prompt."""
 
     def __init__(self, status: int, said: str, parameter: str = "") -> None:
         super().__init__(f"{status} {said}"[:SHOWN])
@@ -271,15 +256,13 @@ class Refusal(Exception):
     @property
     def of_the_text(self) -> bool:
         """The text is too long or was taken for forbidden: another shape of the request would not
-        help.
-        """
+        help."""
         return bool(_TOO_LONG.search(self.said) or _MODERATED.search(self.said))
 
 
 class Line(NamedTuple):
     """One server's client in one event loop: openai's own, what it sends by, and the headers of its
-    requests.
-    """
+    requests."""
 
     openai: Any
     http: Any
@@ -288,8 +271,7 @@ class Line(NamedTuple):
 
 class _HttpClients:
     """One HTTP client per event loop, shared by all models of the process and closed with the last
-    of them.
-    """
+    of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -331,8 +313,7 @@ async def prepare() -> None:
 
 class Wire:
     """Calls to one server for one model. Safe to use from several loops; `chance` is there for the
-    tests.
-    """
+    tests."""
 
     def __init__(
         self,
@@ -368,8 +349,7 @@ class Wire:
         texts: Sequence[str] = (),
     ) -> T:
         """What `attempt(line, alarm, turn)` returns, tried until it works. `texts`: never shown in
-        an error.
-        """
+        an error."""
         line = self._line()
         priority = PRIORITY.get()
         for tried in range(self._tries):
@@ -478,8 +458,7 @@ class Wire:
         self, attempt: Callable[..., Awaitable[T]], line: Line, turn: Turn, texts: Sequence[str]
     ) -> tuple[Exception | None, Any]:
         """One attempt. Failures are returned: raised from inside `except`, they would carry the
-        request along.
-        """
+        request along."""
         openai = openai_client()
         try:
             async with asyncio.timeout(self._timeout) as alarm:
@@ -598,20 +577,17 @@ class Wire:
 
     def hidden(self, said: str) -> str:
         """What a provider says without our key and login: a reply is kept in the reply cache, and
-        shown.
-        """
+        shown."""
         for secret in self._secrets:
             said = said.replace(secret, "***") if len(secret) >= 6 else said
         return said
 
     def _shown(self, said: str, texts: Sequence[str]) -> str:
         """A provider's words as they may be shown: one line without the key and without pieces of
-        the prompt.
-        """
+        the prompt."""
         said = self.hidden(said[: READ * 2])
-        words = (
-            "***" if "***" in word else word for word in said.split()
-        )  # providers show a key half masked
+        # providers show a key half masked
+        words = ("***" if "***" in word else word for word in said.split())
         said = _SECRET.sub("***", " ".join(words))[:READ]
         said = "".join(ch for ch in said if ch.isprintable())
         if any(said[at : at + 40] in text for at in range(len(said) - 39) for text in texts):
@@ -620,9 +596,8 @@ class Wire:
 
 
 def _quiet() -> None:
-    """The libraries log requests, addresses and headers of replies at DEBUG and INFO, and hide a key
-    only in the headers that they know.
-    """
+    """The libraries log requests, addresses and headers of replies at DEBUG and INFO, and hide a
+    key only in the headers that they know."""
     for name in ("openai", "httpx", "httpx2", "httpcore", "httpcore2"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logging.WARNING, logger.level))
@@ -667,8 +642,7 @@ def _complaint(body: Any) -> tuple[str, str]:
 
 def _validation(detail: Any) -> Iterator[str]:
     """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would
-    be the prompt.
-    """
+    be the prompt."""
     for one in detail if isinstance(detail, list) else ():
         if isinstance(one, dict) and isinstance(one.get("loc"), list):
             yield f"{'.'.join(str(part) for part in one['loc'])}: {one.get('msg', '')}"
@@ -676,8 +650,7 @@ def _validation(detail: Any) -> Iterator[str]:
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
     """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says
-    anything usable.
-    """
+    anything usable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name)
         if value is None:

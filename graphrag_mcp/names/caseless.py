@@ -1,11 +1,9 @@
 """Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai; by the words that stand
 before or after.
 
-Takes a text, gives candidates `(start, end, type, strong)`, sorted by start, free of overlaps. A
-name is what follows a title or a head (in Hindi also what a head follows), begins with a given
+A name is what follows a title or a head (in Hindi also what a head follows), begins with a given
 name, or is a known place; then every other place where it stands. Words without such a sign are
-weak, when they are repeated or the text is a question.
-"""
+weak, when they are repeated or the text is a question."""
 
 from __future__ import annotations
 
@@ -45,12 +43,10 @@ _ANY = re.compile(f"[{_ARABIC}{_HEBREW}{_HINDI}\u0e00-\u0eff]")
 _OTHER = re.compile(
     "[\u0964-\u0970\u0980-\u0dff\u0e80-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]{3,40}"
 )
-_ARABIC_GLUED = re.compile(
-    r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}"
-)  # after a name: with the, and the
-_DEED = re.compile(
-    r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w"
-)  # إغلاق, زيارة, تعيين, folded: what someone did
+# after a name: with the, and the
+_ARABIC_GLUED = re.compile(r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}")
+# إغلاق, زيارة, تعيين, folded: what someone did
+_DEED = re.compile(r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w")
 _PROCLITICS = {
     "ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"),
     "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split()),
@@ -144,8 +140,7 @@ def candidates(text: str, short: bool) -> list[Candidate]:
 
 def variants(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Other spans that names of a question may have: without a letter that means and, in, to; one
-    word of several.
-    """
+    word of several."""
     for start, end in spans:
         letters = (
             "ובלמשהכ"
@@ -235,8 +230,7 @@ def _led(text: str, words: list[_Word]) -> list[Candidate]:
 
 def _begins(text: str, words: list[_Word], index: int) -> bool:
     """Does a person's name begin with this given name? In Hindi the word before it may be the first
-    of it.
-    """
+    of it."""
     word = words[index]
     if index + 1 == len(words) or text[word.end : words[index + 1].start] != " ":
         return False
@@ -253,13 +247,11 @@ def _doer(
     text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]
 ) -> tuple[int, int] | None:
     """First and last word of who is said to have done something: after the verb in Arabic, before
-    it in Hebrew.
-    """
+    it in Hebrew."""
     if words[index].form[0] > "\u05ff":
         first = index + 1
-        first += (
-            first < len(words) and CASELESS_TITLES.get(words[first].form) == "person"
-        )  # his son X took over
+        # his son X took over
+        first += first < len(words) and CASELESS_TITLES.get(words[first].form) == "person"
         last = _run(text, words, first, pairs, "person")
         plain = first < len(words) and not words[first].form.startswith("ال")
         return (first, last) if last > first and plain else None

@@ -1,16 +1,8 @@
-"""Names in Chinese text, and the choice of the extractor for other scripts without capitals.
+"""Names in Chinese, Japanese and Korean text.
 
-Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of
-overlaps of its own. Chinese words and their classes come from `rjieba`, loaded at the first Han
-character; its known faults are repaired here. It knows nothing of other texts, keys or caps.
-
-Names in Japanese and Korean, whose words no blank and no capital tells: by the words and letters
-beside them.
-
-Takes a text, gives candidates sorted by start, free of overlaps. A Japanese name changes script
-inside (中村レイナ, さざなみ市) or is glued to its title; a Korean one carries particles. It knows no other
-texts.
-"""
+Chinese words and their classes come from `rjieba`, loaded at the first Han character; its known
+faults are repaired here. A Japanese name changes script inside (中村レイナ, さざなみ市) or is glued to its
+title; a Korean one carries particles."""
 
 from __future__ import annotations
 
@@ -69,9 +61,8 @@ _ALONE = re.compile(
     f"(?<![{HAN}ァ-ヺー])([{HAN}])(?=[はがをにでへともやの]|から|まで|より|だ|です|(?![ぁ-ゖァ-ヺー{HAN}]))"
 )
 _PARTICLES = "은는이가을를에의도로와과만"
-_SYLLABLE = re.compile(
-    f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]"
-)  # those point, ask or deny
+# those point, ask or deny
+_SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]")
 _HEAD_SIZES = (5, 4, 3, 2, 1)
 _ADMIN = re.compile(f"[{HAN}]{{2,3}}?[都道府県](?=[{HAN}]{{2}})")
 _AFTER_NAME = tuple("はがをのともにへ、。（(「『 ")
@@ -127,8 +118,7 @@ def _kana_kind(text: str, kana: str, end: int) -> str:
 
 def _before(text: str, start: int) -> int:
     """Where the hiragana of a name begin that a single head follows: さざなみ|市; `start` when there are
-    none.
-    """
+    none."""
     found = _HIRAGANA.search(text, max(0, start - 8), start)
     if not found:
         return start
@@ -144,8 +134,7 @@ def _before(text: str, start: int) -> int:
 
 def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     """Names in one run of kanji: cut at what leads, at prefectures, at titles; with the kana of a
-    given name.
-    """
+    given name."""
     form = text[start:end]
     role = next(
         (word for word in JA_ROLES if form.startswith(word) and len(form) > len(word) + 1), ""
@@ -213,8 +202,7 @@ def _given(text: str, end: int) -> int:
 
 def _head(form: str, before: int) -> str:
     """The type that the last characters speak for; `before`: how many must stand before a head of
-    one character.
-    """
+    one character."""
     for size in _HEAD_SIZES:
         kind = JA_HEADS.get(form[-size:], "") if len(form) >= size else ""
         if kind and len(form) - size >= (before if size == 1 else min(before, 1)):
@@ -355,9 +343,8 @@ _LATIN_RUN = re.compile(
 )
 _FENCE = re.compile("```")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
-_FAR = re.compile(
-    "[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]"
-)  # any script of this module and its kin
+# any script of this module and its kin
+_FAR = re.compile("[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]")
 _HANGUL_RUN = re.compile("[가-힣]")
 # Before these heads any word may be the name: 固始/a 站.
 _PLACE_HEADS = frozenset(
@@ -366,9 +353,8 @@ _PLACE_HEADS = frozenset(
 )
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _NOUN = re.compile("n|zg").match
-_NO_THING = frozenset(
-    "何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日"
-)  # ask, point, or stand in any text
+# ask, point, or stand in any text
+_NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")
 _BEFORE_HEAD = frozenset("a n j zg ng b vn nz ns nr nrt nt nrfg x g t m i l s".split())
 
 
@@ -435,23 +421,20 @@ def _latin(text: str, short: bool) -> Iterator[Candidate]:
 
 # ---- Chinese ------------------------------------------------------------------------------------
 
-_Token = tuple[
-    str, str, int, int, bool
-]  # simplified form, tag, start, end, whether the word list has it
+# simplified form, tag, start, end, whether the word list has it
+_Token = tuple[str, str, int, int, bool]
 
 
 def _tokens(text: str) -> Iterator[list[_Token]]:
     """The words of each unbroken run that begins with Han, traditional characters read as
-    simplified.
-    """
+    simplified."""
     jieba = _jieba()
     has_word = jieba.has_word
     for run in _RUN.finditer(text):
         at, words = run.start(), []
         for word, tag in jieba.tag(run[0].translate(SIMPLIFY)):
-            known = (
-                len(word) < 2 or tag[0] not in "njlz" or has_word(word)
-            )  # asked only where it decides
+            # asked only where it decides
+            known = len(word) < 2 or tag[0] not in "njlz" or has_word(word)
             words.append((word, tag, at, at + len(word), known))
             at += len(word)
         yield words
@@ -483,8 +466,7 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
 
 def _single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end
-    of a name.
-    """
+    of a name."""
     for run in _tokens(text):
         for at, (word, tag, start, end, _) in enumerate(run):
             if len(word) > 1 or word in ZH_FUNCTION or not _NOUN(tag):
@@ -497,8 +479,7 @@ def _single_nouns(text: str) -> Iterator[str]:
 
 def _repaired(words: list[_Token]) -> list[_Token]:
     """Puts together what the segmenter splits of a person's name, and cuts what it adds: 武田信|玄,
-    赵鹏于.
-    """
+    赵鹏于."""
     has_word = _jieba().has_word
     out: list[_Token] = []
     for word, tag, start, end, known in words:
@@ -546,8 +527,7 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 def _one_sound(left: _Token, right: _Token) -> bool:
     """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 +
-    罗斯(海峡)?
-    """
+    罗斯(海峡)?"""
     alone = (
         len(left[0]) == 1
         and left[3] == right[2]

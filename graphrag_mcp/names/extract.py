@@ -1,19 +1,9 @@
 """Names in text without a model: the `nlp` extractor, for documents and questions.
 
-Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code
-identifiers, quoted terms (strong) and noun phrases with local evidence (weak). Linear time,
-deterministic, no download. It knows nothing of other texts: how often a name must be seen before it
-counts is decided where mentions are merged.
-
-A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran first wins; only
-a quoted term may contain other names.
-
-What stands in a text without being said by it: addresses, attributes, keys; and who says it, in a
-log of a chat.
-
-Takes a text; gives it in the same length with NULs for what names no one, and the names of those
-who speak. Linear time. Knows no names of its own (names/latin.py, names/cjk.py find them in what is left).
-"""
+Gives proper names, acronyms, code identifiers, quoted terms (strong) and noun phrases with local
+evidence (weak). A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran
+first wins; only a quoted term may contain other names. Addresses, attributes and keys are blanked
+first. How often a name must be seen before it counts is decided where mentions are merged."""
 
 from __future__ import annotations
 
@@ -42,9 +32,8 @@ _MATTER_KEY = re.compile(  # with what is the address of a page: aliases = ["201
     r"^[ \t]{0,20}[A-Za-z_][\w-]{0,40}[ \t]{0,4}[:=](?:[ \t]{0,4}[\[\x22']{0,2}[\w.-]{0,40}/[^\n]*)?",
     re.MULTILINE,
 )
-_KEY = re.compile(
-    r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)"""
-)  # of JSON
+# of JSON
+_KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
 _TIME = (
     r"^[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[ T])?\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[AaPp][Mm])?[\])]?"
     r"[ \t]{1,3}(?:- )?"
@@ -89,16 +78,14 @@ def without_markup(text: str) -> str:
 
 def speakers(text: str) -> list[Candidate]:
     """Who speaks in `[15:01] <mara> ...`, `12/03/24, 10:15 - Jens Ott: ...`; a relay (`<bot> <mara>
-    ...`), too.
-    """
+    ...`), too."""
     turns = [*_turns(text)]
     return turns if len(turns) >= TURNS else _script(text)
 
 
 def _script(text: str) -> list[Candidate]:
     """Who speaks where each line begins with a name, `Anna Berg: ...` or `**Tom**: ...`: two
-    speakers of two turns each, in half of the lines.
-    """
+    speakers of two turns each, in half of the lines."""
     turns = [*_LINE.finditer(text)]
     if len(turns) < 2 * 2:
         return []
@@ -130,11 +117,12 @@ LONGEST = 120  # characters of a name; what is longer is a run of letters, not a
 _SKIP = STARTERS | DULL | STOP_WORDS
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 
+# every alternative begins with its sign, so that `re` skips to the next sign
 _QUOTED = re.compile(
     r"《([^《》\n]{1,60})》|「([^「」\n]{1,40})」|『([^『』\n]{1,40})』|“([^“”\n]{2,80})”|«\s?([^«»\n]{2,80}?)\s?»"
     r"|„([^„“”\n]{2,80})[“”]|``\s?([^`'\n]{2,80}?)\s?''|`(?<![`\w]`)([^`\n]{1,60})`(?!`)"
     r"|\"(?<![\w\"]\")([^\s\"][^\"\n]{0,78}[^\s\"])\"(?![\w\"])|'(?<![\w']')([^\s'][^'\n]{0,38}[^\s'])'(?![\w'])"
-)  # every alternative begins with its sign, so that `re` skips to the next sign
+)
 _CODE = re.compile(
     r"(?<![\w.@/-])(?:"
     r"(?P<call>[A-Za-z_][\w]*+(?:\.[A-Za-z_]\w*+)*+)(?=\(\))"
@@ -153,8 +141,7 @@ def extract(text: str) -> list[Mention]:
     """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for
     each, however the letters of the text are composed.
 
-    A text of up to SHORT characters is taken for a question.
-    """
+    A text of up to SHORT characters is taken for a question."""
     return [Mention(*fields) for fields in mentions(text, len(text) <= SHORT)]
 
 
@@ -165,8 +152,7 @@ QUESTION_TERMS = 300
 
 def terms_of(question: str) -> list[str]:
     """The search terms of a question, and after them its words of one character that stand in none
-    of these alone.
-    """
+    of these alone."""
     question = composed(question)
     found = query_terms(question, QUESTION_TERMS)
     return [*found, *(word for word in cjk.alone(question) if word not in found)]
@@ -213,8 +199,7 @@ def _named(text: str, short: bool) -> list[Fields]:
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
     """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what
-    follows it.
-    """
+    follows it."""
     keys = {mention[0] for mention in found}
     more: list[Fields] = []
     for start, end in caseless.variants(text, [(mention[4], mention[5]) for mention in found]):
@@ -227,8 +212,7 @@ def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
 
 def _with_quoted(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
     """Adds quoted terms: the same span only once, weaker names that stick out over a quotation
-    dropped.
-    """
+    dropped."""
     quotes: dict[tuple[int, int], Candidate] = {}
     last = 0
     for quote in _quoted(text):
@@ -265,8 +249,7 @@ def _mentions(
     text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]
 ) -> list[Fields]:
     """Keys, one type per key, and the cap: strong names first, then those seen more often, then
-    longer ones.
-    """
+    longer ones."""
     rows = []
     counts: dict[str, int] = {}
     types: dict[str, list[str]] = {}
@@ -344,8 +327,7 @@ def _without_letters(text: str, start: int, end: int) -> tuple[int, str]:
 
 def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]) -> None:
     """Gives an acronym the type of what it is short for, and a family name alone that of the person
-    of this text.
-    """
+    of this text."""
     for short, long in alias_of.items():
         if kind := type_of.get(long) or type_of.get(short):
             type_of[long] = type_of[short] = kind
@@ -398,8 +380,7 @@ _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tuple[int, int]]]:
     """Acronyms that the text spells out: both names as candidates, and span of the short form ->
-    span of the long.
-    """
+    span of the long."""
     found: list[Candidate] = []
     aliases: dict[tuple[int, int], tuple[int, int]] = {}
     for match in _BRACKET.finditer(text):
@@ -474,8 +455,7 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> tuple[int, int] |
 
 def _shortened(text: str, end: int, short: str) -> tuple[int, int] | None:
     """The Chinese long form before `end` that holds the characters of `short` in order, from its
-    first one on.
-    """
+    first one on."""
     before = _ZH_LONG.search(text, max(0, end - 64), end)
     if not before:
         return None
@@ -551,8 +531,7 @@ def _phrases(
     text: str, runs: list[tuple[int, str]], language: str, short: bool
 ) -> Iterator[Candidate]:
     """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks
-    for a term.
-    """
+    for a term."""
     grammar = frozenset() if language == "en" else LANGUAGES[language]
     skipped = _SKIP | grammar if grammar else _SKIP
     segments = [
@@ -562,9 +541,8 @@ def _phrases(
         for found in _content(start, run, skipped)
     ]
     if not short:
-        segments = [
-            found for found in segments if len(found[1]) > 1
-        ]  # a single word is never taken here
+        # a single word is never taken here
+        segments = [found for found in segments if len(found[1]) > 1]
     pairs = Counter(pair for _, words in segments for pair in pairwise(words))
     for at, words in segments:
         index = len(words)
@@ -579,9 +557,8 @@ def _phrases(
             ):
                 size += 1
             if grammar:
-                rare = (
-                    short and len(head) > 4
-                )  # its verbs and adjectives cannot be told: single longer words only
+                # its verbs and adjectives cannot be told: single longer words only
+                rare = short and len(head) > 4
             elif size == 1 and index > 1 and words[index - 2][-2:] != "ly":
                 known = head in PHRASE_HEADS or head.endswith(
                     ("ology", "ography", "ics", "itis", "osis")

@@ -1,15 +1,7 @@
 """Proper names in scripts with capitals: phrases of capitalised words, cut where a name ends.
 
-Takes a text and the set of its lower-case words, gives candidates `(start, end, type, strong)`. A
-word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
-elsewhere too. It knows nothing of scripts without capitals, quotes, code, keys or other texts.
-
-What names in other languages than English ask for, where capitals say less: cuts, strength, types.
-
-Takes a text, its language and a name's words and span; gives where to cut, whether the name is
-strong, what it is. Linear, one look at the words beside a name. Knows nothing of how phrases are
-found, and nothing of English.
-"""
+A word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
+elsewhere too. The second half holds what languages other than English ask for."""
 
 from __future__ import annotations
 
@@ -62,9 +54,10 @@ _LED = re.compile(rf"(?<![{WORD}’'])([{WORD}’']+)[ \n](?:(?:{_SMALL}) )*$")
 _ADJECTIVE = re.compile(
     r"(?:[иыоеі]й|[ое]го|[ое]му|[иыоеі]м|[иы]х|[аояеу]я|[ую]ю|ої|ій|[ое]е|ський|ську|ська|ське)$"
 )
+# of a name without the endings of its cases
 _SURNAME = re.compile(
     r"(?:[ое]в|[иы]н|ск|цк|ськ|цьк|енк|[ую]к|ич|[ая]н|швили|дзе|οπουλ|ιδ|ακ|ιαδ|ογλου|οπουλου)$"
-)  # of a name without the endings of its cases
+)
 _DE_NOUN = re.compile(
     r"(?:ung|heit|keit|tion|schaft|tät|ismus|nis|tum|ment|ieren)(?:en|s)?$|^(?:Ge|Ver|Be|Über|Er|Ent|Unter)[a-zäöü]+t$"
 )
@@ -112,8 +105,7 @@ def is_given(word: str) -> bool:
 
 def cut(text: str, tokens: list[Token], language: str) -> tuple[list[Token], set[int], set[int]]:
     """The tokens of a phrase without what is no part of a name; which of them are roles; after
-    which a name ends.
-    """
+    which a name ends."""
     out: list[Token] = []
     roles: set[int] = set()
     stops: set[int] = set()
@@ -168,8 +160,7 @@ def _genitive(word: str, following: str) -> bool:
 
 def breaks_german(run: list[Token], gap: str, last: str) -> bool:
     """Does a German name end before "von", "des", "der": Tod von Justus, but Universität von
-    Lindental?
-    """
+    Lindental?"""
     if gap.strip() not in (
         "von",
         "des",
@@ -197,8 +188,7 @@ def strength(
     strong: bool | None,
 ) -> bool | None:
     """True, False (weak) or None (no name) for a name that the rules of capitals alone judge to be
-    `strong`.
-    """
+    `strong`."""
     start, end = span
     if len(words) > 1 or (strong and text[end : end + 1] != ":"):
         return strong
@@ -237,8 +227,7 @@ def _de_part(low: str) -> str:
 
 def longer(text: str, start: int, end: int, words: list[str], language: str) -> tuple[int, str]:
     """Where a name of Cyrillic letters ends whose noun is not capitalised, and its kind: Заречном
-    университете.
-    """
+    университете."""
     if language not in ("ru", "uk") or not _ADJECTIVE.search(words[-1].lower()):
         return end, ""
     tail = _TAIL.match(text, end)
@@ -265,9 +254,8 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
     led = _LED.search(text, max(0, start - 40), start)
     key = bare(re.sub(r"^[a-z]+['’]", "", led[1].lower())) if led else ""
     if key in ROLES:
-        return (
-            "person" if led and led[0].split()[-1:] == led[1].split() else ""
-        )  # not: director de X
+        # not: director de X
+        return "person" if led and led[0].split()[-1:] == led[1].split() else ""
     if key in HEADS and not (len(words) > 1 and HEADS[key] == "content"):
         return HEADS[key]
     if len(words) > 1:
@@ -286,8 +274,7 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
 
 def phrases(text: str, language: str) -> Iterator[Candidate]:
     """Vietnamese names after the words that say what they are, of which only the first syllable has
-    a capital.
-    """
+    a capital."""
     if language != "vi":
         return
     for match in _VI.finditer(text):
@@ -341,8 +328,7 @@ def _opens(text: str, at: int) -> bool:
 
 def language(lower: set[str]) -> str:
     """The language whose words of grammar show most among these lower-case words; English when none
-    does.
-    """
+    does."""
     english = len(LANGUAGES["en"] & lower)
     if english > 7 and "the" in lower:
         return "en"  # nothing else has so many of its words
@@ -394,8 +380,7 @@ class Names:
 
     def _judged_abroad(self) -> Iterator[Candidate]:
         """The same in other languages: a word that only opens the sentence goes, a noun in small
-        letters comes.
-        """
+        letters comes."""
         known = {normalise_name(self.text[piece[0] : piece[1]]) for piece in self.pieces}
         for start, end, words, opening, titled, shouted in self.pieces:
             if opening and len(words) > 1 and not is_given(words[0]):
@@ -429,8 +414,7 @@ class Names:
 
     def _plain(self, form: str, start: int, end: int) -> bool:
         """What `_cut` does with capitalised words and single blanks, none of which it knows; False:
-        cut this one.
-        """
+        cut this one."""
         words = form.split(" ")
         lows = form.lower().split(" ")
         if len(words) > 9 or not (self.starters.isdisjoint(lows) and _CUTTING.isdisjoint(lows)):
@@ -446,8 +430,7 @@ class Names:
 
     def _office(self, words: list[str]) -> int:
         """How many words before a given name and a family name say what the person is: Tory Shadow
-        Chancellor Oliver Letwin.
-        """
+        Chancellor Oliver Letwin."""
         lead = len(words) - 2
         if not self.english or lead < 1:
             return 0
@@ -475,9 +458,8 @@ class Names:
         dated = any(word.lower() in EVENT_HEADS for word, _, _ in tokens)  # 1988 Summer Olympics
         skip = False
         for index, (word, at, to) in enumerate(tokens):
-            low = (
-                word.lower() if len(word) == 2 else word.lower().rstrip(".")
-            )  # an initial keeps its point: "A."
+            # an initial keeps its point: "A."
+            low = word.lower() if len(word) == 2 else word.lower().rstrip(".")
             gap = text[run[-1][2] : at] if run else ""
             if skip:
                 skip = False
@@ -588,16 +570,8 @@ class Names:
             return True
         if owned in ("college", "hospital", "school", "university", "church"):
             return True
-        return last and owned in (
-            "day",
-            "list",
-            "law",
-            "theorem",
-            "palace",
-            "cathedral",
-            "angels",
-            "cup",
-            "game",
+        return last and owned in tuple(
+            "day list law theorem palace cathedral angels cup game".split()
         )
 
     def _keep(
@@ -684,17 +658,4 @@ _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
-_ABSTRACT = (
-    "ing",
-    "ed",
-    "ly",
-    "ity",
-    "ness",
-    "tion",
-    "ment",
-    "ance",
-    "ence",
-    "ism",
-    "ists",
-    "ings",
-)
+_ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())

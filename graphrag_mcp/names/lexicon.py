@@ -1,10 +1,7 @@
-"""Word lists of the extractor without a model: names, heads, titles and common words by language.
+"""Word lists of the extractor without a model, from `lexicon.toml`, folded as their text is folded
+before the look-up.
 
-Takes `lexicon.toml`; gives frozen sets and small maps, keys folded where their text is folded before
-they are looked up (Arabic, Persian, Hebrew, Hindi, Thai, Cyrillic, Greek: without the endings of
-cases, so that one entry serves all of them). Every list is a hint, never a gate alone: a word that
-is missing costs one doubtful name. Knows nothing of texts, spans or mentions.
-"""
+Every list is a hint, never a gate alone: a word that is missing costs one doubtful name."""
 
 from __future__ import annotations
 
@@ -67,9 +64,8 @@ def _kinds(rows: dict[str, str]) -> dict[str, str]:
 # ---- Japanese -----------------------------------------------------------------------------------
 JA_HEADS = _kinds(_LISTS["JA_HEADS"])
 JA_TITLES = sorted(_LISTS["JA_TITLES"].split(), key=lambda word: (-len(word), word))
-JA_ABSTRACT = frozenset(
-    "者値的性力法化率量部会員上中下前後間点面書用品"
-)  # the last sign of no given name
+# the last sign of no given name
+JA_ABSTRACT = frozenset("者値的性力法化率量部会員上中下前後間点面書用品")
 JA_TITLES_KANA = tuple("さん さま ちゃん くん せんせい".split())
 JA_ROLES = sorted(_LISTS["JA_ROLES"].split(), key=lambda word: (-len(word), word))
 JA_DULL = _set("JA_DULL")
@@ -89,24 +85,7 @@ KO_GIVEN = _signs("KO_GIVEN")
 KO_PLACES = _set("KO_PLACES")
 # Syllables that spell foreign names more than Korean words.
 KO_FOREIGN = frozenset("드르스크트프그브즈츠베리델만슨턴톤린네르쿠루레메니코로카타파바")
-KO_ENDINGS = (
-    "다",
-    "는",
-    "한",
-    "된",
-    "고",
-    "며",
-    "던",
-    "지",
-    "게",
-    "서",
-    "할",
-    "될",
-    "인",
-    "하여",
-    "했던",
-    "니다",
-)
+KO_ENDINGS = tuple("다 는 한 된 고 며 던 지 게 서 할 될 인 하여 했던 니다".split())
 KO_COMMON = _set("KO_COMMON")
 
 
@@ -234,9 +213,8 @@ HINDI_OUT = _caseless_words("शहर गाँव गांव कस्बा
 HINDI_BORN = _caseless_words("जन्म मृत्यु निधन विवाह पत्नी पति पुत्र पुत्री पिता माता बेटा बेटी भाई")
 VERBS = _caseless_words(_LISTS["VERBS"])
 CASELESS_GIVEN = _caseless_words(_LISTS["CASELESS_GIVEN"])
-JOINING = _caseless_words(
-    "بن ابن بنت أبو أبي أم عبد آل الدين الله بو بنت בן בת אבו בר"
-)  # the name goes on after these
+# the name goes on after these
+JOINING = _caseless_words("بن ابن بنت أبو أبي أم عبد آل الدين الله بو بنت בן בת אבו בר")
 TWO_WORDS = _caseless_words(
     "نيو سان تل نווה נווה תל בית קרית קריית כפר גבעת רמת בני ראש באר הר גן עין מעלה נוף פתח"
 )

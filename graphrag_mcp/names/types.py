@@ -1,8 +1,7 @@
 """The type of a name without a model: from its own words, the words around it, and definitions.
 
 Takes a text and the span of a name in it, gives one of the default types or "other". Deterministic,
-linear. Knows nothing of how names are found, except those that a line defines ("X is a ...").
-"""
+linear. Knows nothing of how names are found, except those that a line defines ("X is a ...")."""
 
 from __future__ import annotations
 
@@ -113,8 +112,7 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
 
 def _own_words(form: str, words: tuple[str, ...], first: str, last: str) -> str:
     """The type that words of the name speak for, by longer lists than those that decide what is a
-    name.
-    """
+    name."""
     if len(words) == 1:
         if kind := KNOWN.get(last, ""):
             return kind
@@ -233,16 +231,7 @@ def _said(predicate: str) -> str:
     found = ""
     for word in predicate.split()[:9]:
         kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in (
-            "in",
-            "of",
-            "by",
-            "for",
-            "who",
-            "that",
-            "which",
-            "from",
-        ):
+        if (found and not kind) or word in tuple("in of by for who that which from".split()):
             break
         found = kind or found
     return found
@@ -250,8 +239,7 @@ def _said(predicate: str) -> str:
 
 def _may_tell(words: list[str]) -> bool:
     """Can `_BEFORE` find a noun with a type among the words before a name? A third of the time of
-    trying.
-    """
+    trying."""
     if len(words) < 2 or words[-1]:
         return False
     word = words[-3] if words[-2] == "of" and len(words) > 2 else words[-2]
@@ -260,8 +248,7 @@ def _may_tell(words: list[str]) -> bool:
 
 def subjects(text: str) -> Iterator[Candidate]:
     """What a line defines when it begins with "X is a ...": X whole, small words and a lower-case
-    tail included.
-    """
+    tail included."""
     for match in _SUBJECT.finditer(text):
         start, end = match.span(1)
         words = match[1].split(" ")
@@ -276,8 +263,7 @@ def subjects(text: str) -> Iterator[Candidate]:
 
 def _one_name(words: list[str]) -> bool:
     """Capitalised words and small ones between them; then at most three lower-case words: Gila
-    monster.
-    """
+    monster."""
     tail = 0
     for index, word in enumerate(words):
         if not word:

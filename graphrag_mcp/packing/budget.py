@@ -1,15 +1,5 @@
-"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
-
-Takes plain data (items, dicts, result models) and gives text and results that never pass their
-budget. A result's tokens are those of the text that is read. Knows no table and no search: the one that calls has ranked the
-items already.
-
-Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for
-content ids.
-
-Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing,
-by which these are used; knows no budget and no table.
-"""
+"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases. A
+result's tokens are those of the text that is read."""
 
 from __future__ import annotations
 
@@ -57,8 +47,7 @@ def columns(*values: object) -> str:
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
     """The longest run of whole sentences from the start within the budget; at least a few words of
-    the first.
-    """
+    the first."""
     text = text[: min(characters, budget * 12 + 200)]
     ends = [end for _, end in sentences(text)] or [len(text)]
     if count_tokens(text) <= budget and len(text) < characters:
@@ -134,8 +123,7 @@ def _block(items: Sequence[Item]) -> str:
 
 def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
     """Where the next page starts, tied to one generation and one question; short, because it is
-    sent three times.
-    """
+    sent three times."""
     listed = list(offsets)
     while len(listed) > 1 and not listed[-1]:
         listed.pop()
@@ -144,8 +132,7 @@ def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
 
 def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
     """The offsets of a cursor; zeros for none; None when it belongs to another generation or
-    question.
-    """
+    question."""
     if not cursor.strip():
         return (0,) * count
     match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
@@ -170,8 +157,7 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 
 def referenced_ids(text: str) -> dict[str, list[str]]:
     """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in
-    order.
-    """
+    order."""
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
         for group in _GROUP.finditer(bracket[1]):
@@ -184,8 +170,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     ids are removed.
 
     `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes
-    altogether.
-    """
+    altogether."""
 
     def bracket(match: re.Match[str]) -> str:
         groups = []
@@ -253,10 +238,11 @@ class Item:
     score: float = 0.0
     tokens: int = 0
     also: tuple[Citation, ...] = ()
+    # of the text below its first line, in the document; for passages that are whole
     span: tuple[int, int] = (
         0,
         0,
-    )  # of the text below its first line, in the document; for passages that are whole
+    )
     part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 
@@ -271,8 +257,7 @@ class Section:
     `places` are the items' places in the whole ranking where rows are missing from it; `more` says
     that the ranking goes on behind the last item. `header` is the line of column names under the
     heading. `cut` makes a part of an item that fits into so many tokens, for what would be left
-    over.
-    """
+    over."""
 
     name: str
     items: Sequence[Item]
@@ -293,8 +278,7 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Page:
     """What fits: per section the items of this page; `cut` when a single item had to be shortened;
-    `left` in tokens.
-    """
+    `left` in tokens."""
 
     taken: Mapping[str, list[Item]]
     offsets: tuple[int, ...]
@@ -340,8 +324,7 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
 
     Nothing is skipped for being long, so the next page starts where this one ended and every item
     is on exactly one page. Only when nothing fits is one item cut at a sentence end, of the section
-    `first` if it has any.
-    """
+    `first` if it has any."""
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     order = sorted(sections, key=lambda section: section.name != first)  # stable
     left, characters, cut = budget, CHARACTERS - 6_000, False
@@ -403,18 +386,15 @@ def compose(
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
         lighten(result)
-    result.next_cursor = cursor(
-        tuple(section.offset for section in sections)
-    )  # as long as the real one will be
+    # as long as the real one will be
+    result.next_cursor = cursor(tuple(section.offset for section in sections))
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
-    room -= (
-        FENCE if budget >= SMALL and not intro.strip() else 0
-    )  # around an empty text there is none
+    # around an empty text there is none
+    room -= FENCE if budget >= SMALL and not intro.strip() else 0
 
     def show(page: Page) -> int:
         """Put the page into the result; how many tokens it is over the budget then, less than 0 for
-        what is left.
-        """
+        what is left."""
         shown = [item for section in sections for item in page.taken[section.name]]
         bare = (
             page.cut
@@ -473,8 +453,7 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
 
     Where the citation alone would fill the budget it goes: the first line of the item names the
-    source as well.
-    """
+    source as well."""
     head, _, body = item.text.partition("\n")
     if not body:
         head, body = "", item.text
@@ -551,8 +530,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
     lists, then the text.
 
     What the text no longer shows is cited no longer. The caller has packed with `fill` before, so
-    this is the wall behind it and normally changes nothing.
-    """
+    this is the wall behind it and normally changes nothing."""
     result.tokens = max_tokens
     tokens, characters = size(result)
     for attempt in range(28):
@@ -567,8 +545,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
 
 def _shrink(result: Result, keep: float, attempt: int) -> None:
     """Keep about this share: at first of side fields, from the second attempt of lists, from the
-    third of the text.
-    """
+    third of the text."""
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
@@ -602,8 +579,7 @@ def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> Citation:
     """The citation of a row of the table `passages`; `document`: the alias of its document, which
-    is shorter.
-    """
+    is shorter."""
     return Citation(
         id=passage_alias(row),
         title=row["title"],

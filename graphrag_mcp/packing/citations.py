@@ -1,18 +1,9 @@
 """Ids inside prompts, and the references of an answer checked against them.
 
-A stored id such as t33 depends on the history of an index; a prompt may not, or its answer could
-never be found again. So the rows of a prompt are numbered 1..n in the order in which they stand
-(t1, t2, e1, ...), and the references of the reply are mapped back, brought into one form and
-checked: what the prompt did not hold is removed and reported. Takes items and texts; gives texts.
-Knows no table and no model.
-
-References as models write them: `[Data: Entities (1, 4); Relationships (3)]` and what they make of
-it.
-
-Takes a text; gives every reference in it as numbers by group, whatever brackets, punctuation,
-spelling or language of the group names were used, and puts another text in its place. Linear in the
-length of the text. Knows no table: what a number stands for is the caller's.
-"""
+A stored id such as t33 depends on the history of an index; a prompt may not, or its reply would not
+be found in the cache. So the rows of a prompt are numbered 1..n (t1, t2, e1, ...), and the
+references of the reply (`[Data: Entities (1, 4)]`, in whatever brackets, spelling or language) are
+mapped back: what the prompt did not hold is removed and reported."""
 
 from __future__ import annotations
 
@@ -49,9 +40,8 @@ def _fold(word: str) -> str:
 
 
 _GROUP_OF = {_fold(word): group for group, words in _GROUPS.items() for word in words.split()}
-_DENSE = sorted(
-    (word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True
-)  # no spaces around them
+# no spaces around them
+_DENSE = sorted((word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True)
 _NAMES = "|".join(
     sorted((word for words in _GROUPS.values() for word in words.split()), key=len, reverse=True)
 )
@@ -96,8 +86,7 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
     holds no number goes.
 
     The new one stands after the full stop of its sentence, one blank before it, where the model put
-    it before.
-    """
+    it before."""
     parts: list[str] = []
     at = 0
     while begin := _BEGIN.search(text, at):
@@ -126,8 +115,7 @@ _STOPPED = re.compile(r"[.。．!！?？][\"'”’»)）」』]*$")
 
 def _end(text: str, begin: int) -> int:
     """Where the reference that begins here ends: at its own bracket, which also closes round ones
-    left open.
-    """
+    left open."""
     depth: list[str] = []
     last = begin + 1
     for match in _BRACKETS.finditer(text, begin, begin + LONGEST):
@@ -154,8 +142,7 @@ def _end(text: str, begin: int) -> int:
 
 def _first_line(text: str, begin: int) -> int:
     """The end of a reference without any closing bracket: as far as numbers, names of groups and
-    commas go.
-    """
+    commas go."""
     match = _LOOSE.match(text, begin)
     return match.end() if match else begin + 1
 
@@ -194,8 +181,7 @@ _ASIDE = frozenset(
 
 def _group(word: str, current: str) -> str:
     """The group that a word names; a word between numbers that names none leaves the group as it
-    is.
-    """
+    is."""
     named, aside = _named(word)
     return named or (current if aside else "")
 
@@ -246,8 +232,7 @@ _WIDE = str.maketrans("，、；：（）＋．", ",,;:()+.")
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were
-    removed.
-    """
+    removed."""
 
     text: str
     cited: tuple[str, ...]
@@ -268,8 +253,7 @@ def numbered_items(
     items: Iterable[Item], names: dict[str, str], rows: Collection[str]
 ) -> list[str]:
     """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says
-    stays as it is. References to ids other than `rows` are left out.
-    """
+    stays as it is. References to ids other than `rows` are left out."""
     texts = []
     for item in items:
         head = _NUMBERED_HEAD.match(item.text)
@@ -322,8 +306,7 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
     `names`: local id -> id to show. Full-width brackets, plain `[t1]`, bare numbers under a group's
     name and foreign group names are understood; at most 5 ids of one kind stay, then `+more`. A
-    bracket that is no reference stays.
-    """
+    bracket that is no reference stays."""
     cited: dict[str, None] = {}
     unknown: dict[str, None] = {}
 
@@ -395,8 +378,7 @@ def _reference(ids: Sequence[str], more: bool) -> str:
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
     """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket
-    until it closes.
-    """
+    until it closes."""
     held = ""
 
     def take(piece: str) -> None:

@@ -1,9 +1,5 @@
-"""The text of a result as it is sent: fences, flags, footer, and its size.
-
-Takes a result as the engine made it; gives its text with words of documents fenced (trust/fencing.py) and
-our own words (how to go on) outside, the JSON of its fields, and the tokens of both. Part of
-packing, which counts what goes out and not what it has; knows no table.
-"""
+"""The text of a result as it is sent: fences around words of documents, flags, footer, and its
+size."""
 
 from __future__ import annotations
 
@@ -38,24 +34,12 @@ from graphrag_mcp.types import (
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates", "more"}
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
-EXACT = {
-    "text",
-    "id",
-    "uri",
-    "url",
-    "document_id",
-    "entity_id",
-    "parent",
-    "source",
-    "target",
-    "corpus",
-    "corpora",
-    "next_cursor",
-    "job_id",
-    "session_id",
-    "work_id",
-    "open_node",
-}
+EXACT = set(
+    (
+        "text id uri url document_id entity_id parent source target corpus corpora "
+        "next_cursor job_id session_id work_id open_node"
+    ).split()
+)
 FLAGS = 8  # ids that are named as suspicious
 
 _HEAD = re.compile(
@@ -63,18 +47,15 @@ _HEAD = re.compile(
     re.MULTILINE,
 )
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
-_OUR_CALL = re.compile(
-    r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII
-)  # nothing but ids in its quotes
-_NAMES = re.compile(
-    r"\([tderck]\d+\)|/[tderck]\d+ "
-)  # a name with its id stands before or behind it
+# nothing but ids in its quotes
+_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)
+# a name with its id stands before or behind it
+_NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 
 
 def wire(result: Result) -> dict[str, Any]:
     """The result as it goes out: without the fields of a search, and the lines of a citation, that
-    say nothing.
-    """
+    say nothing."""
     data = result.model_dump()
     for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
         if not data[name]:
@@ -127,8 +108,7 @@ def size(result: Result) -> tuple[int, int]:
 
 def footer(result: Result) -> list[str]:
     """Lines that repeat the fields which a host that shows only text would not show, the most
-    needed first.
-    """
+    needed first."""
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
         more = getattr(result, "more", 0)
@@ -143,8 +123,7 @@ def footer(result: Result) -> list[str]:
 
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
     """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
-    not `below`.
-    """
+    not `below`."""
     text, flags = result.text, result.suspicious
     result.text, result.suspicious = dressed(result, text, footer(result) if below else ())
     found = size(result)
@@ -179,15 +158,13 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
 @lru_cache(maxsize=64)
 def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
     """The text as it may stand in a fence, and its flags; packing looks at the same text several
-    times.
-    """
+    times."""
     return fencing.clean(text), flagged(text)
 
 
 def _quotes(result: Result, text: str) -> bool:
     """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
-    themselves.
-    """
+    themselves."""
     if isinstance(result, WorkResult):
         return False
     if isinstance(result, IndexResult):
@@ -211,8 +188,7 @@ def _holds_names(line: str) -> bool:
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
     """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
-    is only data.
-    """
+    is only data."""
     if not isinstance(result, DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
@@ -237,8 +213,7 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
 
 def flagged(text: str) -> dict[str, str]:
     """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
-    it.
-    """
+    it."""
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]

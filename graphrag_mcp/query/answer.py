@@ -1,17 +1,8 @@
-"""Answers by a model from the context of a search.
+"""Answers by a model from the context of a search: the prompt, the reply read, its references
+checked.
 
-Takes the sections that a search has ranked; gives its `SearchResult` with the answer first (checked
-references, then their titles) and as much of the context as the budget has left. Without a model,
-or when it fails, the context alone, and a hint that says so: a model that does not answer never
-looks like a corpus that does not know. Ranks nothing.
-
-What models reply to the questions of the searches, read: texts, points, ratings, keywords, DRIFT
-answers.
-
-Takes the raw reply; gives plain values, or raises `BadReply` with the reason in a few words.
-Forgiving about keys, scores and wrapping, strict about there being something to use. Knows no
-prompt, no table and no id.
-"""
+Without a model, or when it fails, the result is the context alone and a hint that says so: a model
+that does not answer never looks like a corpus that does not know."""
 
 from __future__ import annotations
 
@@ -145,8 +136,7 @@ def refuses(text: str) -> bool:
 
 def read_answer(text: str) -> str:
     """Free text: thoughts, a fence around the whole and a list of references of the model's own are
-    taken off.
-    """
+    taken off."""
     text = replies.without_thoughts(text).strip()
     fenced = re.fullmatch(r"```(?:markdown|md|text|json)?[ \t]*\n(.*?)\n?```", text, re.DOTALL)
     text = fenced[1].strip() if fenced else text
@@ -170,9 +160,8 @@ def read_points(text: str) -> tuple[Point, ...]:
         said = _text(one, "description", "point", "answer", "text") if isinstance(one, dict) else ""
         score = _score(one) if said else 0.0
         if said and not refuses(said) and score != 0:
-            points.append(
-                Point(said, 1.0 if score is None else score)
-            )  # without a score: kept, ranked last
+            # without a score: kept, ranked last
+            points.append(Point(said, 1.0 if score is None else score))
     return tuple(points)
 
 
@@ -208,8 +197,7 @@ def read_keywords(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def read_node(text: str) -> Node:
     """An answer with its score and follow-ups, of the primer or of a step; neither stands inside
-    the answer.
-    """
+    the answer."""
     return _node(_object(text))
 
 
@@ -240,9 +228,8 @@ def read_nodes(text: str, count: int) -> tuple[Node | None, ...]:
 def _node(held: Mapping[str, Any]) -> Node:
     said = _text(held, "intermediate_answer", "answer", "response", "text")
     said = _SCORE_LINE.sub("", _FOLLOW_UP_TAIL.sub("", said).rstrip())
-    said = _plain_answer(
-        _SCORE_LINE.sub("", said.rstrip())
-    )  # once more: one at the end may have hidden another
+    # once more: one at the end may have hidden another
+    said = _plain_answer(_SCORE_LINE.sub("", said.rstrip()))
     queries: Sequence[str] = ()
     for key in ("follow_up_queries", "follow_ups", "follow_up", "followup_queries", "questions"):
         if key in held:
@@ -349,8 +336,7 @@ MAY_ADD = (
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What the caller wants of an answer. `seconds`: how long to wait for it, 0 for as long as it
-    takes.
-    """
+    takes."""
 
     response_type: str = ""
     instructions: str = ""
@@ -378,8 +364,7 @@ PLAIN = Wish()
 @dataclass(frozen=True, slots=True)
 class Answered:
     """An answer with stored ids in its references; `by` is "" when there is none, then `reason`
-    says why.
-    """
+    says why."""
 
     checked: Checked
     by: str = ""
@@ -399,8 +384,7 @@ class Meter:
 
     def usage(self) -> dict[str, Any]:
         """{calls, prompt_tokens, output_tokens, by_stage} since the beginning; zeros when the book
-        knew it all.
-        """
+        knew it all."""
         now, then = self.asker.spent().record(), self.before
         stages: dict[str, dict[str, int]] = {}
         for kind, counts in now["by_stage"].items():
@@ -454,8 +438,7 @@ async def asked(
 
 def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
     """What a model would look for: names first, then themes; nothing where none answers (in a
-    quarter of the time).
-    """
+    quarter of the time)."""
     if not asker.may_answer("keywords"):
         return ()
     text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
@@ -498,8 +481,7 @@ def with_answer(
     read: Sequence[Section] = (),
 ) -> SearchResult:
     """The result with an answer from `read`, or from the sections themselves; without one, what
-    `plain` makes of it. The answer comes first in the budget too.
-    """
+    `plain` makes of it. The answer comes first in the budget too."""
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return plain(result)
@@ -534,8 +516,7 @@ def answered(
     cursor: str = "",
 ) -> Answerable:
     """The result with a given answer: it, its references, then the cited passages of `shown` that
-    fit. `cursor` leads to the context without an answer.
-    """
+    fit. `cursor` leads to the context without an answer."""
     places = cited_places(snapshot, given.checked.cited, shown)
     listed = _references(snapshot, given.checked.cited, places)
     result.state, result.method = "partial" if given.cut else "answered", given.by
@@ -568,8 +549,7 @@ def answered(
 
 def _alone(result: Answerable, budget: int, cursor: str) -> Answerable:
     """No room for context. The text keeps the whole answer; its copy in `answer` is shortened
-    before the text is.
-    """
+    before the text is."""
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
     result.tokens = budget
     lighten(result, budget)
@@ -613,8 +593,7 @@ def page_text(
 
 def word_limit(budget: int) -> int:
     """Words of an answer that leave room for context: the answer stands in a result twice, as a
-    field and as text.
-    """
+    field and as text."""
     return min(MOST_WORDS, max(LEAST_WORDS, budget // 5 // 10 * 10))
 
 
@@ -623,8 +602,7 @@ def word_limit(budget: int) -> int:
 
 def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | None:
     """The result of the work; None when it takes longer. It goes on, and what is answered is kept
-    in the book.
-    """
+    in the book."""
     future = asker.start(work)
     try:
         return future.result(seconds or None)

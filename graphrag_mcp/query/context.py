@@ -1,15 +1,5 @@
-"""Rows for searches: read, verified, and turned into items with short ids.
-
-Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every
-row that is shown has passed its check value. Knows no ranking: ids come in the order in which they
-are wanted.
-
-Which entity a caller means: by alias, full id, name, other name, name without courtesies, then by
-words.
-
-Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither
-results nor budgets.
-"""
+"""Rows for searches: read, verified, and turned into items with short ids; and which entity a
+caller means."""
 
 from __future__ import annotations
 
@@ -47,9 +37,8 @@ Row = dict[str, Any]
 # Beside a name that someone is called by, and no part of it: el señor X, X जी को.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
 _GENITIVE = frozenset("का की के".split())
-_UNTITLED = frozenset(
-    ("location", "organization", "natural object", "event")
-)  # 北京市长 is not 北京
+# 北京市长 is not 北京
+_UNTITLED = frozenset(("location", "organization", "natural object", "event"))
 # Columns of a passage that ranking reads
 LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
 # Around a word of a question and no part of it, in the scripts that have signs of their own.
@@ -127,8 +116,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 def _holds(row: Row, key: str) -> bool:
     """Is this a whole word of the entity's name, or the family name that a name without blanks
-    begins with?
-    """
+    begins with?"""
     if key in _SURNAMES:
         return (
             row["type"] == "person"
@@ -186,10 +174,11 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
 
 
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
+# tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
 ACCOUNT, ENOUGH = (
     80,
     1.3,
-)  # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
+)
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
@@ -219,20 +208,11 @@ SHORT = (
     "check",
 )
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
-PASSAGE = (
-    "id",
-    "n",
-    "part",
-    "parts",
-    "document_id",
-    "uri",
-    "title",
-    "char_start",
-    "char_end",
-    "line_start",
-    "line_end",
-    "n_tokens",
-    "text",
+PASSAGE = tuple(
+    (
+        "id n part parts document_id uri title char_start char_end line_start line_end "
+        "n_tokens text"
+    ).split()
 )
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities
@@ -340,8 +320,7 @@ def enough_items(
     fit the budget.
 
     Most passages are long, so few are read at a time: four times as many would be read as are
-    shown.
-    """
+    shown."""
     items: list[Item] = []
     places: list[int] = []
     some, at = max(8, budget // 250), 0
@@ -353,8 +332,7 @@ def enough_items(
 
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
-    document is.
-    """
+    document is."""
     rows = light(snapshot, "documents", list(ids), DOCUMENT)
     return {
         id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)
@@ -363,12 +341,12 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
 
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
     """One line per entity: a bullet, described or not, or `id|entity|description|number of
-    relationships`.
-    """
+    relationships`."""
+    # four names of one sentence have it for description: it is written once
     items, shown = (
         [],
         {""},
-    )  # four names of one sentence have it for description: it is written once
+    )
     for row in found:
         alias = f"e{row['n']}"
         if detailed:
@@ -496,8 +474,7 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's.
-    """
+    the unit's."""
     return unit.model_copy(
         update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
     )
@@ -543,8 +520,7 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
 
     Likeness is optimal string alignment (insert, delete, change, swap neighbours), of the whole
     names or, a little less worth, of the name and one word of another ("Tobais" is near Tobias
-    Fenn). 17 ms for 105,000 names.
-    """
+    Fenn). 17 ms for 105,000 names."""
     key = normalise_name(name[:200])
     if not key:
         return []
@@ -641,8 +617,7 @@ def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
 
     With 2,000 tokens four passages fit, and 100 to 400 tokens would be left over. Filled so, they
     hold the evidence of one question more in a hundred (Chroma set: 92.1 -> 92.5 at 100 tokens of
-    account a passage, 93.6 -> 94.7 at 30).
-    """
+    account a passage, 93.6 -> 94.7 at 30)."""
     head, _, body = item.text.partition("\n")
     left = room - cost(replace(item, text=head, tokens=0)) - 8  # what marks the cuts
     if item.citation is None or not item.span[1] or left < LEAST:

@@ -1,32 +1,14 @@
-"""DRIFT: a question as a graph of questions that an agent walks, one node at a time.
+"""DRIFT: a question as a graph of questions that an agent works through, one node at a time.
 
-Takes a snapshot and the path of a journal; gives the context of one node per call, records the
-agent's answer, score and follow-ups, and in the end the ranked, cited answers. The state is the
-journal (store/sessions.py), folded into a graph (query/drift_state.py) at every call, so any process may
-take the next step. Calls no model; a model walks the same session through query/drift_llm.py.
+The state is the journal (store/sessions.py), folded into a graph (query/drift_state.py) at every
+call, so any process may take the next step. The method is that of GraphRAG (a primer over community
+reports, local searches over follow-up questions, a reduction); the order is ours: a stated score
+picks the next node.
 
-The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches
-over follow-up questions, then a reduction); the order is ours: a stated score picks the next node,
-nothing is random.
-
-The answers of a DRIFT walk: ranked, merged, their references checked against the index as it is
-now.
-
-Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer
-resolved, and the ids among them that are gone. Opens no node and writes no event.
-
-Questions that the graph itself proposes for a DRIFT walk, when no one else does.
-
-Takes a snapshot, a `Walk` and an answer; gives questions about neighbours of what the answer cites
-which the walk has not come to yet. Each asks one thing in the language of the first question: what
-a person did, what happened at a place, with what a model or the texts say of the relationship.
-Opens no node and writes no event.
-
-Rank: the weight of the relationship / (1 + ln of the neighbour's degree), times how new the
-neighbour is: 1 where the walk has not met it, 0.7 where it stands in what was cited but no answer
-names it, 0.3 where an answer does; one that a question names is left out. At most two questions
-begin at the same entity, so that the walk spreads.
-"""
+The graph proposes follow-ups where the agent gives none: questions about neighbours of what the
+answer cites, ranked by the weight of the relationship / (1 + ln of the neighbour's degree), times 1
+for a new neighbour, 0.7 where it stands in what was cited but no answer names it, 0.3 where an
+answer does; at most two begin at the same entity."""
 
 from __future__ import annotations
 
@@ -115,8 +97,7 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
     """Citations of the sources that the answers name, and the ids among all they name that do not
-    exist.
-    """
+    exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known: dict[str, Citation] = {}
     gone: set[str] = set()
@@ -194,11 +175,12 @@ FORMS: dict[str, dict[str, str]] = {
         "topic": "（关于{}）",
         "and": "、",
     },
+    # any other language: the names ask
     "": {
         "": "{there} – {here}{topic}?",
         "topic": " ({})",
         "and": ", ",
-    },  # any other language: the names ask
+    },
 }
 KINDS = {
     "organisation": "organization",
@@ -223,8 +205,7 @@ _WORD = re.compile(r"[^\W\d_]{5,40}")
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     """At most 5 questions, best first; none at the last depth, and none for an answer that is
-    recorded already.
-    """
+    recorded already."""
     node = walk.graph.nodes[id]
     if node["depth"] >= walk.header["depth"] or (
         node["status"] == "answered" and node["answer"] == answer
@@ -272,8 +253,7 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
 
 def language_of(query: str) -> str:
     """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
-    small words.
-    """
+    small words."""
     if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
         return ""
     if any(is_cjk(ch) for ch in query):
@@ -298,8 +278,7 @@ def _held(snapshot: Snapshot, answer: str, context: Sequence[str]) -> dict[str, 
 
 def _neighbours(snapshot: Snapshot, start: Mapping[str, Row]) -> dict[str, Row]:
     """The strongest neighbours: id -> its best relationship {id, weight, here}, from the more cited
-    of a pair.
-    """
+    of a pair."""
     if not start:
         return {}
     listed = ", ".join(f"'{id}'" for id in start)
@@ -344,8 +323,7 @@ def _question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None)
 
 def _topic(link: Row, *titles: str) -> list[str]:
     """Two words on what a relationship is about: a model's keywords, else words that its sentences
-    repeat.
-    """
+    repeat."""
     names = " ".join(titles).casefold()
     said = [
         one_line(word, 40) for word in re.split(r"[,;，、；]+", link["keywords"]) if word.strip()
@@ -376,8 +354,7 @@ STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
 class Drift:
     """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then
-    `.finish()`.
-    """
+    `.finish()`."""
 
     def __init__(self, snapshot: Snapshot, path: Path) -> None:
         self.snapshot = snapshot
@@ -396,8 +373,7 @@ class Drift:
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
         """Open the session with the first node: the primer over the best-rated reports. A known
-        session goes on.
-        """
+        session goes on."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
@@ -458,8 +434,7 @@ class Drift:
 
         `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
         score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
-        changes nothing more. `by`: who answered, when it was not the agent.
-        """
+        changes nothing more. `by`: who answered, when it was not the agent."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
@@ -471,9 +446,8 @@ class Drift:
         queries, said = read_follow_ups(follow_ups, most)
         notes.append(said)
         pruned = [self.known(walk, one) for one in _listed(prune)]
-        wish = self._wished(
-            walk, open_next
-        )  # before anything is written: a call that fails has done nothing
+        # before anything is written: a call that fails has done nothing
+        wish = self._wished(walk, open_next)
         if not answer and value is None and not queries and not pruned and not wish:
             return self._show(walk, node_id, "", budget, notes)
         if value is not None and not answer:
@@ -529,8 +503,7 @@ class Drift:
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers so far, best first, repeats merged, references checked. The session stays
-        open.
-        """
+        open."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
@@ -609,8 +582,7 @@ class Drift:
 
     def _next(self, walk: Walk, after: str, budget: int, notes: list[str]) -> DriftResult:
         """Open the best frontier node; the one that this answer opened before, when the call is
-        repeated.
-        """
+        repeated."""
         again = [
             id
             for id in walk.with_status("open")
@@ -662,8 +634,7 @@ class Drift:
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
         """Primer: best-rated reports, then text. Else a local search with nearly all of the budget
-        for text.
-        """
+        for text."""
         result = DriftResult()
         if primer:
             kept, _ = reports.select(self.snapshot, query)

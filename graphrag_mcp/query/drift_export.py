@@ -1,12 +1,7 @@
-"""A DRIFT session as node-link JSON, Mermaid chart, Markdown tree or networkx graph.
+"""A DRIFT session as node-link JSON, Mermaid chart, Markdown tree or networkx graph, whole or
+shortened to a budget.
 
-Takes a session (query/drift.py); gives text in one of these forms, whole or shortened to a budget
-without breaking it: JSON stays JSON. Ids that answers cite and the index no longer has are marked.
-Writes nothing, opens no node.
-
-    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")   # a
-    MultiDiGraph again
-"""
+    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")"""
 
 from __future__ import annotations
 
@@ -38,16 +33,14 @@ def export(session: Drift, form: str = "tree") -> str:
 
 def to_graph(session: Drift) -> Any:
     """The session as a networkx `MultiDiGraph`: nodes {parent, query, kind, status, score, answer,
-    gone, ...}.
-    """
+    gone, ...}."""
     walk = session.walk()
     return _shortened(walk, _gone(session, walk), -1, 0).graph
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
     """The session in one form within a budget: answers are shortened first, then the least
-    promising nodes left out.
-    """
+    promising nodes left out."""
     form = checked(form)
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
@@ -93,8 +86,7 @@ def _text(
     hint: str = "",
 ) -> str:
     """One form of what is shown. The hint stands inside of JSON and charts: behind them it would
-    break them.
-    """
+    break them."""
     shown = _shortened(walk, gone, longest, most)
     if form == "mermaid":
         return shown.to_mermaid() + (f"\n  %% {hint}" if hint else "")
@@ -114,8 +106,7 @@ def _text(
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
     """By node: the ids that its answer cites, or that it was shown, and that the index no longer
-    has.
-    """
+    has."""
     named = {
         id: [*drift.cited_aliases(node["answer"]), *node["context"]]
         for id, node in walk.graph.nodes(data=True)
@@ -130,8 +121,7 @@ def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
 
 def _shortened(walk: Walk, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
     """The walk with `gone` at its nodes; answers cut and bookkeeping left out, only the `most`
-    first nodes (0: all).
-    """
+    first nodes (0: all)."""
     shown = copy.copy(walk)
     shown.graph = walk.graph.copy()
     if most:
@@ -148,8 +138,7 @@ def _shortened(walk: Walk, gone: Mapping[str, list[str]], longest: int, most: in
 
 def _first(walk: Walk, most: int) -> set[str]:
     """The root, then whatever follows from what is kept: the best answered first, then what is most
-    promising.
-    """
+    promising."""
     kept: dict[str, None] = {walk.root: None}
     while len(kept) < most:
         rim = {target for id in kept for target in walk.graph.successors(id) if target not in kept}

@@ -1,16 +1,11 @@
 """DRIFT by a model: primer, rounds of local questions, one answer, in the same journal that agents
 write.
 
-Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is
-journalled when it is there and kept in the reply cache, so a walk that was killed or ran out of
-time goes on where it was when it is started again, and an agent may take over with drift_step at
-any node.
-
-Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well,
-questions that ask nearly the same are one node, nodes whose contexts are mostly the same passages
-are asked together, each round takes a share of what is left of 8 calls per level of depth (8 in all
-where the texts fit into two prompts), and the walk ends when its scores are saturated.
-"""
+A session that was stopped goes on where it was, and an agent may take over. Reports go into as few
+folds as a model reads well, questions that ask nearly the same are one node, nodes whose contexts
+are mostly the same passages are asked together, each round takes a share of what is left of 8 calls
+per level of depth (8 in all where the texts fit into two prompts), and it ends when its scores are
+saturated."""
 
 from __future__ import annotations
 
@@ -125,8 +120,7 @@ def run(
     hyde: bool = False,
 ) -> DriftResult:
     """The whole walk, or as much of it as `wish.seconds` allow: then state `partial`, and the same
-    call goes on.
-    """
+    call goes on."""
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
     left = deadline(wish.seconds)
     if walk.graph.nodes[walk.root]["status"] != "answered":
@@ -187,8 +181,7 @@ def most_calls(snapshot: Snapshot, depth: int) -> int:
 
 def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
     """The nodes of a round by their worth, most of them at the depth of the round, within the calls
-    that are left. Nodes whose contexts are mostly the same passages are one group.
-    """
+    that are left. Nodes whose contexts are mostly the same passages are one group."""
     depth = walk.header["depth"]
     spent = max(walk.usage.get("calls", 0), 1 + sum(map(len, walk.rounds)))
     left = most_calls(session.snapshot, depth) - 1 - spent
@@ -234,8 +227,7 @@ def _primer(
     session: Drift, walk: Walk, asker: Asker, left: Callable[[], float], hyde: bool
 ) -> str | None:
     """Answer the root from the best-rated reports; None when it is done, else why not ("" for want
-    of time).
-    """
+    of time)."""
     snapshot, query = session.snapshot, walk.header["query"]
     rows = _reports(snapshot, query, asker, left) if hyde else _best_reports(snapshot, query)
     if not rows:
@@ -310,8 +302,7 @@ def _folds(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _content(row: Row) -> str:
     """Summary and findings of a report on one line, without references: answers refer to the
-    report.
-    """
+    report."""
     parts = [row["summary"]]
     parts += map(context.finding, context.findings(row))
     return one_line(
@@ -467,8 +458,7 @@ def answer_node(
     seconds: float = 0.0,
 ) -> DriftResult:
     """Let the model answer one node of an agent's walk, and open the next. Without a model the node
-    is shown.
-    """
+    is shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     id = session.known(walk, node_id)
@@ -517,8 +507,7 @@ def reduce(
     seconds: float = 0.0,
 ) -> DriftResult:
     """The answers of the walk joined to one by the model; they follow it. Without one, the answers
-    alone.
-    """
+    alone."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     best = drift.ranked(walk)

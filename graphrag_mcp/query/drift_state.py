@@ -1,10 +1,7 @@
-"""The query-state graph of a DRIFT session: built from its journal, scored and shown.
+"""The query-state graph of a DRIFT session: built from the events of its journal, scored and shown.
 
-Takes the events of a journal (plain dictionaries); gives a `Walk` around a networkx `MultiDiGraph`
-whose nodes carry {parent, query, kind, status, score, answer, ...} and whose edges lead from a
-question to its follow-ups. Folding the same events always gives the same graph, so any process
-resumes a session by reading its journal. Knows no index, no budget in tokens, no tool.
-"""
+A networkx `MultiDiGraph` whose nodes carry {parent, query, kind, status, score, answer, ...} and
+whose edges lead from a question to its follow-ups. The same events always give the same graph."""
 
 from __future__ import annotations
 
@@ -29,8 +26,7 @@ class Walk:
     """State of one session. `header` is the start event; `root` the id of the first node.
 
     `rounds` are the nodes that an automatic walk took up together, in groups that one prompt asks
-    about; `usage` is what its models were asked for.
-    """
+    about; `usage` is what its models were asked for."""
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         import networkx as nx
@@ -63,8 +59,7 @@ class Walk:
 
     def _step(self, event: Mapping[str, Any]) -> None:
         """One answer with its follow-ups and prunings. A later answer to a node replaces; the
-        earlier ones are kept.
-        """
+        earlier ones are kept."""
         node = self.graph.nodes.get(event.get("node"))
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
@@ -107,8 +102,7 @@ class Walk:
 
     def _follow_up(self, source: str, query: str) -> None:
         """A new node, or only an edge when this question is there already; nothing when it repeats
-        itself.
-        """
+        itself."""
         query = clean_query(query)
         target = self.same_as(query)
         depth = self.graph.nodes[source]["depth"] + 1
@@ -155,8 +149,7 @@ class Walk:
 
         0.5 x its parent's score / 100 (0.25 where that is null) + 0.3 x the share of the first
         question's words in it + 0.2 / its depth + 0.1 for each further question that led to it, at
-        most 0.3.
-        """
+        most 0.3."""
         node = self.graph.nodes[id]
         parent = self.graph.nodes.get(node["parent"])
         score = parent["score"] if parent is not None else None
@@ -172,8 +165,7 @@ class Walk:
 
     def frontier(self) -> list[str]:
         """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each
-        depth.
-        """
+        depth."""
         visited: dict[int, int] = {}
         for _, node in self.graph.nodes(data=True):
             if node["status"] in ("open", "answered"):
@@ -260,8 +252,7 @@ def words(query: str) -> frozenset[str]:
 
 def near(one: frozenset[str], other: frozenset[str]) -> bool:
     """Nearly the same words; a number in only one of them makes them different ("in 1990?", "in
-    1991?").
-    """
+    1991?")."""
     if not one or not other or len(one & other) < SAME * len(one | other):
         return False
     return not any(any(ch.isdigit() for ch in word) for word in one ^ other)
@@ -280,8 +271,7 @@ def read_score(value: object) -> tuple[float | None, str]:
     """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are
     understood.
 
-    A fraction between 0 and 1 is a share of 100.
-    """
+    A fraction between 0 and 1 is a share of 100."""
     if value is None or value == "":
         return None, ""
     if isinstance(value, bool):
@@ -310,8 +300,7 @@ def read_score(value: object) -> tuple[float | None, str]:
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
     """At most `most` questions, and a sentence when more were sent.
 
-    Lists, JSON, lines of text, {query: ...} and one list under any name all do.
-    """
+    Lists, JSON, lines of text, {query: ...} and one list under any name all do."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.lstrip()[:1] in ("[", "{") else value.splitlines()

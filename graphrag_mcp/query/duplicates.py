@@ -1,16 +1,8 @@
-"""Proposals of entities that may be the same. They are found on request and never merged alone.
+"""Proposals of entities that may be the same, found on request and never merged alone; and the
+edits made by hand.
 
-Takes a snapshot and names, or none for all; gives pairs with the reason, best first, without those
-that were refused. One name costs a search for its words and its own sentences; all names cost one
-pass over the names and the texts. Nothing is stored: what is accepted is an edit, what is refused
-stands in the edit log.
-
-What was changed by hand: the last edits with their state, and what an entity owes to them.
-
-Takes a snapshot; gives the log as a result of edit_graph, and lines about one entity. An edit is in
-force, undone, or dormant: the documents do not name at present what it speaks of. Reads the log and
-looks names up; changes nothing.
-"""
+What is accepted is an edit, what is refused stands in the edit log. An edit is in force, undone, or
+dormant: the documents do not name at present what it speaks of."""
 
 from __future__ import annotations
 
@@ -146,25 +138,7 @@ WORTH = {
     "title": 0.7,
     "typo": 0.5,
 }
-_SMALL = {
-    "of",
-    "the",
-    "and",
-    "for",
-    "in",
-    "on",
-    "to",
-    "de",
-    "du",
-    "des",
-    "der",
-    "die",
-    "das",
-    "la",
-    "le",
-    "van",
-    "von",
-}
+_SMALL = set("of the and for in on to de du des der die das la le van von".split())
 _HONORIFIC = set("dr prof professor mr mrs ms sir dame captain capt lady lord saint st".split())
 _GLOSS = re.compile(r"[(（]\s*[\"“”'‘’「『《]?\s*([^()（）\n]{1,80}?)\s*[\"“”'‘’」』》]?\s*[)）]")
 _ALSO = re.compile(
@@ -227,8 +201,7 @@ def _short(row: Row) -> str:
 
 def of_entity(snapshot: Snapshot, row: Row, overlay: Overlay | None = None) -> list[Proposal]:
     """What one entity may also be called: from names that share a word with it, and from its own
-    sentences.
-    """
+    sentences."""
     overlay = overlay or in_force(snapshot)
     words = sorted({*terms(row["title"]), *(word for word in [_acronym(row["key"])] if word)})[:16]
     near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()
@@ -258,8 +231,7 @@ def _by_name(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
     """Each pair once, with its best reason, without the refused ones; the surest and most named
-    first.
-    """
+    first."""
     best: dict[tuple[str, str], Proposal] = {}
     for one in found:
         pair = tuple(sorted((one.one["key"], one.other["key"])))
@@ -449,8 +421,7 @@ def _glossed(
     texts: Iterable[str], entity: Callable[[str], Row | None], only: str = ""
 ) -> Iterator[Proposal]:
     """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its
-    own.
-    """
+    own."""
     for text in texts:
         for match in _GLOSS.finditer(text):
             also = _ALSO.match(match[1])
@@ -471,8 +442,7 @@ def _glossed(
 
 def _explains(outer: Row, inner: Row) -> bool:
     """Another script, or a short form: in one script a bracket holds as often who someone works
-    for.
-    """
+    for."""
     if _other_kinds(outer, inner):
         return False
     if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):

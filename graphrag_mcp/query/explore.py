@@ -1,25 +1,11 @@
-"""The graph as an agent walks it: around an entity, between two, or an overview.
+"""The graph around an entity, between two, or an overview from the most central ones down. No model
+is asked.
 
-Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships
-carry the sentence that says so and its place. Without a start it gives the central entities and the
-top of the community tree, with a community's id what lies under that. How the graph is walked
-stands in the second half of this module; no model is asked.
-
-In an undirected graph a random walker is at each entity in proportion to its degree, so the most
-central entities are those of the highest degree (PageRank without jumps), and degrees are stored.
-
-Walks over the stored graph: what lies around an entity, and how two entities are connected.
-
-Takes a snapshot and content ids; gives rings of neighbours and paths as ids with weights. Edges are
-read by key and only where the walk goes, so a graph of any size costs what is walked of it; a small
-one is read once and kept. Knows no text, no result and no budget in tokens (query/explore.py).
-
-Strength. A neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its
-own degree), times the strength of where the walk came from: what everything is linked with does not
-flood. A path is as strong as the product of weight / sqrt(degree x degree) over its relationships,
-each 0.99 at most: the normalised adjacency matrix of spectral graph theory, in which a way through
-an entity that knows everybody is worth little.
-"""
+Edges are read by key and only where the search goes; a small graph is read once and kept. A
+neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its own
+degree), times the strength of where it was reached from. A path is as strong as the product of
+weight / sqrt(degree x degree) over its relationships, each 0.99 at most (the normalised adjacency
+matrix of spectral graph theory). The most central entities are those of the highest degree."""
 
 from __future__ import annotations
 
@@ -133,8 +119,7 @@ class Around:
 
     `edges` lead to them or link them with each other: (smaller id, larger id) -> edge, in the order
     of worth. `found` counts all that were seen in each ring; `hubs` are entities behind which
-    nothing was looked for.
-    """
+    nothing was looked for."""
 
     hops: dict[str, int]
     edges: dict[tuple[str, str], Edge]
@@ -147,8 +132,7 @@ def around(graph: Graph, start: str, hops: int, most: int) -> Around:
 
     Each ring is sure of half as many places as the one before it; what a ring does not need goes to
     the nearest. A ring is reached through the WALKED strongest of the ring before, never through a
-    hub.
-    """
+    hub."""
     graph.know([start])
     score, via, rings, hubs = {start: 1.0}, {start: start}, [[start]], []
     for distance in range(1, hops + 1):
@@ -226,8 +210,7 @@ def connect(graph: Graph, start: str, goal: str) -> Connection:
     other entities.
 
     Both ends are searched towards each other, the side that costs fewer reads first (the degrees of
-    its rim are known), so a hub is opened only when there is no other way.
-    """
+    its rim are known), so a hub is opened only when there is no other way."""
     reached: tuple[dict[str, int], dict[str, int]] = ({start: 0}, {goal: 0})
     rims, radius = [[start], [goal]], [0, 0]
     length, whole = 0, True
@@ -272,8 +255,7 @@ def _affordable(graph: Graph, rim: Sequence[str], room: int) -> list[str]:
 
 def _ways(graph: Graph, start: str, goal: str, longest: int, found: Connection) -> Connection:
     """Paths of at most `longest` steps over what was read: for each entity the strongest way
-    through it.
-    """
+    through it."""
     links = _links(graph, start, goal, longest)
     graph.know(links)
     near = {
@@ -328,8 +310,7 @@ def _layers(
     near: Mapping[str, Mapping[str, float]], start: str, longest: int
 ) -> list[dict[str, tuple[float, str]]]:
     """By the number of steps: the entities to which no way of fewer steps is as cheap, the cost,
-    and from where.
-    """
+    and from where."""
     best = {start: 0.0}
     layers = [{start: (0.0, "")}]
     for _ in range(longest):
@@ -358,8 +339,7 @@ def _walked(
 
 def _links(graph: Graph, start: str, goal: str, longest: int) -> dict[str, dict[str, float]]:
     """What was read of the entities that lie on a path of at most so many steps, both directions of
-    each edge.
-    """
+    each edge."""
     every: dict[str, dict[str, float]] = {id: dict(others) for id, others in graph.of.items()}
     for here, others in graph.of.items():
         for there, weight in others.items():
@@ -416,8 +396,7 @@ def explore_graph(
 ) -> ExploreResult:
     """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
     graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests)
-    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone.
-    """
+    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
@@ -508,8 +487,7 @@ def _named(row: Row) -> str:
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
     """GROUP entities of one ring in a line, in the order of `hops`; an entity whose row is gone is
-    missing.
-    """
+    missing."""
     rings: dict[int, list[Row]] = {}
     for id, hop in hops.items():
         if id in rows:
@@ -560,8 +538,7 @@ def _edge_items(
     start: str = "",
 ) -> list[Item]:
     """One line per relationship with the best sentence that says so, or its description, and the
-    place of it. The name of `start`, which stands above, is left out.
-    """
+    place of it. The name of `start`, which stands above, is left out."""
     longest = 120 if budget < 1_500 else 260
     wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
     found = context.rows(snapshot, "relationships", wanted)

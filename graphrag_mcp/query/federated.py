@@ -1,10 +1,8 @@
 """One question to several corpora: results merged by normalised score, with ids that name their
 corpus (`a/e12`).
 
-Takes (name, snapshot) pairs and what the single searches take; gives the same kinds of results. The
-scores of one corpus are relative to its best passage, so they are weighed by how much of the
-question that passage holds. Gives context; an answer by a model is made of one corpus.
-"""
+Scores of one corpus are relative to its best passage, so they are weighed by how much of the
+question that passage holds. An answer by a model is made of one corpus."""
 
 from __future__ import annotations
 
@@ -368,8 +366,7 @@ def _narrowed(
     parts: Sequence[Part], filters: Sequence[str], min_rating: float
 ) -> list[tuple[str, Snapshot, Any]]:
     """The parts with their filters; one that does not know a field or entity has nothing that
-    passes.
-    """
+    passes."""
     kept: list[tuple[str, Snapshot, Any]] = []
     refused: list[BadInput] = []
     for name, snapshot in parts:
@@ -388,8 +385,7 @@ def _narrowed(
 
 def _factor(snapshot: Snapshot, query: str, found: Retrieved) -> float:
     """How far the best passage of a corpus may count: half, and more by the share of the question
-    that it holds.
-    """
+    that it holds."""
     wanted = set(query_terms(query))
     if not wanted:
         return 1.0
@@ -408,8 +404,7 @@ def _ranked(some: Sequence[tuple[float, int, Item]]) -> list[Item]:
 
 def _prefixed(name: str, item: Item, factor: float) -> Item:
     """The item with ids that say its corpus: at its head, in its citations, in references that are
-    not a source's.
-    """
+    not a source's."""
     id = f"{name}/{item.id}"
     text = (
         item.text.replace(item.id, id, 1) if item.id in item.text[: len(item.id) + 8] else item.text
@@ -441,8 +436,7 @@ def _paging(
     parts: Sequence[Part], asked: str, cursor: str, count: int
 ) -> tuple[tuple[int, ...] | None, Callable[[tuple[int, ...]], str]]:
     """Where this page starts, and how the next one's cursor is written: tied to every corpus and
-    its generation.
-    """
+    its generation."""
     marks = content_id(*(f"{name}@{snapshot.manifest.generation}" for name, snapshot in parts))
     generation = sum(snapshot.manifest.generation for _, snapshot in parts)
     whole = f"{marks}|{asked}"

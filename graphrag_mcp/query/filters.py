@@ -1,12 +1,8 @@
-"""Filters of a search: conditions on documents, entities and reports.
+"""Filters of a search: conditions on documents, entities and reports, such as `uri=notes/*`,
+`date>=2024`, `entity!=Ada`.
 
-Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a
-`Narrowed` snapshot that proposes only what passes, so that a list refills instead of running short.
-Knows no ranking.
-
-`entity=` asks for what names this entity, `entity!=` for what does not.
-Conditions `=` on one field are alternatives; everything else must hold together.
-"""
+A `Narrowed` snapshot proposes only what passes. Conditions `=` on one field are alternatives;
+everything else must hold together."""
 
 from __future__ import annotations
 
@@ -57,8 +53,7 @@ class Condition:
 @dataclass(slots=True)
 class Filters:
     """What may be shown. `documents`: content ids, None for all; `first`: rows of entities one of
-    which a passage must name; of entities they come first.
-    """
+    which a passage must name; of entities they come first."""
 
     conditions: tuple[Condition, ...] = ()
     documents: frozenset[str] | None = None
@@ -120,8 +115,7 @@ class Filters:
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
     """The filters of a call; None when there are none. BadInput says what cannot be read, and the
-    known fields.
-    """
+    known fields."""
     written = [one for one in wanted if one.strip()]
     if len(written) > MOST:
         raise BadInput(
@@ -262,8 +256,7 @@ def described(filters: Filters) -> str:
 
 def listed(snapshot: Snapshot, filters: Filters) -> str:
     """The documents that pass, the first ones by date, for a question that has no word but "what
-    happened?".
-    """
+    happened?"."""
     if not filters.documents:
         return ""
     facts = sorted(
@@ -422,8 +415,7 @@ class Narrowed(Snapshot):
     """A snapshot whose full text and reports hold only what passes; all else is read through the
     one it is made of.
 
-    It counts as the same key where something is remembered by snapshot.
-    """
+    It counts as the same key where something is remembered by snapshot."""
 
     def __init__(self, inner: Snapshot, filters: Filters) -> None:
         self.__dict__["inner"], self.__dict__["filters"] = inner, filters
@@ -496,8 +488,7 @@ class Narrowed(Snapshot):
 
     def _allowed(self, found: pa.Table) -> pa.Array:
         """Reports of enough rating, on text of a document that passes, on communities without
-        excluded entities.
-        """
+        excluded entities."""
         kept = pa.array(
             [self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_()
         )

@@ -1,9 +1,8 @@
 """Global search: what the corpus as a whole says about a question.
 
-Takes a snapshot and a question. Without a model it gives a map of the topics where the question names
-none (topics.py), and otherwise sentences from many documents, grouped by topic, after what a model or
-an agent wrote of it in community reports (reports.py). With a model it gives an answer (map_reduce.py).
-"""
+Without a model: a map of the topics where the question names none (topics.py), else sentences from
+many documents by topic, after what community reports say (reports.py). With a model: an answer
+(map_reduce.py)."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ def global_search(
 
     level -1 goes down the tree where it is relevant; n takes that level. `filters` and `min_rating`
     leave reports out before any is chosen. `seconds`: how long to wait for the model, 0 for as long
-    as it takes. A later page has points alone.
-    """
+    as it takes. A later page has points alone."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "global")
     if nothing is not None:
@@ -122,8 +120,7 @@ def show(
     explain: bool = False,
 ) -> SearchResult:
     """The result without a model, of one corpus (named "") or several: a map of the topics, or what
-    the documents say on the question. What stands in the result's text already comes first.
-    """
+    the documents say on the question. What stands in the result's text already comes first."""
     if all(asked_about(snapshot, query) is None for _, snapshot, _ in parts):
         result = topics.overview(
             result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed

@@ -1,16 +1,8 @@
 """Hits as an agent reads them: strong ones in full, weaker ones as one line.
 
-Takes ranked passages, what the words of the question are worth, and a number of tokens; gives text
-and citations. Text is made readable, long passages are cut to the sentences around the match, and
-passages that repeat another are named with it. Where relevance falls, full text stops. Knows no
-ranking.
-
-One sentence from each of many places, for questions whose answer is spread over a corpus.
-
-Takes hits in the order of rank; adds a line for each place that has something to say on the
-question. Relevance ends the list, not a number. Where the question names a person, only places that
-name the person count, and the name is no word to match.
-"""
+Long passages are cut to the sentences around the match, and passages that repeat another are named
+with it. For questions whose answer is spread over a corpus, a line from each place that has
+something to say; where the question names a person, only from places that name the person."""
 
 from __future__ import annotations
 
@@ -382,8 +374,7 @@ def show(
 
     `most` limits those in full (0: as many as the room allows). `generous`: weaker hits are shown in
     full too, and long passages whole, as far as there is room. `literals` are what must be seen in the
-    sentences that are shown. At least one hit is shown, however little room there is.
-    """
+    sentences that are shown. At least one hit is shown, however little room there is."""
     if not hits:
         return 0
     top = hits[0].score or 1.0
@@ -509,8 +500,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
     """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
 
     Grows from the best sentence to the side that is worth more; a gap to another sentence that is
-    worth much is shown as "…".
-    """
+    worth much is shown as "…"."""
     if count_tokens(text) <= max(room, SHORT if room >= SHORT else room):
         return text
     spans = sentences(text)

@@ -1,10 +1,5 @@
 """Lists of documents: by date, title or size; by period; by the people, organizations, places or
-events that they name; the outline of one.
-
-Takes a snapshot and filters; gives a result with one line a document, a period, a name or a
-heading, and a cursor for what has no room. Ranks nothing by a question, but for a timeline, which is of the
-documents that a question finds.
-"""
+events that they name; the outline of one."""
 
 from __future__ import annotations
 

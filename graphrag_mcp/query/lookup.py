@@ -1,9 +1,5 @@
-"""Entities, community reports and exact sources by id or name.
-
-Takes a snapshot and ids or names as agents write them (`e12`, `c5`, `t33.2`, full ids, uris, names,
-brackets around them); gives results within their budget. What is unknown is said, with the nearest
-names or the range of ids that there are.
-"""
+"""Entities, community reports and exact sources by id or name, as agents write them (`e12`, `c5`,
+`t33.2`, full ids, uris, names)."""
 
 from __future__ import annotations
 
@@ -73,8 +69,7 @@ def get_source(
     snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0
 ) -> SourceResult:
     """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both
-    sides.
-    """
+    sides."""
     budget, note = clamp_budget(max_tokens, 4_000)
     items, notes = exact(snapshot, ids, around)
     return shown(items, [note, *notes], budget)
@@ -171,8 +166,7 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
 
 def _meant(snapshot: Snapshot, given: str) -> list[str]:
     """The ids that one reference stands for. An id is one only where it is the whole reference or
-    stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not.
-    """
+    stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not."""
     alone = _bare(given)
     if _SECTION.fullmatch(alone):
         return [alone.lower()]
@@ -183,8 +177,7 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
 
 def _aliases(given: str) -> list[str]:
     """The ids of a list of ids, as in `t1, t3` or `[Data: Sources (t1, t3)]`; [] where it holds
-    anything else.
-    """
+    anything else."""
     cut = given[:GIVEN]
     if len(given) > GIVEN:
         cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
@@ -225,8 +218,7 @@ def _exact(row: Row, document: str) -> Item:
 
 def _of_units(snapshot: Snapshot, aliases: Sequence[str]) -> dict[int, list[Row]]:
     """Passages by the number of their text unit, of all these ids in one reading: nine apart took
-    four times that.
-    """
+    four times that."""
     matches = filter(None, map(_ALIAS.fullmatch, aliases))
     numbers = {int(match[2]) for match in matches if match[1] == "t"}
     found: dict[int, list[Row]] = {number: [] for number in numbers}
@@ -342,8 +334,7 @@ def get_entity(
     other: str = "",
 ) -> EntityResult:
     """One entity with its evidence and strongest relationships; candidates when the name is not
-    exact. With `order="time"` its timeline, or that of what names it and `other`.
-    """
+    exact. With `order="time"` its timeline, or that of what names it and `other`."""
     budget, note = clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
@@ -396,9 +387,8 @@ def get_entity(
         intro += "\nCommunities: " + "; ".join(
             f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups
         )
-    said = one_line(
-        row["description"], 600
-    )  # a model's or an agent's words; ours are the evidence below
+    # a model's or an agent's words; ours are the evidence below
+    said = one_line(row["description"], 600)
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
     if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
         intro += f"\n\n{shorten(said, budget // 4)}"

@@ -1,9 +1,5 @@
-"""The answer of a model to a question on the corpus: reports rated down the tree, read for points, joined.
-
-Takes a snapshot, a question and an asker; gives the result of a global search with its answer, and
-how much of the reports it rests on. A batch holds as much as a model reads well; reports are numbered
-inside each prompt in the order of their weight, never by stored ids.
-"""
+"""The answer of a model to a question on the corpus: reports rated down the tree, read for points,
+joined."""
 
 from __future__ import annotations
 
@@ -62,10 +58,11 @@ SEED = (
     "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
 )
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
+# at an explicit level; the reports nearest to the question go in
 MOST_BATCHES, MOST_REPORTS = (
     20,
     1_000,
-)  # at an explicit level; the reports nearest to the question go in
+)
 REPORT_CHARACTERS = 12_000  # of one report
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
@@ -75,8 +72,7 @@ _OWN_REFERENCES = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 @dataclass(slots=True)
 class Read:
     """What came of reading: `points` with references to `names` (number -> alias), best first; how
-    batches fared.
-    """
+    batches fared."""
 
     points: list[Point]
     names: dict[str, str]
@@ -103,8 +99,7 @@ class Read:
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The reports to read, what was counted on the way to them, and why ratings were missing (""
-    when none was).
-    """
+    when none was)."""
 
     reports: list[Rated]
     coverage: dict[str, int]
@@ -126,8 +121,7 @@ def with_answer(
     plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
     """The result of a global search with its answer. `plain` gives the one without a model, where
-    there is no answer.
-    """
+    there is no answer."""
     if asker is None or not asker.may_answer("reduce"):
         note(result, NO_MODEL)
         return plain(result)
@@ -196,8 +190,7 @@ async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level:
 
     level -1: from the roots down, as far as the model finds a report relevant. level n: that level
     and the childless reports above it, the lexically nearest first. A question about nothing in
-    particular takes the weightiest.
-    """
+    particular takes the weightiest."""
     if level >= 0:
         return Chosen(*await asyncio.to_thread(whole_level, snapshot, query, level))
     if asked_about(snapshot, query) is None:
@@ -226,8 +219,7 @@ async def _descend_with_model(
 
     On each level at most half of the ratings that are left are spent while there are levels below
     it, so that a broad top does not keep the search from going down; lexically nearest first. Where
-    the model gives no rating the lexical one stands in.
-    """
+    the model gives no rating the lexical one stands in."""
     frontier = children.get("", [])
     kept: dict[str, Rated] = {}
     missing: list[str] = []
@@ -260,8 +252,7 @@ async def _ratings(
     asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
 ) -> tuple[list[float], list[str]]:
     """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
-    gave none.
-    """
+    gave none."""
     found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
@@ -340,8 +331,7 @@ def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
     """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch the
-    weightiest first.
-    """
+    weightiest first."""
     batches: list[list[Row]] = []
     size = 0
     for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
@@ -357,8 +347,7 @@ def _batches(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _report(row: Row) -> str:
     """A report on one line: summary and findings. Its own references are left out, points refer to
-    the report.
-    """
+    the report."""
     parts = [row["summary"], *map(context.finding, context.findings(row))]
     return one_line(_OWN_REFERENCES.sub("", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
 
@@ -375,8 +364,7 @@ async def _map(
     """The points of one batch with references to the whole's numbers, and why there are none when
     it failed.
 
-    `before`: the block of earlier turns, which stands first.
-    """
+    `before`: the block of earlier turns, which stands first."""
     lines = [
         f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_report(row)}"
         for place, row in enumerate(batch, 1)

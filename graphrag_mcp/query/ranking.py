@@ -1,9 +1,5 @@
 """The worth of words: terms and names of a question, BM25 over the counters of one generation.
-
-Takes a snapshot and a question's words; gives weights of terms, keys of names and a function that
-scores a row of terms. Scores depend on what the index holds, not on how it came to hold it. Knows
-no vectors, no graph, no budget.
-"""
+Scores depend on what the index holds, not on its history."""
 
 from __future__ import annotations
 
@@ -80,8 +76,7 @@ class Weights:
 @dataclass(slots=True)
 class Scored:
     """A row id with its fused score (0 to 1), its raw BM25, what brought it in, and its raw cosine
-    where it has one.
-    """
+    where it has one."""
 
     id: str
     score: float
@@ -138,8 +133,7 @@ def rarity(total: int, holding: int) -> float:
 
 def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:
     """Has no form of this word been found? Of a word and its stem `unknown` holds one: where that
-    is gone, both are.
-    """
+    is gone, both are."""
     found = terms_of(word)
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
@@ -149,8 +143,7 @@ def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
     to six words.
 
     A question is short, so titles that no rule recognises as a name ("How to Eat") can be tried one
-    by one.
-    """
+    by one."""
     keys = dict.fromkeys(mention.key for mention in names)
     spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
     plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
@@ -210,8 +203,7 @@ def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int],
     they are.
 
     Counting in the joined string is ten times as fast as splitting it. A word that follows itself
-    at once ("Duran Duran") counts as one there, which changes next to nothing.
-    """
+    at once ("Duran Duran") counts as one there, which changes next to nothing."""
     counters = snapshot.manifest.counters
     average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
     needles = [(term, f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
@@ -279,11 +271,12 @@ NEAREST = 3  # words of the corpus for one of them
 # Shorter words are near to too many: with beginnings of 4 letters and slips in words of 6, `refuse`
 # was read as `refuel` and `firing` as `filing`, which cost 0.4 points of the evidence in long
 # English text.
+# fewest of a word; with two exchanged; of the longer one with one other
 LETTERS, EXCHANGED, SLIP_LETTERS = (
     4,
     5,
     7,
-)  # fewest of a word; with two exchanged; of the longer one with one other
+)
 COMMON = 5, 2 / 3  # beginning that words with other endings share: letters, and of the longer one
 ENDING, ADDED = 5, 3  # longest ending of the question's word, and of the other
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
@@ -296,8 +289,7 @@ def add_nearest(
     gives the words added.
 
     `wanted` are all terms of the question. Stems are not looked for: so short, they are near to too
-    much.
-    """
+    much."""
     total = snapshot.manifest.counters.get("passages", 0)
     pairs = zip(wanted, ["", *wanted], strict=False)
     unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
@@ -310,8 +302,7 @@ def add_nearest(
 
 def _words(near: Sequence[tuple[str, int]]) -> list[str]:
     """Of near terms the words, to be told: not the stem (`alexand`) that stands only where one of
-    these forms does.
-    """
+    these forms does."""
     forms: dict[str, int] = {}
     for form, passages in near:
         forms.update(
@@ -348,8 +339,7 @@ def _with_other_particles(
     snapshot: Snapshot, unknown: Collection[str]
 ) -> dict[str, list[tuple[str, int]]]:
     """Korean words of one syllable with the particles that they have in the corpus; no ends of
-    longer words.
-    """
+    longer words."""
     longer = [term for term in unknown if len(term) > 2]
     whole = [
         term for term in unknown if len(term) == 2 and not any(term in word for word in longer)
@@ -428,8 +418,7 @@ def _another_ending(length: int, other: int, shared: int) -> bool:
 
 def _one_slip(term: str, other: str, shared: int) -> bool:
     """Are these the same but for one letter, or for two neighbours exchanged, behind the first
-    `shared`?
-    """
+    `shared`?"""
     a, b = term[shared:], other[shared:]
     if len(term) >= EXCHANGED and len(a) > 1 and a[:2] == b[1::-1] and a[2:] == b[2:]:
         return True
@@ -481,8 +470,7 @@ def give_definitions(
     passages: Sequence[Passage], worth: Mapping[str, float], weights: Weights
 ) -> None:
     """Give each passage that defines terms of the question a share, whole for the term that is
-    worth most.
-    """
+    worth most."""
     names = _defined(worth)
     top = max(names.values(), default=0.0)
     for passage in passages if weights.defines and top > 0 else ():
@@ -526,8 +514,7 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
 
 def _defined(worth: Mapping[str, float]) -> dict[str, float]:
     """The terms that may be names (`struct` is none), each with what its stem, which follows it, is
-    worth as well.
-    """
+    worth as well."""
     pairs = pairwise([*worth.items(), ("", 0.0)])
     return {
         term: value + (more if is_stem(after, term) else 0.0)

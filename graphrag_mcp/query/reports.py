@@ -1,9 +1,5 @@
 """Community reports for a question: what it asks about, which reports are relevant, their findings.
-
-Takes a snapshot and a question; gives the terms that say what is asked about (none for a question on
-the corpus as a whole), reports rated by their words down the tree, and findings in the order of both.
-Asks no model.
-"""
+No model is asked."""
 
 from __future__ import annotations
 
@@ -94,9 +90,8 @@ REPORT = (
     "summary",
     "findings",
 )  # what is kept of reports: their lists of ids are longer
-Finding = tuple[
-    float, int, int, Row, str
-]  # score, place of its report, number in it, the report, the text
+# score, place of its report, number in it, the report, the text
+Finding = tuple[float, int, int, Row, str]
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
@@ -104,9 +99,8 @@ def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
     padded, doubled, score = f" {text_terms} ", "", 0.0
     for term, value in worth.items():
         if (word := f" {term} ") in padded:
-            doubled = doubled or padded.replace(
-                " ", "  "
-            )  # so that the blank between two of them counts for both
+            # so that the blank between two of them counts for both
+            doubled = doubled or padded.replace(" ", "  ")
             count = doubled.count(word)
             score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
     return score
@@ -156,8 +150,7 @@ LITTLE = 0.15
 @dataclass(slots=True)
 class Rated:
     """A report that was looked at. `own` is the rating by its own words, `rating` with what its
-    children lend.
-    """
+    children lend."""
 
     id: str
     level: int
@@ -171,8 +164,7 @@ class Rated:
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
     """Reports on the included entities before all others; where none was relevant, those of the
-    finest communities.
-    """
+    finest communities."""
     ids = [row["id"] for row in filters.first]
     paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
     on = {id for path in paths for id in path}
@@ -247,8 +239,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
     """All reports of a level and the childless ones above it: nearest to the question first, then
-    the weightiest.
-    """
+    the weightiest."""
     every = all_rated(snapshot, query)
     deepest = max((one.level for one in every.values()), default=0)
     chosen = [one for one in every.values() if _at_level(one, min(level, deepest))]
@@ -258,8 +249,7 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general
-    question.
-    """
+    question."""
     asked = query[: retrieval.QUERY_CHARACTERS]
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
@@ -315,8 +305,7 @@ def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool
 
 def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the
-    best of them.
-    """
+    best of them."""
     whole = sum(worth.values())
     proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
     words = dict(zip(proposed["id"].to_pylist(), proposed["terms"].to_pylist(), strict=True))
@@ -351,8 +340,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
 
 def _terms_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     """The terms of reports, remembered: the ancestors of what is proposed are few, and the same
-    every time.
-    """
+    every time."""
     held = _ancestors.setdefault(snapshot, {}) if type(snapshot) is Snapshot else {}
     missing = [id for id in ids if id not in held]
     rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
@@ -369,8 +357,7 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
     it is relevant.
 
     When nothing on a frontier is relevant, the whole next level is looked at before giving up,
-    twice at most.
-    """
+    twice at most."""
     children: dict[str, list[Rated]] = {}
     for one in rated.values():
         children.setdefault(one.parent if one.parent in rated else "", []).append(one)
@@ -478,6 +465,5 @@ def _point(summary: str, explanation: str) -> tuple[str, str]:
         text = body
     else:
         text = f"**{one_line(summary, 200)}** {body}"
-    return text, " ".join(
-        terms(_IDS.sub("", text))
-    )  # each id has some ten terms, of which none says anything
+    # each id has some ten terms, of which none says anything
+    return text, " ".join(terms(_IDS.sub("", text)))

@@ -1,31 +1,14 @@
 """Retrieval: which passages answer a question, and which entities it is about.
 
-Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with
-scores between 0 and 1 and the raw parts they are made of. Full text proposes candidates; our own
-BM25, from the generation's counters, scores them, so the history of the index does not change a
-ranking. Vectors propose more and say how near in meaning each is. The graph adds what neither can:
-a passage of a document whose title is named in a high passage (title links), and passages that
-share a rare name with one; a passage next to a high one counts. Knows no budget, no model.
+Full text proposes candidates; our own BM25 scores them. Vectors propose more and say how near in
+meaning each is. The graph adds a passage of a document whose title is named in a high passage
+(title links), and passages that share a rare name with one.
 
-What each part is worth was measured on questions over encyclopaedic text, long documents and
-Chinese; where no title is ever named (chats, code) the graph has nothing to say and plain text
-decides.
-
-What stands beside the best passages: an answer is often given a few lines before or behind the
-words of a question; and what nothing beside or linked to it is carried past.
-
-Takes a snapshot and scored candidates; gives the passages next to the best ones a share of their
-score, and adds those that no word brought in. Knows neither questions nor budgets.
-
-A small share is free. A large one, for neighbours of what stands out, may not carry them past the
-two best: what a question's words say best comes first, and what stands around it before what holds
-a few of its words elsewhere.
-
-Worth, evidence within 2,000 tokens, small share -> both: chats 43 -> 83 (English) and 42 -> 73
-(Chinese), transcripts 65 -> 81, long English documents 94.8 -> 96.1 through the tool. Without the
-limit, evidence within 600 tokens fell from 85 to 78 in Chinese text; with it it is 86. No change on
-encyclopaedic text, whose documents are one passage each.
-"""
+Passages next to the best ones get a share of their score, since an answer is often a few lines
+before or behind the words of a question: a small share always, a large one for neighbours of what
+stands out, which may not carry them past the two best. Evidence within 2,000 tokens, with a small
+share and with both: chats 43 and 83 (Chinese 42 and 73), transcripts 65 and 81, long documents 94.8
+and 96.1."""
 
 from __future__ import annotations
 
@@ -85,8 +68,7 @@ def lead(passages: Collection[Passage], weights: Weights) -> None:
 
 def worth(high: Sequence[Passage], weights: Weights) -> dict[Place, tuple[float, float]]:
     """{place: (share that is free, share up to the limit)} of the places next to the best passages,
-    best first.
-    """
+    best first."""
     found: dict[Place, tuple[float, float]] = {}
     top = high[0].score() if high else 0.0
     for source in high if weights.beside and top > 0 else ():
@@ -107,8 +89,7 @@ def give(
     weights: Weights,
 ) -> None:
     """Give passages next to the best ones their share; those that were no candidates become some,
-    with `own` parts.
-    """
+    with `own` parts."""
     high = best(passages, weights.sources)
     shares = worth(high, weights)
     limit = high[:FIRST][-1].score() if high else 0.0
@@ -153,16 +134,18 @@ WEIGHTS = Weights()
 CONNECTED = frozenset({"link", "shared", "beside", "named"})  # parts of a score that a name brings
 RARE = 1.6  # a name's term is rare from so many times the median worth of a question's terms on
 RERANKED = 50  # passages that a reranker reads
+# of a very long query; most keywords
 QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (
     20_000,
     4_000,
     20,
-)  # of a very long query; most keywords
+)
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
+# of `openness`: shares of a question's worth that one passage holds
 WORDS_LACK, WORDS_DECIDE = (
     0.5,
     0.9,
-)  # of `openness`: shares of a question's worth that one passage holds
+)
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
@@ -181,26 +164,21 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 @dataclass(slots=True)
 class Retrieved:
     """Passages best first. `unknown` are terms of the question that no passage holds; `names` are
-    its names.
-    """
+    its names."""
 
     passages: list[Scored] = field(default_factory=list)
     names: list[Mention] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-    near: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # words of the corpus that stand for unknown ones
+    # words of the corpus that stand for unknown ones
+    near: dict[str, list[str]] = field(default_factory=dict)
     considered: dict[str, int] = field(default_factory=dict)
-    named: dict[str, None] = field(
-        default_factory=dict
-    )  # ids that an entity named in the question would have
-    held: dict[str, float] = field(
-        default_factory=dict
-    )  # ids of what the best passages name, with their worth
-    rows: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of the entities, by id, columns ENTITY
+    # ids that an entity named in the question would have
+    named: dict[str, None] = field(default_factory=dict)
+    # ids of what the best passages name, with their worth
+    held: dict[str, float] = field(default_factory=dict)
+    # of the entities, by id, columns ENTITY
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     vector: bytes = b""  # of the question
     query: str = ""
     trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
@@ -221,8 +199,7 @@ def retrieve(
     `keywords` are looked for beside the question's own words: each counts as a name, its words as
     half a word of it or, where it names nothing itself, a whole one. `vector` is the question's
     (float32 bytes); `rerank` scores texts for a question (None: it cannot just now). `entities`
-    adds the entities.
-    """
+    adds the entities."""
     query = composed(query)
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"", query=query)
     wanted = terms_of(query[:QUERY_CHARACTERS])
@@ -283,8 +260,7 @@ def _rare_names(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
     common: the name says which thing is meant, the other words only what is asked of it.
 
     MuSiQue recall@5 68.7 -> 71.1, recall@20 83.8 -> 85.3, evidence within 2,000 tokens 76.8 ->
-    78.8; with `_demote_unnamed` 79.7. HotpotQA recall@5 93.5 -> 93.0.
-    """
+    78.8; with `_demote_unnamed` 79.7. HotpotQA recall@5 93.5 -> 93.0."""
     held = {term for one in names if one.strong for term in terms_of(one.form) if term in worth}
     usual = median(worth.values()) if worth else 0.0
     return [term for term in worth if term in held and worth[term] >= RARE * usual]
@@ -327,8 +303,7 @@ def _add_keywords(
     weights: Weights,
 ) -> None:
     """The names and terms of keywords that the question lacks; worth as much as its own when it
-    names none.
-    """
+    names none."""
     known = {mention.key for mention in found.names}
     share = weights.keyword if any(mention.strong for mention in found.names) else 1.0
     for form in dict.fromkeys(one.strip()[:200] for one in keywords[:KEYWORDS]):
@@ -411,8 +386,7 @@ def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknow
 
     Without this, vectors cost more than they bring where questions quote their text: 93 -> 44 on
     made-up chats, 100 -> 88 on long Chinese text. Unknown words are an average word each, as far as
-    they outnumber the known ones.
-    """
+    they outnumber the known ones."""
     best_one = max(passages.values(), key=lambda p: (p.raw, p.id))
     total = sum(worth.values()) if best_one.raw else 0.0
     if not total:
@@ -430,8 +404,7 @@ def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> flo
 
     The share of pairs (one of the best by words, any other candidate) that the vectors put in the
     same order, from CHANCE to CLEAR. Means: 0.66 for Chinese and an English model, 0.9 and more
-    where the model knows the language.
-    """
+    where the model knows the language."""
     by_words = sorted((p for p in passages.values() if p.raw > 0), key=lambda p: (-p.raw, p.id))[
         :LEADING
     ]
@@ -459,8 +432,7 @@ def _follow_titles(
     score.
 
     Adds the first passages of such documents when full text did not propose them. Returns how many
-    it added, and whether this is text whose documents name each other by title.
-    """
+    it added, and whether this is text whose documents name each other by title."""
     sources = best(passages, weights.sources)
     reach: dict[str, float] = {}
     for source in sources:
@@ -510,8 +482,7 @@ def _shared_names(
     passages: Mapping[str, Passage], named: Mapping[str, None], weights: Weights, share: float
 ) -> None:
     """A rare name that a high passage and a few others hold, and the question does not, ties them
-    together.
-    """
+    together."""
     sources = best(passages, weights.sources)
     holders: dict[str, list[Passage]] = {
         id: [] for source in sources for id in source.entity_ids if id not in named
@@ -551,8 +522,7 @@ def _reranked(
     snapshot: Snapshot, query: str, ranked: list[Passage], rerank: Rerank, weights: Weights
 ) -> list[Passage]:
     """The best passages get a share of a reranker's opinion in place of the same share of what they
-    were worth.
-    """
+    were worth."""
     head = ranked[:RERANKED]
     rows = snapshot.served("passages", [passage.id for passage in head], context.PASSAGE)
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
@@ -587,8 +557,7 @@ def entities(
 ) -> list[Scored]:
     """Entities the question names (else those whose titles share its words), those of the best
     passages, and those near it in meaning; with `read` the best of them. Their rows are put into
-    `found.rows`; damaged ones are missing.
-    """
+    `found.rows`; damaged ones are missing."""
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     near = meaning(snapshot, "entities", found.vector, count)
@@ -639,8 +608,7 @@ def entities(
 
 def relationships(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
     """Relationships whose description is near the question in meaning; none where there are no
-    vectors.
-    """
+    vectors."""
     near = meaning(snapshot, "relationships", found.vector, count)
     return [Scored(id, found.trust * value, value, {"vector": value}) for id, value in near.items()]
 

@@ -1,8 +1,5 @@
-"""The choice of a search for a question: full text, global or local, with the reason.
-
-Takes a question and a snapshot; gives the mode `text`, `global` or `fused`, with one sentence of
-reason. Looks at the words and at whether what they name is in the corpus; asks no model.
-"""
+"""The choice of a search for a question: full text, global or local, with the reason, by its words
+and whether the corpus holds what they name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Questions on source code: who calls, what breaks, what implements, which tests, what a module holds.
-
-Takes a snapshot and a symbol; gives the definitions that use it, or that it uses, step by step, each
-with its certainty and the place that says so. Statements between symbols are read once a snapshot.
-"""
+"""Questions on source code: who calls, what breaks, what implements, which tests, what a module
+holds."""
 
 from __future__ import annotations
 

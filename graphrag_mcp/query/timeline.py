@@ -1,9 +1,7 @@
 """Timelines: sentences by the days they speak of, of an entity, of two together, or of passages.
 
-Takes entities or passages; gives dated items, oldest first, and the number of undated sentences. Where two
-sentences of different days have the same form and say different things, each names the other as
-`later` or `earlier`. Neither is withdrawn: which one holds is for the reader to say.
-"""
+Where two sentences of different days have the same form and say different things, each names the
+other as `later` or `earlier`; neither is withdrawn."""
 
 from __future__ import annotations
 
@@ -42,9 +40,8 @@ class Statement:
     bare: str = ""  # its text without expressions of time
     form: list[str] = field(default_factory=list)
     words: str = ""
-    about: frozenset[str] = (
-        frozenset()
-    )  # ids of entities: statements on different ones are not compared
+    # ids of entities: statements on different ones are not compared
+    about: frozenset[str] = frozenset()
     days: tuple[tuple[str, str], ...] = ()  # of which it speaks, else on which it was said
     beside: str = ""
 

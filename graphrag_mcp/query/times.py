@@ -1,12 +1,8 @@
-"""Times of passages: on which day a passage was said, and of which days it speaks.
+"""Times of passages: on which day a passage was said, and of which days it speaks. Expressions are
+read when they are asked for.
 
-Takes rows of passages; gives `Times`, whose expressions are read when they are asked for: a search
-has many candidates, and shows few.
 The day of a passage is that of the nearest dated heading or turn above it, else the date of its
-document. The time of a file's last change dates nothing. Knows no ranking.
-
-What documents say of themselves: names, date, metadata and validity, read once a generation.
-"""
+document. The time of a file's last change dates nothing."""
 
 from __future__ import annotations
 
@@ -192,8 +188,7 @@ def stated_date(row: Row) -> str:
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: alias, uri, title, date,
-    metadata.
-    """
+    metadata."""
     if snapshot not in _facts:
         rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}

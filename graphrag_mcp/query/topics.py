@@ -1,10 +1,7 @@
 """The map of a corpus by topics, and what it says on one question, topic by topic.
 
-Takes a snapshot; gives for each community what is characteristic of it: terms, names, dates, central
-sentences. For a question with a topic it gives sentences from many documents, grouped by community.
-What a model or an agent wrote about a community stands in place of what is found by counting.
-Terms of a community are weighed by p(term | community) * log(p(term | community) / p(term)).
-"""
+Terms of a community are weighed by p(term | community) * log(p(term | community) / p(term)). What a
+model or an agent wrote about a community stands in place of what is found by counting."""
 
 from __future__ import annotations
 
@@ -214,8 +211,7 @@ def on_question(
 
     `worth` of the terms of the question, `source` what a search for it found. A sentence counts by the terms of the question, by terms that the
     passages on the question share (Lavrenko and Croft's relevance model), and by what is
-    characteristic of its topic, as far as the topic is on the question.
-    """
+    characteristic of its topic, as far as the topic is on the question."""
     known = _count(snapshot)
     passes = _passing(snapshot, known, kept)
     asked = _asked(known, worth, passes)

@@ -1,9 +1,7 @@
 """Bytes to text: encoding, front matter, title and date.
 
-Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and
-CR become LF, and a byte order mark, NULs and lone surrogates go: the spans of a document refer to
-that text. Linear in its length. Knows no file types (formats.py) and no paths (read.py).
-"""
+Text is given as decoded, except that CR LF and CR become LF, and a byte order mark, NULs and lone
+surrogates go: the spans of a document refer to that text."""
 
 from __future__ import annotations
 
@@ -31,26 +29,15 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_NEVER_TEXT = re.compile(
-    rb"[\x81\x8d\x8f\x90\x9d\xff]"
-)  # bytes that windows-1252 gives no letter worth keeping
+# bytes that windows-1252 gives no letter worth keeping
+_NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
 # Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
 # win on short texts.
-_LEGACY = (
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jp",
-    "cp949",
-    "cp1252",
-    "cp1251",
-    "cp1250",
-    "koi8_r",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp874",
+_LEGACY = tuple(
+    (
+        "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 "
+        "cp1256 cp874"
+    ).split()
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -103,8 +90,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
     """As `decode` where the encoding is known; bytes that it does not allow are replaced and
-    counted.
-    """
+    counted."""
     try:
         text, lost = data.decode(encoding), 0
     except UnicodeDecodeError:
@@ -144,9 +130,8 @@ def find_title(text: str) -> str:
         r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area
     ).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
-    spoken = (
-        _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
-    )  # of an interview, a chat
+    # of an interview, a chat
+    spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
     return first.strip() if alone and len(first) <= 120 and not spoken else ""
 
 

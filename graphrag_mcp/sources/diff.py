@@ -1,24 +1,12 @@
 """The difference between a folder and the index: documents to add, update and remove.
 
-Takes the request, the previous manifest and the light columns of the document log; gives files to
-read, documents to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a
-walk, a hash per file and nothing else.
+Opens no LanceDB: an unchanged folder costs a walk, a hash per file and nothing else. A document
+goes only when its file lay under a folder named in this call, that folder was read completely, and
+the file is not there; or when its folder has moved. Unreadable is not gone. What was removed by
+hand stays out until a call names that file, or gives that text, itself.
 
-Gone has a scope: a document goes only when its file lay under a folder named in this call, that
-folder was read completely, and the file is not there; or when its folder has moved, is named where
-it is now, and does not hold the file any more (diff.py). Unreadable is not gone. What was removed
-by hand goes and stays out, wherever its file lies, until a call names that file, or gives that
-text, itself.
-
-Folders that were moved or renamed: a source that is no longer where it was, and whose files are
-found again.
-
-Takes the paths of a call, the sources of the corpus and the light rows of its documents; gives what
-the walk found, under the labels that a fresh index would give, and the labels of sources that have
-moved: what of them was not found again is gone. Only a source whose folder is not there any more is
-looked for, by the hashes of its files. Where too few of them are found, nothing is taken for moved;
-it is said, with what to do.
-"""
+A source whose folder is gone is looked for by the hashes of its files. Where too few of them are
+found, nothing is taken for moved; it is said, with what to do."""
 
 from __future__ import annotations
 
@@ -134,18 +122,16 @@ REMOVED = "removed by remove_documents"  # why a file is skipped
 class Plan:
     found: walk.Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
-    by_file: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # uri of a file -> uris of its documents
+    # uri of a file -> uris of its documents
+    by_file: dict[str, list[str]] = field(default_factory=dict)
     to_read: list[walk.FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
     quota: walk.Quota = field(default_factory=lambda: walk.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
-    asked: list[str] = field(
-        default_factory=list
-    )  # those that do not any more, since this call names them
+    # those that do not any more, since this call names them
+    asked: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
@@ -168,9 +154,8 @@ def make(
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
-    back = {
-        uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live
-    }  # rows of tables
+    # rows of tables
+    back = {uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live}
     for uri, row in live.items():
         plan.by_file.setdefault(row["file"], []).append(uri)
     present = set()
@@ -306,8 +291,7 @@ def edits(
     """The edits, lost first, then file by file; what cannot be read is added to `plan.errors`.
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
-    change: their chunking or extraction is not what it should be.
-    """
+    change: their chunking or extraction is not what it should be."""
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
     if again and manifest is not None:

@@ -2,18 +2,9 @@
 FORMATS.
 
 A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
-tables. It raises ReadError with a reason in plain words; anything else it raises becomes one too
-(read.py). Knows neither paths nor corpora. What happens to line ends and stray bytes is said in
-decode.py; the text of HTML is its readable text.
-
-HTML to readable text: title, headings as Markdown `#`, lists, table rows, paragraphs; no script, no
-style.
-
-Takes markup as a string; gives (title, text). Linear in its length whatever the markup: one pass,
-no recursion, no pattern that looks back. The standard library's HTMLParser is not used because it
-is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on Python 3.11, so hours for a file of
-20 MB).
-"""
+tables. It raises ReadError with a reason in plain words. HTML is read in one pass without the
+standard library's HTMLParser, which is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on
+Python 3.11)."""
 
 from __future__ import annotations
 
@@ -36,17 +27,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in (
-        "script",
-        "style",
-        "svg",
-        "template",
-        "iframe",
-        "canvas",
-        "math",
-        "object",
-        "title",
-    )
+    for name in tuple("script style svg template iframe canvas math object title".split())
 }
 _BLOCK = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -54,9 +35,8 @@ _BLOCK = frozenset(
     "tbody tfoot thead title tr ul".split()
 )
 _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section article div hr".split())
-_NUMERIC = re.compile(
-    r"&#[xX]?[0-9a-fA-F]{8,}+;?"
-)  # int() refuses thousands of digits; no character has eight
+# int() refuses thousands of digits; no character has eight
+_NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
 _SPACE = re.compile(r"[ \t\n\f]+")
 
 
@@ -103,8 +83,7 @@ def readable(markup: str) -> tuple[str, str]:
 
 class _Writer:
     """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes
-    it.
-    """
+    it."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -250,8 +229,7 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
     """A row as a document: its text column, or all of it as `key: value` lines; other scalars are
-    metadata.
-    """
+    metadata."""
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
@@ -326,8 +304,7 @@ def _rows(objects: Iterable[Mapping[str, Any]]) -> Iterator[Piece]:
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
     """csv and tsv: the first line names the columns; the separator of a csv is the one its first
-    line uses most.
-    """
+    line uses most."""
     text, _ = decode(data)
     first = text.lstrip("\n").partition("\n")[0]
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
@@ -349,8 +326,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
     """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
-    else text.
-    """
+    else text."""
     text, metadata = decode(data)
     try:
         value = json.loads(text)
@@ -371,8 +347,7 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document that a file's only object is: it has a text, and a title or nothing that a row
-    would lose.
-    """
+    would lose."""
     names = {
         name.strip().casefold()
         for name, value in values.items()
@@ -390,8 +365,7 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
     """One object a line. A line that is none (a torn last line) is kept as it stands, so that
-    nothing is lost.
-    """
+    nothing is lost."""
     text, metadata = decode(data)
     number = parsed = 0
     pieces: list[Piece] = []

@@ -1,14 +1,9 @@
-"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra graphrag-
-mcp[docs].
+"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra
+graphrag-mcp[docs].
 
-Takes the bytes of one file and its suffix; gives (text, title, metadata). Runs in the parser's own
-process only (parser_child.py): these libraries are large, and their input is anybody's. What a
-packed file would unpack to is added up before anything is unpacked. Knows neither paths nor
-corpora.
-
-`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
-sheet, so a citation's lines can be found in the original.
-"""
+Runs in the parser's own process only (parser_child.py). What a packed file would unpack to is added
+up before anything is unpacked. `<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and
+slide, `## name` before each sheet."""
 
 from __future__ import annotations
 
@@ -40,10 +35,11 @@ NO_EXTRA = 'needs more to be read: pip install "graphrag-mcp[docs]"'
 TEXT_LIMIT = 20_000_000  # characters of one document's text
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
+# a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _RATIO, _SMALL = (
     200,
     10_000_000,
-)  # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
+)
 _PAGES = 20_000
 # columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars
 # else
@@ -62,8 +58,7 @@ def missing(suffix: str) -> bool:
 
 def prepare(suffix: str) -> None:
     """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not
-    installed.
-    """
+    installed."""
     try:
         if suffix in ("docx", "pptx", "epub", "msg"):
             import_module("markitdown.converters")
@@ -90,8 +85,7 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
 def parser(suffix: str) -> str:
     """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0": part of the document, so another
-    version is seen.
-    """
+    version is seen."""
     named = []
     for name in NEEDS[suffix][1]:
         try:
@@ -248,8 +242,7 @@ def _cell(value: Any) -> str:
 
 def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses,
-    and asks no one.
-    """
+    and asks no one."""
     from markitdown import StreamInfo, converters
 
     converter = getattr(converters, _CONVERTERS[suffix])()

@@ -1,10 +1,7 @@
 """Safe opening of files: regular files only, and no link on the way.
 
-Takes absolute paths without links (as `os.path.realpath` gives them); gives bytes or an OSError. A
-path is opened part by part from the root of the file system, so a folder swapped for a link between
-the check and the reading gives an error and not a file from elsewhere; a FIFO or device is never
-waited for. Knows nothing of what the bytes mean.
-"""
+A path is opened part by part from the root of the file system, so a folder swapped for a link
+between the check and the reading gives an error; a FIFO or device is never waited for."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""The child process that parses untrusted files, one after another, each within limits.
+"""The child process that parses untrusted files, one after another, each within limits of memory
+and time.
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
-{"error": reason}. Run as `python -P -m graphrag_mcp.sources.parser_child`; read.py starts it and
-believes nothing of what it says.
-
-Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread
-in C that ends this process even when Python hangs. While bytes are parsed no socket, no other
-process, no file outside the installed Python can be opened from Python. The environment holds no
-key, and this process is never given a file's name.
+{"error": reason}. Wall time is limited by a thread in C that ends this process even when Python
+hangs. While bytes are parsed no socket, no other process, no file outside the installed Python can
+be opened from Python. The environment holds no key, and the process is never given a file's name.
 """
 
 from __future__ import annotations
@@ -24,33 +21,13 @@ from typing import Any, BinaryIO
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
-_NEVER = (
-    "socket.",
-    "subprocess.",
-    "os.exec",
-    "os.fork",
-    "os.spawn",
-    "os.posix_spawn",
-    "os.system",
-    "os.startfile",
-    "pty.",
-    "os.remove",
-    "os.rename",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "os.chown",
-    "shutil.",
-    "tempfile.",
-    "urllib.",
-    "http.",
-    "ftplib.",
-    "smtplib.",
-    "winreg.",
-    "webbrowser.",
+_NEVER = tuple(
+    (
+        "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system "
+        "os.startfile pty. os.remove os.rename os.mkdir os.rmdir os.link os.symlink "
+        "os.truncate os.chmod os.chown shutil. tempfile. urllib. http. ftplib. smtplib. "
+        "winreg. webbrowser."
+    ).split()
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _sealed = False
@@ -58,8 +35,7 @@ _sealed = False
 
 def _guard(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else
-    be done.
-    """
+    be done."""
     if not _sealed:
         return
     if event == "open":

@@ -1,16 +1,8 @@
-"""A file's hash and its documents.
+"""A file's hash and its documents, and the parser process.
 
-`find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder
-costs a walk and a hash. `inline` makes documents of texts handed over in a call. Knows nothing of
-what is already indexed.
-
-The parser process: started for the first file that needs it, reused, ended soon after.
-
-Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or
-raises ReadError with the reason. A parser that dies, hangs or floods costs that one document; the
-next gets a new process. What comes back is checked like anything from outside. Knows no paths; the
-limits inside are those of parser_child.py.
-"""
+The parser is started for the first file that needs it, reused, and ended soon after. A parser that
+dies, hangs or floods costs that one document; what comes back is checked like anything from
+outside."""
 
 from __future__ import annotations
 
@@ -43,16 +35,8 @@ LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
 IDLE = 20.0  # seconds after which a process with nothing to do is ended
-_KEPT = (
-    "PATH",
-    "SYSTEMROOT",
-    "WINDIR",
-    "TEMP",
-    "TMP",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
+_KEPT = tuple(
+    "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
 )
 
 
@@ -225,8 +209,7 @@ def sha(file: FoundFile) -> str:
 
 def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it
-    cannot be read.
-    """
+    cannot be read."""
     name = os.path.basename(file.path)
     try:
         data = read(
@@ -295,8 +278,7 @@ def _one_line(title: object) -> str:
 
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
     """Texts handed over in a call as documents, blank ones left out; of two with one id the last
-    counts.
-    """
+    counts."""
     documents: dict[str, Document] = {}
     for given in texts:
         text = clean(given.text)

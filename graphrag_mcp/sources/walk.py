@@ -1,26 +1,8 @@
 """The files of a folder: which are read, and a count of the others with their reason.
 
-Takes paths and the sources of the corpus; gives the files to index, the scopes that were read, new
-sources, what was skipped and what went wrong. Reads no file beyond its first 8 KB and knows nothing
-of what is already indexed.
-
 A source is a folder with a label; a file's uri is `<label>/<relative path>` whatever call found it.
 A folder or file inside a source belongs to the deepest one that holds it. Links in a folder are
-never followed.
-
-What a folder walk leaves out, and why: one reason in plain words, or "" to take the entry.
-
-Takes names, sizes and the lines of ignore files; gives reasons. Opens only ignore files (through
-the opener it is given) and knows neither documents nor how a file is parsed.
-
-How much one call of indexing may read and make, so that a huge tree fills neither the disk nor the
-day.
-
-Takes the settings, and each file as it is read; says when the call has had enough and what is left.
-Counts only files that were read and taken: what is left is read by the next call, which finds the
-others unchanged. A file is never cut, so one call can pass a limit by one file. Knows nothing of
-how a file is read or what becomes of it.
-"""
+never followed. `Quota` limits how much one call reads; what is left is read by the next."""
 
 from __future__ import annotations
 
@@ -68,20 +50,12 @@ _DEPENDENCIES = frozenset(
 )
 # Ordinary words: skipped only where a project file beside them says that a tool writes there. A
 # folder of notes may well be called "build" or "vendor".
-_JS_PY_C = (
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "cmakelists.txt",
-    "build.gradle",
-    "build.gradle.kts",
-    "meson.build",
-    "makefile",
-    "gulpfile.js",
-    "pubspec.yaml",
-    "angular.json",
-    "deno.json",
+_JS_PY_C = tuple(
+    (
+        "package.json pyproject.toml setup.py setup.cfg cmakelists.txt build.gradle "
+        "build.gradle.kts meson.build makefile gulpfile.js pubspec.yaml angular.json "
+        "deno.json"
+    ).split()
 )
 _BUILT_BY: dict[str, tuple[str, ...]] = {
     "dist": _JS_PY_C,
@@ -155,8 +129,7 @@ def file_reason(name: str) -> str:
 
 def folder_reason(name: str, beside: Collection[str]) -> str:
     """Why a walk does not enter a folder of this name; `beside`: casefolded names in the folder
-    that holds it.
-    """
+    that holds it."""
     folded = name.casefold()
     if name.startswith("."):
         return HIDDEN
@@ -206,8 +179,7 @@ class Rules:
 
 def read_rules(base: str, opener: Callable[[str], bytes | None], name: str) -> Rules | None:
     """The rules in the ignore file `name`; None when there is no such file. OSError when it cannot
-    be read.
-    """
+    be read."""
     data = opener(name)
     if data is None:
         return None
@@ -217,8 +189,7 @@ def read_rules(base: str, opener: Callable[[str], bytes | None], name: str) -> R
 
 def ignored(path: str, rules: list[Rules]) -> bool:
     """Is the absolute `path` (a folder with a slash at its end) ignored? The innermost rule that
-    speaks decides.
-    """
+    speaks decides."""
     for rule in reversed(rules):
         if (
             path.startswith(rule.base)
@@ -293,8 +264,7 @@ class Quota:
 
 def too_many(pieces: int, settings: Settings) -> str:
     """Why a file of so many documents is not read; "" while it may be. Each is at least one text
-    unit.
-    """
+    unit."""
     if pieces <= settings.max_text_units:
         return ""
     return (
@@ -342,8 +312,7 @@ class FoundFile:
 @dataclass(frozen=True, slots=True)
 class Scope:
     """A folder read in this call, as a prefix of uris ("docs/guide/"); not complete: missing files
-    may still exist.
-    """
+    may still exist."""
 
     prefix: str
     complete: bool
@@ -353,17 +322,14 @@ class Scope:
 class Found:
     files: list[FoundFile] = field(default_factory=list)  # by uri
     scopes: list[Scope] = field(default_factory=list)
-    sources: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # label -> {"path", "kind": folder | files}
-    skipped: dict[str, int] = field(
-        default_factory=dict
-    )  # reason -> files, and folders not entered
+    # label -> {"path", "kind": folder | files}
+    sources: dict[str, dict[str, str]] = field(default_factory=dict)
+    # reason -> files, and folders not entered
+    skipped: dict[str, int] = field(default_factory=dict)
     errors: list[dict[str, str]] = field(default_factory=list)  # {"path", "reason"}
     entries: int = 0  # looked at
-    linked: dict[tuple[int, int], list[FoundFile]] = field(
-        default_factory=dict
-    )  # files of several names, by inode
+    # files of several names, by inode
+    linked: dict[tuple[int, int], list[FoundFile]] = field(default_factory=dict)
 
     def skip(self, reason: str, count: int = 1) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + count
@@ -379,8 +345,7 @@ def find(
     for a path.
 
     `within`: folders without links that the paths must lie in when all links are resolved; none:
-    anywhere.
-    """
+    anywhere."""
     found = Found(sources={label: dict(source) for label, source in sources.items()})
     folders: list[str] = []
     singles: list[str] = []
@@ -460,9 +425,8 @@ def _label(folder: str, sources: dict[str, dict[str, str]], *, kind: str) -> str
         if kind == "folder" and sources[label]["path"] == folder:
             sources[label]["kind"] = "folder"
         return label
-    name = (
-        shown(os.path.basename(folder)).replace(":", "_") or "root"
-    )  # `text:` is the prefix of inline texts
+    # `text:` is the prefix of inline texts
+    name = shown(os.path.basename(folder)).replace(":", "_") or "root"
     label = _distinct(name, sources)
     sources[label] = {"path": folder, "kind": kind}
     return label
@@ -470,8 +434,7 @@ def _label(folder: str, sources: dict[str, dict[str, str]], *, kind: str) -> str
 
 def _settle_links(found: Found, files: dict[str, FoundFile]) -> None:
     """A file of several names is taken when all of them were seen in this call; else one may lie
-    outside.
-    """
+    outside."""
     for linked in found.linked.values():
         if len(linked) < linked[0].links:
             found.skip(LINKED, len(linked))
@@ -493,8 +456,7 @@ def _distinct(name: str, taken: Iterable[str]) -> str:
 
 def shown(name: str) -> str:
     """A name as uris hold it: NFC; bytes that are no UTF-8, and characters that would break a line,
-    as \\xNN.
-    """
+    as \\xNN."""
     if not name.isascii():
         given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
         name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
@@ -555,8 +517,7 @@ class _Walk:
         self, folder: str, top: bool, label: str, root: str, prefix: str, rules: list[Rules]
     ) -> list[tuple[str, list[Rules]]]:
         """Takes or counts the entries of one folder; gives the folders to enter. OSError when it
-        cannot be listed.
-        """
+        cannot be listed."""
         inner: list[tuple[str, list[Rules]]] = []
         above, uris = os.path.join(folder, ""), _uri(label, root, folder).rstrip("/") + "/"
         with entries(folder) as (listed, at):
@@ -654,8 +615,7 @@ def _head_reason(name: str, start: bytes | None) -> tuple[str, str]:
 
 def _single(path: str, found: Found, files: dict[str, FoundFile], settings: Settings) -> None:
     """A file named itself: taken even if ignored, hidden or large; what cannot be taken is an
-    error.
-    """
+    error."""
     name = os.path.basename(path)
     label = _label(os.path.dirname(path), found.sources, kind="files")
     uri = _uri(label, found.sources[label]["path"], path)
@@ -694,8 +654,7 @@ def _start(path: str) -> bytes | None:
 
 def _rules_in(folder: str, names: set[str]) -> list[Rules]:
     """The rules of one folder, weakest first. OSError when an ignore file is there but cannot be
-    used.
-    """
+    used."""
     base = PurePath(folder).as_posix().rstrip("/") + "/"
     files = [name for name in IGNORE_FILES if name in names]
     if ".git" in names:

@@ -1,12 +1,8 @@
 """Checksums: of a row CRC-32 over its columns, of a file size, SHA-256 and CRC-32.
 
-A row's value depends on nothing but the row: not on how rows are batched, not on which rows stand
-beside it.
-
-Lance never changes a file that it has written, so what a commit adds is hashed once, then: a record
-in `files/` lists the new files, and the manifest names the records. Doctor compares the SHA-256,
-who opens a table the CRC-32: it finds every flipped bit as well, in 3 GB a second instead of 1.6.
-Takes `pyarrow` data, folders and the records' names; knows no generation and opens no table.
+Lance never changes a file that it has written, so what a commit adds is hashed once: a record in
+`files/` lists the new files, and the manifest names the records. Doctor compares the SHA-256,
+opening a table the CRC-32.
 """
 
 from __future__ import annotations

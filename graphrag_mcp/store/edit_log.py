@@ -1,10 +1,7 @@
-"""The edit log: changes by people and agents, and their sum.
+"""The edit log: changes by people and agents, and their sum (an `Overlay`).
 
-Takes rows in the order in which they were written; gives an `Overlay`: which names stand for
-others, which words win over what was extracted, what is hidden, what is there without evidence,
-which documents stay out. A row is never changed; an undo is a row of its own. Rows speak of names
-(normalised) and uris, never of ids or numbers, so a log means the same in every index of the same
-documents. Knows no table but the log's segments.
+A row is never changed; an undo is a row of its own. Rows speak of normalised names and uris, never
+of ids or numbers, so a log means the same in every index of the same documents.
 """
 
 from __future__ import annotations

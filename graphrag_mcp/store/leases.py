@@ -1,11 +1,9 @@
-"""Leases of work items among agents, and corrections of submissions.
+"""Leases of work items among agents, and corrections of submissions, in the SQLite file `work.db`
+beside the index.
 
-Takes the keys of questions; gives short ids (`w1a2b3c4d5e6`) that stay the same for the same
-question, and says which of them another client has claimed and not yet given back. A lease belongs
-to a client and not to its connection: who comes back under the same name has its items again.
-Corrections are questions whose answer was replaced after it had been merged, for the next run. One
-small SQLite file beside the index, `work.db`; without it the next run does not know of corrections,
-and the leases are gone. Knows no text and no answer.
+An item has a short id (`w1a2b3c4d5e6`) that stays the same for the same question. A lease belongs
+to a client and not to its connection. Corrections are questions whose answer was replaced after it
+had been merged.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """The manifest: the file that names the content of an index. Replacing it is the commit.
 
-Takes a corpus folder; gives the `Manifest` of its current generation (every truth segment, every
-table's version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows
-no rows.
-
-A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: the one that
-crashes in between leaves a complete generation that no one reads, and a lost `manifest.json` loses
-no generation. What the tables' files must be is recorded before that (checks.py), so the manifest
-speaks for every byte but the answers'.
+A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
+in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
+generation. What the tables' files must be is recorded first (checksums.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Generations in memory on top of a stored one, for dry runs.
-
-Takes a stored generation and changes of its tables; gives versions, as `tables.apply` would, and
-snapshots of manifests that name these. Nothing is written. Of vectors only whose they are is kept.
-Knows what a run writes, not why.
+"""Generations in memory on top of a stored one, for dry runs. Of vectors only whose they are is
+kept.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""The reply cache: every reply and vector of a model, durable as it arrives, found by its request.
+"""The reply cache: every reply and vector of a model, durable as it arrives, found by a hash of its
+request.
 
-Takes keys (hashes of what was asked, made by `ask`), texts and vectors; gives them back when their
-check value holds. One SQLite file beside the index, `answers.db`, shared by indexing and querying
-and by several processes. It belongs to no generation: a key names content, so an answer is right
-whatever the index holds. Knows no prompt and no model.
-
-Why SQLite: one answer must survive a kill at any moment while other processes read and write; its
-log does that, and a look-up costs 20 microseconds in a book of any size. It keeps no checksums, so
-each row carries one.
+One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several
+processes. It belongs to no generation: a key names content. SQLite keeps no checksums, so each row
+carries one.
 """
 
 from __future__ import annotations

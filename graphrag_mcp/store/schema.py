@@ -1,9 +1,8 @@
 """The columns of every table, as Parquet segments and as LanceDB tables.
 
-Nothing here depends on the whole corpus: a row changes only when the text it speaks of changes. `n`
-is the number behind the short alias (e12, t33, c5, d4, r7): given once, never reused, in no digest.
-`check` is a CRC-32 over the row's other columns (store/tables.py), verified on rows that are
-served.
+Nothing depends on the whole corpus: a row changes only when the text it speaks of changes. `n` is
+the number behind the short alias (e12, t33, c5, d4, r7): given once, never reused, in no digest.
+`check` is a CRC-32 over the row's other columns.
 """
 
 from __future__ import annotations
@@ -12,247 +11,99 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-S, I, F, B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-LIST = pa.list_(S)
+S, N, LIST = pa.string(), pa.int64(), pa.list_(pa.string())
+TYPES = {
+    "": S,
+    "int": N,
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "list": LIST,
+    "ints": pa.list_(N),
+    "evidence": pa.list_(pa.struct([("text_unit_id", S), ("start", N), ("end", N), ("text", S)])),
+    "findings": pa.list_(pa.struct([("summary", S), ("explanation", S)])),
+}
+
+
+def columns(text: str) -> pa.Schema:
+    """`id n:int names:list` as a schema; a column without a type is text."""
+    pairs = (name.partition(":") for name in text.split())
+    return pa.schema([(name, TYPES[type]) for name, _, type in pairs])
+
 
 # Truth: appended, never changed. op is "put" or "gone"; the last row of a uri wins.
-DOCUMENT_LOG = pa.schema(
-    [
-        ("op", S),
-        ("uri", S),
-        ("id", S),
-        ("file", S),
-        ("file_sha", S),
-        ("title", S),
-        ("text", S),
-        ("metadata", S),
-        ("created", S),
-        ("n", I),
-    ]
-)
+DOCUMENT_LOG = columns("op uri id file file_sha title text metadata created n:int")
 
 # The edit log, the same way: one row a change, those of one call with one id. fields is JSON
 # (store/edit_log.py).
-EDIT_LOG = pa.schema(
-    [
-        ("id", S),
-        ("op", S),
-        ("kind", S),
-        ("keys", LIST),
-        ("forms", LIST),
-        ("fields", S),
-        ("by", S),
-        ("time", S),
-    ]
-)
-
-_EVIDENCE = pa.list_(pa.struct([("text_unit_id", S), ("start", I), ("end", I), ("text", S)]))
+EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 
 TABLES: dict[str, pa.Schema] = {
-    "documents": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("uri", S),
-            ("title", S),
-            ("text", S),
-            ("metadata", S),
-            ("created", S),
-            ("check", I),
-        ]
-    ),
-    "text_units": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("document_id", S),
-            ("chunk_index", I),
-            ("char_start", I),
-            ("char_end", I),
-            ("line_start", I),
-            ("line_end", I),
-            ("n_tokens", I),
-            ("text", S),
-            ("check", I),
-        ]
+    "documents": columns("id n:int uri title text metadata created check:int"),
+    "text_units": columns(
+        "id n:int document_id chunk_index:int char_start:int char_end:int line_start:int "
+        "line_end:int n_tokens:int text check:int"
     ),
     # Passages tile their text unit. entity_ids: every candidate named there, entity or not.
     # title_id: the entity id that the document's title would have, so that who names a title finds
     # its passages.
-    "passages": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("part", I),
-            ("parts", I),
-            ("text_unit_id", S),
-            ("document_id", S),
-            ("uri", S),
-            ("title", S),
-            ("position", I),
-            ("char_start", I),
-            ("char_end", I),
-            ("line_start", I),
-            ("line_end", I),
-            ("n_tokens", I),
-            ("text", S),
-            ("terms", S),
-            ("n_terms", I),
-            ("entity_ids", LIST),
-            ("title_id", S),
-            ("check", I),
-        ]
+    "passages": columns(
+        "id n:int part:int parts:int text_unit_id document_id uri title position:int "
+        "char_start:int char_end:int line_start:int line_end:int n_tokens:int text terms "
+        "n_terms:int entity_ids:list title_id check:int"
     ),
     # One row per (name, text unit): what makes deletion a subtraction. Offsets here, in evidence
     # and in the evidence of entities and relationships count from the start of the text unit, so
     # that an insertion above moves no row. sentences: start, end, start, end, ... of the sentences
-    # that hold the name.
-    "mentions": pa.schema(
-        [
-            ("key", S),
-            ("text_unit_id", S),
-            ("form", S),
-            ("type", S),
-            ("strong", B),
-            ("count", I),
-            ("sentences", pa.list_(I)),
-            ("start", I),
-            ("end", I),
-            ("alias_of", S),
-            ("description", S),
-            ("by", S),  # what a model or an agent said of it, and who; else ""
-        ]
+    # that hold the name. description, by: what a model or an agent said of it, and who; else "".
+    "mentions": columns(
+        "key text_unit_id form type strong:bool count:int sentences:ints start:int end:int "
+        "alias_of description by"
     ),
     # One row per (pair, text unit), only between entities; source_id < target_id. What a model said
     # keeps the names it used, so that it can be resolved again; where both now mean one entity, the
     # ids are "".
-    "evidence": pa.schema(
-        [
-            ("relationship_id", S),
-            ("source_id", S),
-            ("target_id", S),
-            ("text_unit_id", S),
-            ("weight", F),
-            ("start", I),
-            ("end", I),
-            ("source_key", S),
-            ("target_key", S),
-            ("description", S),
-            ("keywords", S),
-        ]
+    "evidence": columns(
+        "relationship_id source_id target_id text_unit_id weight:float start:int end:int "
+        "source_key target_key description keywords"
     ),
     # What texts claim about names (only with a model, and when asked for). spans: of the quotes, in
     # the text unit.
-    "claims": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("text_unit_id", S),
-            ("subject", S),
-            ("object", S),
-            ("subject_id", S),
-            ("object_id", S),
-            ("type", S),
-            ("status", S),
-            ("start_date", S),
-            ("end_date", S),
-            ("description", S),
-            ("quotes", LIST),
-            ("spans", pa.list_(I)),
-            ("check", I),
-        ]
+    "claims": columns(
+        "id n:int text_unit_id subject object subject_id object_id type status start_date "
+        "end_date description quotes:list spans:ints check:int"
     ),
     # What a model still has to answer: kind is extract, claims (subject: a text unit), entity,
     # relationship or report.
-    "pending": pa.schema([("id", S), ("kind", S), ("subject", S), ("uri", S), ("reason", S)]),
+    "pending": columns("id kind subject uri reason"),
     # Text units of which records of a reply were left out (`dropped`) or kept with a value that the
     # reply did not say (`repaired`), with the reasons; kind is extract or claims, subject the text
     # unit.
-    "losses": pa.schema(
-        [
-            ("id", S),
-            ("kind", S),
-            ("subject", S),
-            ("uri", S),
-            ("dropped", I),
-            ("repaired", I),
-            ("reason", S),
-        ]
+    "losses": columns("id kind subject uri dropped:int repaired:int reason"),
+    "entities": columns(
+        "id n:int key title type description aliases:list names:list frequency:int degree:int "
+        "text_unit_ids:list evidence:evidence terms check:int"
     ),
-    "entities": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("key", S),
-            ("title", S),
-            ("type", S),
-            ("description", S),
-            ("aliases", LIST),
-            ("names", LIST),
-            ("frequency", I),
-            ("degree", I),
-            ("text_unit_ids", LIST),
-            ("evidence", _EVIDENCE),
-            ("terms", S),
-            ("check", I),
-        ]
+    "relationships": columns(
+        "id n:int source_id target_id description keywords weight:float text_unit_ids:list "
+        "evidence:evidence check:int"
     ),
-    "relationships": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("source_id", S),
-            ("target_id", S),
-            ("description", S),
-            ("keywords", S),
-            ("weight", F),
-            ("text_unit_ids", LIST),
-            ("evidence", _EVIDENCE),
-            ("check", I),
-        ]
-    ),
-    "communities": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("level", I),
-            ("parent", S),
-            ("children", LIST),
-            ("entity_ids", LIST),
-            ("size", I),
-            ("check", I),
-        ]
+    "communities": columns(
+        "id n:int level:int parent children:list entity_ids:list size:int check:int"
     ),
     # path: ids of the communities that hold the entity or, by its id, the text unit; coarsest first.
-    "memberships": pa.schema([("entity_id", S), ("path", LIST)]),
-    "reports": pa.schema(
-        [
-            ("id", S),
-            ("n", I),
-            ("level", I),
-            ("title", S),
-            ("summary", S),
-            ("full_content", S),
-            ("rank", F),
-            ("rating_explanation", S),
-            ("findings", S),
-            ("entity_ids", LIST),
-            ("relationship_ids", LIST),
-            ("text_unit_ids", LIST),
-            ("n_text_units", I),
-            ("method", S),
-            ("fingerprint", S),
-            ("terms", S),
-            ("check", I),
-        ]
+    "memberships": columns("entity_id path:list"),
+    "reports": columns(
+        "id n:int level:int title summary full_content rank:float rating_explanation findings "
+        "entity_ids:list relationship_ids:list text_unit_ids:list n_text_units:int method "
+        "fingerprint terms check:int"
     ),
     # One row a document that defines or names symbols of source code. facts: JSON of what it defines,
     # imports, extends and calls (code/symbols.py); links: JSON of a digest by text unit of what that
     # was resolved to, so that a change elsewhere is seen.
-    "code": pa.schema([("id", S), ("uri", S), ("facts", S), ("links", S)]),
+    "code": columns("id uri facts links"),
     # How many passages hold a term: the df of our own BM25, so that scores do not depend on
     # history.
-    "terms": pa.schema([("term", S), ("passages", I)]),
+    "terms": columns("term passages:int"),
 }
 
 # Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text

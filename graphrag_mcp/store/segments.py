@@ -1,10 +1,8 @@
 """Append-only Parquet segments of what cannot be computed again for free.
 
-Takes and gives `pyarrow.Table`; a segment becomes part of the index only when a manifest names it.
-Bytes are checked on every read (page checksums: without the read flag flipped bits are served
-silently) and, by `verify`, against the SHA-256 in the manifest. Small segments are merged when they
-have become many (`tidy`). Knows of the document log and of imports which rows count, and no other
-meaning.
+A segment becomes part of the index only when a manifest names it. Bytes are checked on every read
+(page checksums: without the read flag flipped bits are served silently) and, by `verify`, against
+the SHA-256 in the manifest. Small segments are merged when they have become many (`tidy`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Journals: append-only files with one JSON object a line, such as DRIFT sessions.
-
-Takes a path and dictionaries; gives them back in order. Any process may resume a journal. A crash
-can tear only the last line: reading ignores it, the next append starts on a line of its own. Knows
-no meaning of events.
+"""Journals: append-only files with one JSON object a line, such as DRIFT sessions. A crash can tear
+only the last line, which reading ignores.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """LanceDB tables, read at the versions that a manifest names and written by the holder of the lock.
 
-Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` of one generation, and
-versions for the next.
-
 Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`),
-and a table's files are compared with their records when it is opened (checks.py). A Lance table is
-crash-safe by itself, not with others: the manifest says which versions belong together; what a
-crash left behind is rolled back before the next write.
+and a table's files are compared with their records when it is opened. The manifest says which
+versions belong together; what a crash left behind is rolled back before the next write.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Nearest rows by vector: cosine similarity over the vectors of one generation.
-
-Takes a snapshot, a table and a vector; gives ids with their similarity. Tables of up to FLAT rows
-are kept in memory as one matrix (a search costs 2 ms at 20,000 x 384), larger ones are searched by
-Lance. Knows no model.
+"""Nearest rows by cosine similarity. Tables of up to FLAT rows are kept in memory as one matrix (2
+ms at 20,000 x 384), larger ones are searched by Lance.
 """
 
 from __future__ import annotations

@@ -1,31 +1,14 @@
-r"""Words in a common form: without accents, spelling variants and endings; and the language of a
+"""Words in a common form: without accents, spelling variants and endings; and the language of a
 text.
 
-Takes words and texts; gives folded words, their stems for full text, and the part of a name that
-its cases share. Deterministic, a table or one pattern per script, Snowball stems from PyStemmer.
-Knows nothing of tokens or entities.
-
-Text whose letters are written in pieces: composed (NFC), with the place that each character came from.
-
-Names of files from a Mac, and what some programs write, hold `é` as two characters and a Korean syllable as two or
-three. Names are looked for in the composed text and cited in the given one. Knows nothing of words.
-
-Characters of Chinese that one word is written with or without: traditional and simplified, one to one.
-
-Only for matching: what is shown is always as it was written. Of characters with several simplified forms (著, 乾, 覆)
-one is chosen, whichever the text means, since both sides of a match are read so; what was told apart in traditional
-spelling (後 and 后, 裡 and 里, 發 and 髮) is one here, as it is for every reader of simplified text.
-
-`simplified.txt` holds the characters U+4E00 to U+9FFF with another character below U+10000 as
-`kSimplifiedVariant` in the Unihan
-database of Unicode (draft of July 2026; the first that is not the character itself; not 蒙, 戠, 臤, which only rare
-readings change), chains followed to their end. Copyright 1991-2026 Unicode, Inc., SPDX-License-Identifier: Unicode-3.0,
-see LICENSE. Its second part, by hand, are variants that the mainland gave up and that Unihan does not count as
-simplified: 佔 for 占, 週 for 周, 羣 for 群.
-
-Letters of the scripts that have capitals, as parts of patterns, since `re` knows no \p{Lu}.
-
-Takes nothing, gives character classes without their brackets; knows nothing of words or names.
+Stems are those of Snowball (PyStemmer). Names are looked for in composed text (NFC) and cited in
+the given one: names of files from a Mac hold `é` as two characters. Chinese is matched in
+simplified characters and shown as written; of characters with several simplified forms (著, 乾, 覆)
+one is chosen. `simplified.txt` holds the characters U+4E00 to U+9FFF with another character below
+U+10000 as `kSimplifiedVariant` in the Unihan database of Unicode (draft of July 2026; not 蒙, 戠, 臤),
+chains followed to their end. Copyright 1991-2026 Unicode, Inc., SPDX-License-Identifier:
+Unicode-3.0, see LICENSE. Its second part, by hand, are variants that the mainland gave up (佔 for 占,
+週 for 周, 羣 for 群).
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Is a sentence worth quoting: does it say something, and does it stand for itself?
-
-Reports, overviews and search results quote sentences. Headings, menus, tables, bibliographies,
-greetings and notices are sentences to a splitter and say nothing to a reader. Takes one sentence;
-knows no corpus.
+"""Is a sentence worth quoting? Headings, menus, tables, bibliographies, greetings and notices are
+sentences to a splitter and say nothing to a reader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Stored text in readable form: without link addresses, image tags, citation marks and navigation.
-
-Takes the text of a passage; gives a shorter text that says the same. Spans always point into the
-stored text, so nothing here changes what is cited. Linear in the length of the text.
+Spans always point into the stored text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""A title for texts: a phrase of the names and words that set them apart.
-
-Takes characteristic terms with their weights, names in order of weight, and sentences; gives a
-title in the spelling of the sentences. Whether a word is a noun is read from the words before it
-("the coach" against "to coach"). Deterministic; knows no table.
+"""A title for texts: a phrase of the names and words that set them apart, in the spelling of the
+sentences.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""A built-in token counter, so that chunks are the same on every machine.
-
-Takes strings in any language, gives counts that are on documents never under those of `o200k_base`. Deterministic,
-linear, no download. Words that `one_token.txt` does not list are counted by their pairs of letters, runs of signs by their
-length. Knows nothing of sentences, terms or names.
+"""A built-in token counter, so that chunks are the same on every machine. Counts of documents are
+never under those of `o200k_base`.
 """
 
 from __future__ import annotations

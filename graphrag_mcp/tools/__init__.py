@@ -1,8 +1,7 @@
 """The MCP tools, in a fixed order.
 
 Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
-floor and server.py know MCP.
-"""
+floor and server.py know MCP."""
 
 from __future__ import annotations
 
@@ -60,49 +59,24 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 # order.
 SETS: dict[str, frozenset[str]] = {
     "core": frozenset(
-        {
-            "index_documents",
-            "local_search",
-            "global_search",
-            "drift_search",
-            "get_entity",
-            "get_community_report",
-            "drift_step",
-            "search_text",
-            "list_documents",
-            "get_source",
-            "explore_graph",
-            "graph_status",
-        }
+        (
+            "index_documents local_search global_search drift_search get_entity "
+            "get_community_report drift_step search_text list_documents get_source "
+            "explore_graph graph_status"
+        ).split()
     ),
     "index": frozenset(
-        {
-            "index_documents",
-            "search_text",
-            "get_entity",
-            "get_source",
-            "graph_status",
-            "cancel_job",
-            "remove_documents",
-            "edit_graph",
-            "claim_work",
-            "submit_work",
-        }
+        (
+            "index_documents search_text get_entity get_source graph_status cancel_job "
+            "remove_documents edit_graph claim_work submit_work"
+        ).split()
     ),
 }
 
 
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
-MODEL_ONLY = {
-    "answer",
-    "response_type",
-    "instructions",
-    "general_knowledge",
-    "auto",
-    "reduce",
-    "mode",
-}
+MODEL_ONLY = set("answer response_type instructions general_knowledge auto reduce mode".split())
 SELDOM = {
     "local_search": {"keywords", "response_format", "history", "explain"},
     "global_search": {"response_format", "history", "explain"},
@@ -120,8 +94,7 @@ def offered(
     tools: str = "all", read_only: bool = False, compat: bool = False, model: bool = True
 ) -> list[Tool]:
     """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at
-    the end. Without a `model` the arguments that only it uses are not listed.
-    """
+    the end. Without a `model` the arguments that only it uses are not listed."""
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
     kept = [tool for tool in all_tools() if tools == "all" or tool.name in SETS[tools]]
@@ -134,8 +107,7 @@ def offered(
 
 def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
     """The tools and the extensions of a server whose results the explorer page shows in hosts that
-    render apps; as they are where none of the tools has such results.
-    """
+    render apps; as they are where none of the tools has such results."""
     extensions = explorer.extension(tools)
     data = _tool(explorer.explore_data, "Explorer data", READS)
     data.meta = {"ui": {"resourceUri": explorer.URI, "visibility": ["app"]}}
@@ -167,8 +139,7 @@ def _pair() -> Sequence[Tool]:
 
 def all_tools() -> list[Tool]:
     """Every tool of this release, built again: name and description from the function, schemas
-    without noise.
-    """
+    without noise."""
     return [_tool(function, title, annotations) for function, title, annotations in TOOLS]
 
 
@@ -188,8 +159,7 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
     """The schema without pydantic's titles and model docstrings, and with every $ref replaced by
     what it names.
 
-    `names` is True inside `properties`, where "title" is a field and not a keyword.
-    """
+    `names` is True inside `properties`, where "title" is a field and not a keyword."""
     if isinstance(schema, list):
         return [_bare(item, definitions) for item in schema]
     if not isinstance(schema, dict):

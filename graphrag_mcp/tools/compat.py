@@ -1,9 +1,5 @@
-"""The tools `search` and `fetch`, which connectors of chat applications ask for by these names.
-
-Takes a query, or an id from such a search; gives exactly the fields those hosts read: results of
-{id, title, url}, and {id, title, text, url, metadata}. The text channel is the same object as JSON.
-Both are other tools in their clothes.
-"""
+"""The tools `search` and `fetch`, which connectors of chat applications ask for by these names,
+with exactly the fields that they read."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.tools.contract import Query, Text, names
+from graphrag_mcp.tools.contract import Query, Text, argument
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 from graphrag_mcp.tools.results import Ctx, encodable, serve
 from graphrag_mcp.types import Result
@@ -31,13 +27,7 @@ LINKS = (
     "source",
 )  # metadata in which documents keep their address on the web
 
-FetchId = Annotated[
-    Text,
-    Field(
-        description="An id from search",
-        validation_alias=names("id", "result_id", "document_id", "ids"),
-    ),
-]
+FetchId = argument(Text, "An id from search", "id result_id document_id ids")
 
 
 class Found(BaseModel):

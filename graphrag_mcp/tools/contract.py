@@ -1,18 +1,10 @@
-"""Middleware for wrong calls: guessed arguments are understood, errors say what to do next.
+"""Arguments: the types that the tools share, and middleware for wrong calls.
 
-Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently
-and shows pydantic's own text for a wrong one; here the first is named with its nearest known name,
-the second becomes two sentences. A tool that only reads still answers and says what it ignored; one
-that writes refuses, because what the caller meant may matter (a misspelt `dry_run`). Knows the
-tools only by their argument models.
-
-The arguments that the tools share: types that forgive, with schemas that stay flat.
-
-Takes what models really send (numbers as strings, one string for a list, null for "not given",
-other names for the same thing) and gives plain Python values. Schemas have no anyOf, oneOf, allOf
-or $ref, because hosts reject them. Knows no tool; bounds are not here but in the tools, which clamp
-and say so.
-"""
+The SDK drops an unknown argument silently and shows pydantic's own text for a wrong one; here the
+first is named with its nearest known name, the second becomes two sentences. A tool that only reads
+still answers and says what it ignored; one that writes refuses. Types take what models send
+(numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
+oneOf, allOf or $ref, because clients reject them."""
 
 from __future__ import annotations
 
@@ -113,146 +105,65 @@ def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def names(*choices: str) -> AliasChoices:
-    return AliasChoices(*choices)
+def argument(kind: Any, description: str, called: str = "") -> Any:
+    """The type of an argument, with the names that models call it by, its own first."""
+    alias = AliasChoices(*called.split()) if called else None
+    return Annotated[kind, Field(description=description, validation_alias=alias)]
+
+
+def number(default: int, description: str, called: str = "") -> Any:
+    return argument(Annotated[int, BeforeValidator(as_int(default))], description, called)
+
+
+def choice(choices: tuple[str, ...], description: str, called: str = "") -> Any:
+    """One of these words, in any case; the first for an empty one."""
+    read = BeforeValidator(lambda value: as_word(value) or choices[0])
+    return argument(Annotated[Literal[choices], read], description, called)
 
 
 Text = Annotated[str, BeforeValidator(as_text)]
 Flag = Annotated[bool, BeforeValidator(as_flag)]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
-Query = Annotated[
-    Text,
-    Field(
-        description="A question or names, in any language",
-        validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
-    ),
-]
-_CORPUS = names("corpus", "index", "collection", "corpus_name", "index_name", "workspace")
-Corpus = Annotated[
-    Text,
-    Field(
-        description="Another index than this project's",
-        validation_alias=_CORPUS,
-    ),
-]
-Corpora = Annotated[
-    Text,
-    Field(
-        description="Another index; a,b or *: several",
-        validation_alias=_CORPUS,
-    ),
-]
-_BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
-
-
-def _budget(default: int) -> Any:
-    field = Field(description="Longest result", validation_alias=_BUDGET)
-    return Annotated[int, BeforeValidator(as_int(default)), field]
-
-
-Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = map(
-    _budget, (1200, 2000, 3000, 4000, 6000)
+Query = argument(
+    Text, "A question or names, in any language", "query q question text search prompt input"
 )
-Format = Annotated[
-    Literal["concise", "detailed"],
-    BeforeValidator(lambda value: as_word(value) or "concise"),
-    Field(
-        description="detailed: all columns",
-        validation_alias=names("response_format", "format", "detail"),
-    ),
-]
-Cursor = Annotated[
-    Text,
-    Field(
-        description="Of the last page",
-        validation_alias=names("cursor", "next_cursor", "page", "page_token"),
-    ),
-]
-Answer = Annotated[
-    Flag,
-    Field(
-        description="Let the server's model answer",
-        validation_alias=names("answer", "generate_answer"),
-    ),
-]
-ResponseType = Annotated[
-    Text,
-    Field(
-        description="Its form, e.g. a table",
-        validation_alias=names("response_type", "answer_type"),
-    ),
-]
-Instructions = Annotated[
-    Text,
-    Field(
-        description="More wishes for it",
-        validation_alias=names("instructions", "user_prompt", "system_prompt"),
-    ),
-]
-GeneralKnowledge = Annotated[
-    Flag,
-    Field(
-        description="It may add general knowledge, marked",
-        validation_alias=names("general_knowledge", "allow_general_knowledge"),
-    ),
-]
-Filters = Annotated[
+_CORPUS = "corpus index collection corpus_name index_name workspace"
+Corpus = argument(Text, "Another index than this project's", _CORPUS)
+Corpora = argument(Text, "Another index; a,b or *: several", _CORPUS)
+_BUDGET = "max_tokens budget token_budget maxTokens max_token tokens"
+
+
+Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = (
+    number(most, "Longest result", _BUDGET) for most in (1200, 2000, 3000, 4000, 6000)
+)
+Format = choice(("concise", "detailed"), "detailed: all columns", "response_format format detail")
+Cursor = argument(Text, "Of the last page", "cursor next_cursor page page_token")
+Answer = argument(Flag, "Let the server's model answer", "answer generate_answer")
+ResponseType = argument(Text, "Its form, e.g. a table", "response_type answer_type")
+Instructions = argument(Text, "More wishes for it", "instructions user_prompt system_prompt")
+GeneralKnowledge = argument(
+    Flag, "It may add general knowledge, marked", "general_knowledge allow_general_knowledge"
+)
+Filters = argument(
     Strings,
-    Field(
-        description='As "date>=2024-05", "uri=notes/*", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
-        validation_alias=names("filters", "filter", "where"),
-    ),
-]
-History = Annotated[
-    list[str],
-    BeforeValidator(as_turns),
-    Field(
-        description="Earlier user turns",
-        validation_alias=names("history", "conversation_history", "messages"),
-    ),
-]
-Explain = Annotated[
-    Flag, Field(description="Why each item is there", validation_alias=names("explain", "why"))
-]
-Keywords = Annotated[
-    Strings,
-    Field(
-        description="Look for these too",
-        validation_alias=names("keywords", "keyword", "terms"),
-    ),
-]
-Queries = Annotated[
-    Strings,
-    Field(
-        description="Up to 5 questions at once instead of query; short hits for each",
-        validation_alias=names("queries", "questions"),
-    ),
-]
-Breadth = Annotated[
-    Literal["passages", "sentences"],
-    BeforeValidator(lambda value: as_word(value) or "passages"),
-    Field(description="sentences: one from each of up to 40 places"),
-]
-Sort = Annotated[
-    Literal["rank", "time"],
-    BeforeValidator(lambda value: as_word(value) or "rank"),
-    Field(description="time: oldest first", validation_alias=names("sort", "order")),
-]
-SessionId = Annotated[
-    Text,
-    Field(
-        description="From drift_search",
-        validation_alias=names("session_id", "session", "sessionId", "drift_session", "id"),
-    ),
-]
-JobId = Annotated[
-    Text,
-    Field(
-        description="From index_documents",
-        validation_alias=names("job_id", "job", "jobId", "id", "task_id"),
-    ),
-]
+    'As "date>=2024-05", "uri=notes/*", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
+    "filters filter where",
+)
+History = argument(
+    Annotated[list[str], BeforeValidator(as_turns)],
+    "Earlier user turns",
+    "history conversation_history messages",
+)
+Explain = argument(Flag, "Why each item is there", "explain why")
+Keywords = argument(Strings, "Look for these too", "keywords keyword terms")
+Queries = argument(
+    Strings, "Up to 5 questions at once instead of query; short hits for each", "queries questions"
+)
+Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 40 places")
+Sort = choice(("rank", "time"), "time: oldest first", "sort order")
+SessionId = argument(Text, "From drift_search", "session_id session sessionId drift_session id")
+JobId = argument(Text, "From index_documents", "job_id job jobId id task_id")
 _TEXT_ITEM = {
     "type": "object",
     "properties": {
@@ -263,28 +174,19 @@ _TEXT_ITEM = {
     },
     "required": ["text"],
 }
-Texts = Annotated[
-    list[Any],
-    BeforeValidator(as_list),
-    WithJsonSchema({"type": "array", "items": _TEXT_ITEM}),
-    Field(
-        description="Texts themselves",
-        validation_alias=names("texts", "documents", "docs", "content", "contents", "text"),
-    ),
-]
+Texts = argument(
+    Annotated[
+        list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _TEXT_ITEM})
+    ],
+    "Texts themselves",
+    "texts documents docs content contents text",
+)
 
 
 # What models call things that go by another name here, where the spelling gives no clue.
 GUESSES = {
-    "top_k": "max_tokens",
-    "k": "max_tokens",
-    "n": "max_tokens",
-    "limit": "max_tokens",
-    "num_results": "max_tokens",
-    "max_results": "max_tokens",
-    "community": "level",
-    "depth": "level",
-    "mode": "level",
+    **dict.fromkeys(("top_k", "k", "n", "limit", "num_results", "max_results"), "max_tokens"),
+    **dict.fromkeys(("community", "depth", "mode"), "level"),
     "offset": "cursor",
 }
 # What pydantic's error types are about, by how they begin.
@@ -417,8 +319,7 @@ def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
 
 def _refusal(ctx: Any, text: str) -> dict[str, Any]:
     """The error result, in the envelope of the caller's protocol revision (who answers for the SDK
-    must add it).
-    """
+    must add it)."""
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         result["resultType"] = "complete"

@@ -1,18 +1,12 @@
-"""DRIFT tools: drift_search begins an investigation, drift_step answers its next node.
-
-Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's
-context. The session is a journal on disk (query/drift.py), so any process goes on with it. On
-request the server's model answers a node, the whole walk, or joins the answers
-(query/drift_llm.py).
-"""
+"""DRIFT tools: drift_search begins an investigation, drift_step answers its next node."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
@@ -24,9 +18,9 @@ from graphrag_mcp.tools.contract import (
     SessionId,
     Strings,
     Text,
-    as_int,
-    as_word,
-    names,
+    argument,
+    choice,
+    number,
 )
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
 from graphrag_mcp.types import DriftResult, Result
@@ -37,114 +31,38 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
 
-Mode = Annotated[
-    Literal["step", "auto"],
-    BeforeValidator(lambda value: as_word(value) or "step"),
-    WithJsonSchema({"type": "string", "enum": ["step", "auto"]}),
-    Field(description="step: you answer each node; auto: the server's model walks, if it has one"),
-]
-Depth = Annotated[
-    int,
-    BeforeValidator(as_int(3)),
-    Field(
-        description="Levels of follow-ups, 1 to 6",
-        validation_alias=names("depth", "max_depth"),
-    ),
-]
-Breadth = Annotated[
-    int,
-    BeforeValidator(as_int(20)),
-    Field(
-        description="Nodes per level, 1 to 100",
-        validation_alias=names("breadth", "width"),
-    ),
-]
-MaxNodes = Annotated[
-    int,
-    BeforeValidator(as_int(40)),
-    Field(
-        description="Nodes in all, 2 to 200",
-        validation_alias=names("max_nodes", "nodes", "node_budget"),
-    ),
-]
-NodeId = Annotated[
-    Text,
-    Field(
-        description="The node you answer (open_node of the last result)",
-        validation_alias=names("node_id", "node", "open_node"),
-    ),
-]
-Answer = Annotated[
-    Text,
-    Field(
-        description="Your answer to this node alone, citing ids",
-        validation_alias=names("answer", "response", "text"),
-    ),
-]
+Mode = choice(
+    ("step", "auto"), "step: you answer each node; auto: the server's model walks, if it has one"
+)
+Depth = number(3, "Levels of follow-ups, 1 to 6", "depth max_depth")
+Breadth = number(20, "Nodes per level, 1 to 100", "breadth width")
+MaxNodes = number(40, "Nodes in all, 2 to 200", "max_nodes nodes node_budget")
+NodeId = argument(
+    Text, "The node you answer (open_node of the last result)", "node_id node open_node"
+)
+Answer = argument(Text, "Your answer to this node alone, citing ids", "answer response text")
 # What models send as a score or as questions is read, and explained where it cannot be, by
 # query/drift_state.py.
-Score = Annotated[
-    Any,
-    WithJsonSchema({"type": "number"}),
-    Field(
-        description="0 to 100: how much the answer helps the first question",
-        validation_alias=names("score", "rating"),
-    ),
-]
-FollowUps = Annotated[
-    Any,
-    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
-    Field(
-        description="Up to 5 new questions, 10 for the first node",
-        validation_alias=names(
-            "follow_ups", "follow_up", "followups", "questions", "follow_up_questions"
-        ),
-    ),
-]
-Prune = Annotated[
-    Strings,
-    Field(
-        description="Frontier nodes to drop",
-        validation_alias=names("prune", "pruned", "prune_ids"),
-    ),
-]
-Finish = Annotated[
-    Flag,
-    Field(
-        description="true: give the answers, ranked, instead of a next node",
-        validation_alias=names("finish", "done", "end"),
-    ),
-]
-Auto = Annotated[
-    Flag,
-    Field(
-        description="true: the server's model answers this node",
-        validation_alias=names("auto", "let_model_answer"),
-    ),
-]
-Reduce = Annotated[
-    Flag,
-    Field(
-        description="true: the server's model joins the answers",
-        validation_alias=names("reduce", "join"),
-    ),
-]
-Form = Annotated[
-    Literal["answers", "tree", "json", "mermaid"],
-    BeforeValidator(lambda value: as_word(value) or "answers"),
-    WithJsonSchema({"type": "string", "enum": ["answers", "tree", "json", "mermaid"]}),
-    Field(
-        description="or the whole graph of questions",
-        validation_alias=names("format", "form", "view", "as"),
-    ),
-]
-OpenNext = Annotated[
-    Text,
-    Field(
-        description='Node to open next; empty: the best; "none": none',
-        validation_alias=names("open_next", "next", "next_node"),
-    ),
-]
+Score = argument(
+    Annotated[Any, WithJsonSchema({"type": "number"})],
+    "0 to 100: how much the answer helps the first question",
+    "score rating",
+)
+FollowUps = argument(
+    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})],
+    "Up to 5 new questions, 10 for the first node",
+    "follow_ups follow_up followups questions follow_up_questions",
+)
+Prune = argument(Strings, "Frontier nodes to drop", "prune pruned prune_ids")
+Finish = argument(Flag, "true: give the answers, ranked, instead of a next node", "finish done end")
+Auto = argument(Flag, "true: the server's model answers this node", "auto let_model_answer")
+Reduce = argument(Flag, "true: the server's model joins the answers", "reduce join")
+Form = choice(
+    ("answers", "tree", "json", "mermaid"), "or the whole graph of questions", "format form view as"
+)
+OpenNext = argument(
+    Text, 'Node to open next; empty: the best; "none": none', "open_next next next_node"
+)
 
 
 async def drift_search(

@@ -1,9 +1,5 @@
-"""Tools that edit an index: edit_graph and remove_documents.
-
-Takes ids and fields as agents write them; resolves names to entities, asks the engine
-(index/edits.py, index/edits.py) what would change, and does it when asked to. Everything can be undone,
-and survives every re-indexing. Works out nothing.
-"""
+"""Tools that edit an index: edit_graph and remove_documents. Everything can be undone, and survives
+every re-indexing."""
 
 from __future__ import annotations
 
@@ -16,12 +12,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
+from graphrag_mcp.tools.contract import (
+    FALSE_WORDS,
+    Corpus,
+    Strings,
+    argument,
+    as_strings,
+    as_word,
+)
 from graphrag_mcp.tools.results import Ctx, serve, who
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
@@ -56,41 +59,30 @@ def as_fields(value: Any) -> Any:
     )
 
 
-DryRun = Annotated[
-    bool,
-    BeforeValidator(_on),
-    Field(description="false: do it", validation_alias=names("dry_run", "dryrun", "preview")),
-]
-Op = Annotated[
-    Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"],
-    BeforeValidator(as_word),
-    Field(
-        description="merge: the first id stays; proposals: pairs to merge or reject; log: edits",
-        validation_alias=names("op", "operation", "action"),
-    ),
-]
-EditIds = Annotated[
+DryRun = argument(Annotated[bool, BeforeValidator(_on)], "false: do it", "dry_run dryrun preview")
+Op = argument(
+    Annotated[
+        Literal[
+            "create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"
+        ],
+        BeforeValidator(as_word),
+    ],
+    "merge: the first id stays; proposals: pairs to merge or reject; log: edits",
+    "op operation action",
+)
+EditIds = argument(
     Strings,
-    Field(
-        description="e12, r7, names; of a new relationship both ends; undo_id",
-        validation_alias=names("ids", "id", "entities", "names", "undo_id"),
-    ),
-]
-Fields = Annotated[
-    list[str],
-    BeforeValidator(as_fields),
-    Field(
-        description="name=value: title, type, description, keywords, weight",
-        validation_alias=names("fields", "values", "set"),
-    ),
-]
-DocumentIds = Annotated[
-    Strings,
-    Field(
-        description="d4, uris or file names",
-        validation_alias=names("ids", "id", "documents", "document_ids", "uris", "paths"),
-    ),
-]
+    "e12, r7, names; of a new relationship both ends; undo_id",
+    "ids id entities names undo_id",
+)
+Fields = argument(
+    Annotated[list[str], BeforeValidator(as_fields)],
+    "name=value: title, type, description, keywords, weight",
+    "fields values set",
+)
+DocumentIds = argument(
+    Strings, "d4, uris or file names", "ids id documents document_ids uris paths"
+)
 
 
 async def remove_documents(
@@ -263,8 +255,7 @@ def remove(
     app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
 ) -> RemoveResult:
     """The tool without its wire; with `wait`, the rows have gone before it returns, however long
-    that takes.
-    """
+    that takes."""
     from graphrag_mcp.index import edits
 
     name = app.corpus_for_reading(corpus.strip())
@@ -328,8 +319,7 @@ def remove(
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
     """The rows, in a job that asks no model: reports that spoke of them are written from what is
-    left.
-    """
+    left."""
     settings = replace(app.settings, max_calls=-1)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents

@@ -1,9 +1,5 @@
-"""The explorer as an MCP App: its resource and the tool that gives it data.
-
-Takes the tools of a server; gives them their `_meta` and the extension that the server is built
-with. The tool `explore_data` is for the page alone: clients that render no apps are not told of it,
-and results say everything as text.
-"""
+"""The explorer as an MCP App: its resource and the tool `explore_data`, which is for the page
+alone."""
 
 from __future__ import annotations
 
@@ -64,10 +60,11 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
     from graphrag_mcp.explorer.page import page
 
     for tool in shown:
+        # some hosts know the flat key
         tool.meta = {
             "ui": {"resourceUri": URI},
             "ui/resourceUri": URI,
-        }  # some hosts know the flat key
+        }
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
     apps.add_html_resource(

@@ -1,9 +1,5 @@
-"""Tools for indexing: index_documents, graph_status, cancel_job.
-
-Takes paths and texts; starts or joins a job (jobs/start.py) and waits for it as long as asked, which
-never changes what the job does. Gives what was done, or the job to ask about. Texts are checked
-here one by one.
-"""
+"""Tools for indexing: index_documents, graph_status, cancel_job. How long a call waits never
+changes what its job does."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import anyio
 import anyio.to_thread
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
@@ -29,10 +25,11 @@ from graphrag_mcp.tools.contract import (
     Strings,
     Text,
     Texts,
-    as_int,
+    argument,
     as_text,
     as_word,
-    names,
+    choice,
+    number,
 )
 from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
@@ -52,53 +49,34 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = Annotated[
-    Strings,
-    Field(
-        description="Folders or files",
-        validation_alias=names(
-            "paths", "path", "folder", "folders", "files", "file", "directory", "dir"
-        ),
-    ),
-]
-Method = Annotated[
-    Literal["auto", "fast", "llm", "agent"],
-    BeforeValidator(lambda value: as_word(value) or "auto"),
-    Field(
-        description="auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)"
-    ),
-]
-RemoveMissing = Annotated[
+Paths = argument(Strings, "Folders or files", "paths path folder folders files file directory dir")
+Method = choice(
+    ("auto", "fast", "llm", "agent"),
+    "auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)",
+)
+RemoveMissing = argument(
     Flag,
-    Field(
-        description="Allow removing over half of the corpus: its files are gone",
-        validation_alias=names("remove_missing", "delete_missing", "prune"),
-    ),
-]
-Wait = Annotated[
-    int,
-    BeforeValidator(as_int(20)),
-    Field(
-        description="0 to 50; longer work goes on as a job",
-        validation_alias=names("wait_seconds", "wait", "timeout"),
-    ),
-]
-Listed = Annotated[
-    Literal["counts", "all", "pending", "processing", "processed", "failed"],
-    BeforeValidator(
-        lambda value: {"": "counts", "any": "all"}.get(str(as_word(value)), as_word(value))
-    ),
-    Field(
-        description="List the job's",
-        validation_alias=names("documents", "state", "states", "status", "filter"),
-    ),
-]
+    "Allow removing over half of the corpus: its files are gone",
+    "remove_missing delete_missing prune",
+)
+Wait = number(20, "0 to 50; longer work goes on as a job", "wait_seconds wait timeout")
+Listed = argument(
+    Annotated[
+        Literal["counts", "all", "pending", "processing", "processed", "failed"],
+        BeforeValidator(
+            lambda value: {"": "counts", "any": "all"}.get(str(as_word(value)), as_word(value))
+        ),
+    ],
+    "List the job's",
+    "documents state states status filter",
+)
 
 
 def counted(count: int, things: str) -> str:
+    # its patterns are compiled by a call, not when a server starts
     from graphrag_mcp.text.terms import (
         counted as said,
-    )  # its patterns are compiled by a call, not when a server starts
+    )
 
     return said(count, things)
 
@@ -139,21 +117,10 @@ async def index_documents(
 
 SHOWN_CHANGES = 100  # lines on what changed
 
-Since = Annotated[
-    Text,
-    BeforeValidator(str),
-    Field(
-        description="Day or generation: what changed since",
-        validation_alias=names("since", "after"),
-    ),
-]
-AboutEntity = Annotated[
-    Text,
-    Field(
-        description="With since: what is new on this entity",
-        validation_alias=names("about", "entity"),
-    ),
-]
+Since = argument(
+    Annotated[Text, BeforeValidator(str)], "Day or generation: what changed since", "since after"
+)
+AboutEntity = argument(Text, "With since: what is new on this entity", "about entity")
 
 
 async def graph_status(
@@ -240,18 +207,18 @@ def _request(
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:
     good: dict[str, InlineText] = {}
     errors: list[dict[str, str]] = []
-    for number, item in enumerate(texts):
+    for at, item in enumerate(texts):
         body = {"text": item} if isinstance(item, str) else item
         reason = _wrong_text(body)
         if reason:
-            errors.append({"path": f"texts[{number}]", "reason": reason})
+            errors.append({"path": f"texts[{at}]", "reason": reason})
             continue
         id, title = as_text(body.get("id")), as_text(body.get("title"))
         text = InlineText(body["text"], id, title, body.get("metadata") or {})
         if id and id in good:
             reason = f"id {id[:60]!r} is given twice; the later text is used"
-            errors.append({"path": f"texts[{number}]", "reason": reason})
-        good[text.id or f"#{number}"] = text
+            errors.append({"path": f"texts[{at}]", "reason": reason})
+        good[text.id or f"#{at}"] = text
     return tuple(good.values()), errors
 
 
@@ -459,14 +426,8 @@ def status(app: App, corpus: str) -> StatusResult:
 def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     snapshot = app.snapshot(name)
     manifest = snapshot.manifest
-    kinds = (
-        "documents",
-        "text_units",
-        "passages",
-        "entities",
-        "relationships",
-        "communities",
-        "reports",
+    kinds = tuple(
+        "documents text_units passages entities relationships communities reports".split()
     )
     counts = {kind: snapshot.count(kind) for kind in kinds}
     levels: dict[str, int] = {}
@@ -587,17 +548,7 @@ def _job_line(job: Job) -> str:
 
 
 def _view(job: Job) -> dict[str, Any]:
-    shown = (
-        "job_id",
-        "corpus",
-        "status",
-        "phase",
-        "done",
-        "total",
-        "error",
-        "started",
-        "updated",
-        "phases",
-        "repaired",
+    shown = tuple(
+        "job_id corpus status phase done total error started updated phases repaired".split()
     )
     return {name: getattr(job, name) for name in shown}

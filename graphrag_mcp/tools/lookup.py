@@ -1,21 +1,13 @@
-"""Tools for ids and names: entities, community reports, sources, documents.
-
-Takes an id that another tool gave, or a name; gives that one thing, complete within its budget.
-
-Walking the graph: around an entity, from one entity to another, or from its most central ones down.
-
-Takes names or ids; gives entities, relationships and paths with the sentences that say so. One call
-of query/explore.py; nothing is computed here.
-"""
+"""Tools for ids and names (entities, community reports, sources, documents) and for the graph
+around and between them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.contract import (
     Budget2000,
@@ -27,9 +19,9 @@ from graphrag_mcp.tools.contract import (
     Format,
     Strings,
     Text,
-    as_int,
-    as_word,
-    names,
+    argument,
+    choice,
+    number,
 )
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, serve, telling, too_long
 from graphrag_mcp.tools.search import parts_of, searched
@@ -49,55 +41,22 @@ if TYPE_CHECKING:
     Parts = list[tuple[str, Snapshot]]
 
 
-Start = Annotated[
+Start = argument(
     Text,
-    Field(
-        description="e12 or a name; c5: the communities under it; empty: where to begin",
-        validation_alias=names(
-            "start", "source", "from", "a", "entity", "id_or_name", "name", "id", "node", "query"
-        ),
-    ),
-]
-Goal = Annotated[
-    Text,
-    Field(
-        description="To connect start with",
-        validation_alias=names("goal", "target", "to", "b", "end", "other"),
-    ),
-]
-Hops = Annotated[
-    int,
-    BeforeValidator(as_int(1)),
-    Field(
-        description="Steps around start, 1 to 4",
-        validation_alias=names("hops", "depth", "steps", "distance", "radius"),
-    ),
-]
-MaxNodes = Annotated[
-    int,
-    BeforeValidator(as_int(30)),
-    Field(
-        description="Entities, 2 to 200",
-        validation_alias=names("max_nodes", "nodes", "limit", "top_k", "max_entities"),
-    ),
-]
+    "e12 or a name; c5: the communities under it; empty: where to begin",
+    "start source from a entity id_or_name name id node query",
+)
+Goal = argument(Text, "To connect start with", "goal target to b end other")
+Hops = number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
+MaxNodes = number(30, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
 
 
-Kinds = Annotated[
+Kinds = argument(
     Strings,
-    Field(
-        description="Source code: calls, inherits, imports, contains, impact, tests",
-        validation_alias=names("kinds", "kind", "relation", "relations", "edge_types"),
-    ),
-]
-Direction = Annotated[
-    Literal["", "in", "out"],
-    BeforeValidator(lambda value: as_word(value) or ""),
-    Field(
-        description="in: what uses start; out: what it uses",
-        validation_alias=names("direction", "way"),
-    ),
-]
+    "Source code: calls, inherits, imports, contains, impact, tests",
+    "kinds kind relation relations edge_types",
+)
+Direction = choice(("", "in", "out"), "in: what uses start; out: what it uses", "direction way")
 
 
 async def explore_graph(
@@ -155,33 +114,20 @@ async def explore_graph(
     return await read(ctx, "explore_graph", corpus, work, late, whole)
 
 
-ListSort = Annotated[
-    Literal["date", "title", "size"],
-    BeforeValidator(lambda value: as_word(value) or "date"),
-    Field(description="Order", validation_alias=names("sort", "order")),
-]
-By = Annotated[
-    Literal["", "year", "month", "day", "person", "organization", "location", "event", "statement"],
-    BeforeValidator(lambda value: as_word(value) or ""),
-    Field(
-        description="One line a period, a name by its documents, or a statement",
-        validation_alias=names("by", "group_by", "period"),
-    ),
-]
-OneDocument = Annotated[
+ListSort = choice(("date", "title", "size"), "Order", "sort order")
+By = choice(
+    ("", "year", "month", "day", "person", "organization", "location", "event", "statement"),
+    "One line a period, a name by its documents, or a statement",
+    "by group_by period",
+)
+OneDocument = argument(
+    Text, "As d4: its headings, or how its parts begin", "document document_id outline"
+)
+About = argument(
     Text,
-    Field(
-        description="As d4: its headings, or how its parts begin",
-        validation_alias=names("document", "document_id", "outline"),
-    ),
-]
-About = Annotated[
-    Text,
-    Field(
-        description="Only documents that speak of this, each with its sentence on it: a timeline",
-        validation_alias=names("query", "q", "about", "topic"),
-    ),
-]
+    "Only documents that speak of this, each with its sentence on it: a timeline",
+    "query q about topic",
+)
 
 
 async def list_documents(
@@ -217,51 +163,20 @@ async def list_documents(
     return await read(ctx, "list_documents", corpus, work, late, whole)
 
 
-NameOrId = Annotated[
-    Text,
-    Field(
-        description="e12 or a name",
-        validation_alias=names(
-            "id_or_name", "name", "entity", "id", "entity_id", "entity_name", "title", "query"
-        ),
-    ),
-]
-CommunityId = Annotated[
-    Text,
-    Field(
-        description="As c5",
-        validation_alias=names("community_id", "community", "id", "report_id", "report"),
-    ),
-]
-SourceIds = Annotated[
+NameOrId = argument(
+    Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
+)
+CommunityId = argument(Text, "As c5", "community_id community id report_id report")
+SourceIds = argument(
     Strings,
-    Field(
-        description="1 to 20 ids, or the uri of a document",
-        validation_alias=names(
-            "ids", "id", "sources", "source_ids", "source_id", "source", "citations"
-        ),
-    ),
-]
-Order = Annotated[
-    Literal["", "time"],
-    BeforeValidator(lambda value: as_word(value) or ""),
-    Field(description="time: what is said of it, by day", validation_alias=names("order", "sort")),
-]
-Other = Annotated[
-    Text,
-    Field(
-        description="Only what names this one too",
-        validation_alias=names("other", "with", "and", "second"),
-    ),
-]
-Around = Annotated[
-    int,
-    BeforeValidator(as_int(0)),
-    Field(
-        description="So many passages before and behind too, 0 to 10",
-        validation_alias=names("around", "neighbours", "neighbors", "context"),
-    ),
-]
+    "1 to 20 ids, or the uri of a document",
+    "ids id sources source_ids source_id source citations",
+)
+Order = choice(("", "time"), "time: what is said of it, by day", "order sort")
+Other = argument(Text, "Only what names this one too", "other with and second")
+Around = number(
+    0, "So many passages before and behind too, 0 to 10", "around neighbours neighbors context"
+)
 
 
 async def get_entity(

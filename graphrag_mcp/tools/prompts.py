@@ -1,14 +1,7 @@
-"""MCP prompts: whole tasks that a person picks in a client.
+"""MCP prompts (whole tasks that a person picks in a client), and completions of arguments.
 
-Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered
-only where the tools that it speaks of are. A wrong request is told what is wrong, which the SDK by
-itself does not do.
-
-Completions of arguments: corpora, entities, ids, prompts, sessions and jobs.
-
-Takes the argument being typed and what is typed already; gives at most 100 values, the likeliest
-first. Never an error: where nothing is known there is nothing to offer.
-"""
+A prompt is offered only where the tools that it speaks of are. Completions are at most 100 values,
+the likeliest first, and never an error."""
 
 from __future__ import annotations
 
@@ -59,8 +52,7 @@ def register_completion(server: MCPServer[Any], app: App) -> None:
 
 def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str]) -> list[str]:
     """All values that fit, best first: those that begin with what is typed before those that hold
-    it.
-    """
+    it."""
     try:
         if name == "corpus":
             return _matching(app.corpora(), value)
@@ -221,8 +213,7 @@ def check(server: MCPServer[Any], params: Mapping[str, Any] | None) -> None:
 
 def _filled(name: str, **values: str) -> str:
     """The prompt with the person's words on one line each, so that they cannot pass for its
-    structure.
-    """
+    structure."""
     lines = {
         key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()
     }

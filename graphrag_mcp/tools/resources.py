@@ -1,9 +1,5 @@
-"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts.
-
-Takes the parts of a `graphrag://` address; gives Markdown, plain text or JSON of bounded size, the
-same that the tools say. Unknown addresses are ResourceNotFoundError with two sentences. Computes
-nothing of its own.
-"""
+"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts, of bounded size,
+with the same content as the tools give."""
 
 from __future__ import annotations
 
@@ -144,8 +140,7 @@ class _Threads:
 
 def _read(app: App, corpus: str, work: Callable[[Snapshot], str]) -> str:
     """`work` on the newest generation of a named corpus; once more when it was cleaned away
-    meanwhile.
-    """
+    meanwhile."""
     name = app.corpus_for_reading(corpus)
     snapshot = app.snapshot(name)
     try:
@@ -223,8 +218,7 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 def session(app: App, session_id: str) -> str:
     """The graph of a session; answers are shortened and waiting questions left out until the whole
-    is small enough.
-    """
+    is small enough."""
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
@@ -263,8 +257,7 @@ def session(app: App, session_id: str) -> str:
 
 def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
     """The walk as node-link data with texts of at most so many characters, answered nodes before
-    waiting ones.
-    """
+    waiting ones."""
     from graphrag_mcp.packing.budget import one_line
 
     order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}
@@ -296,17 +289,7 @@ def job_record(app: App, job_id: str) -> str:
     job = queue.load(app.home, job_id)
     shown = {
         name: getattr(job, name)
-        for name in (
-            "job_id",
-            "corpus",
-            "status",
-            "phase",
-            "done",
-            "total",
-            "error",
-            "started",
-            "updated",
-        )
+        for name in tuple("job_id corpus status phase done total error started updated".split())
     }
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}

@@ -1,8 +1,5 @@
-"""From engine to MCP result: worker threads, time limits, errors, one shape of result.
-
-Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` with its text.
-Here, and only here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
-"""
+"""From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
+`GraphRAGError` becomes a `ToolError`."""
 
 from __future__ import annotations
 
@@ -38,15 +35,15 @@ MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 # file with it, of whose lines (our text is one) its read_file shows 2,000 characters. docs/dev/log.md
 # of 2026-11-22 has the figures.
 SHORT = 2_000
-SHOW_SHORT = re.compile(
-    "visual studio code|code - oss|code-server|vscodium", re.IGNORECASE
-)  # how it calls itself
+# how it calls itself
+SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
 THREADS = 4  # engine calls at a time
 
+# in hints
 ADVISED = re.compile(
     r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))'
-)  # in hints
+)
 
 # What a hint says of the corpus, not of this call: told once in a session.
 OF_CORPUS = re.compile(
@@ -95,8 +92,7 @@ def budgets(
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
     A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a
-    default is less in a host that does not show longer results.
-    """
+    default is less in a host that does not show longer results."""
     from graphrag_mcp.packing.budget import LOWEST, clamp_budget
     from graphrag_mcp.text.tokens import count_tokens
 
@@ -124,8 +120,7 @@ def who(ctx: Ctx) -> str:
 def reply(result: Result, budget: int = MOST) -> CallToolResult:
     """The result as it is sent. Hint, next page and next call end the text.
 
-    No reply passes its budget: what is below the text gives way before the text does.
-    """
+    No reply passes its budget: what is below the text gives way before the text does."""
     from graphrag_mcp.packing import budget as packing_budget
 
     if result.next_cursor and SUBJECT.get():
@@ -209,8 +204,7 @@ def encodable(value: Any) -> Any:
     it unseen.
 
     Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as
-    pack.py made them.
-    """
+    pack.py made them."""
     return _encodable(fencing.shown(value) if isinstance(value, str) else value)
 
 
@@ -247,9 +241,8 @@ async def serve(
         except GraphRAGError as error:
             if not error.names or "state" not in type(late).model_fields:
                 raise
-            advice = (
-                str(error)[:1].upper() + str(error)[1:]
-            )  # outside the fence; names of documents are within
+            # outside the fence; names of documents are within
+            advice = str(error)[:1].upper() + str(error)[1:]
             result = type(late).model_validate(
                 {"state": "not_found", "text": f"{error.names}.", "hint": advice}
             )
@@ -311,8 +304,7 @@ def staying(call: str, corpus: str) -> str:
 @contextmanager
 def telling(tool: str) -> Iterator[None]:
     """The one place where failures become text for a model: ours as they are, anything else without
-    its insides.
-    """
+    its insides."""
     try:
         yield
     except ToolError:

@@ -1,21 +1,16 @@
-"""Search tools: questions in, cited context out.
-
-Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's
-answer where one is asked for; its words go out as progress while it writes. Each tool is one call
-of query/*; nothing is computed here.
-"""
+"""Search tools: questions in, cited context out. A model's answer goes out as progress while it is
+written."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.contract import (
     Answer,
@@ -35,8 +30,7 @@ from graphrag_mcp.tools.contract import (
     Query,
     ResponseType,
     Sort,
-    as_int,
-    names,
+    number,
 )
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
 from graphrag_mcp.types import Result, SearchResult
@@ -54,14 +48,7 @@ ANSWER_SECONDS = (
 )
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = Annotated[
-    int,
-    BeforeValidator(as_int(-1)),
-    Field(
-        description="-1: by relevance; 0: the coarsest; higher: finer",
-        validation_alias=names("level", "community_level"),
-    ),
-]
+Level = number(-1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level")
 
 
 async def local_search(
@@ -87,12 +74,9 @@ async def local_search(
     graph. Start here. Strong hits come in full, weaker ones as one line; open more with
     get_source(ids=["t33.2"]). For questions whose answer is spread over many documents use
     breadth="sentences" or global_search; for exact strings search_text."""
-    _unasked(
-        answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-    )
+    wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
+    wishes["general_knowledge"] = general_knowledge
+    _unasked(answer, **wishes)
     wide = breadth == "sentences" or bool(queries)
     default = WIDE if wide else DEFAULT
     wanted = default if max_tokens == DEFAULT else max_tokens
@@ -122,9 +106,7 @@ async def local_search(
             **given,
             form=Form(*form),
             asker=_asker(ctx, corpus, answer),
-            response_type=response_type,
-            instructions=instructions,
-            general_knowledge=general_knowledge,
+            **wishes,
             on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
@@ -155,14 +137,8 @@ async def _several(
         from graphrag_mcp.query.local import several
         from graphrag_mcp.query.passages import Form
 
-        return several(
-            parts,
-            queries,
-            max_tokens=inner,
-            filters=filters,
-            askers=_askers(ctx, parts),
-            form=Form(*form),
-        )
+        given = {"max_tokens": inner, "filters": filters, "askers": _askers(ctx, parts)}
+        return several(parts, queries, **given, form=Form(*form))
 
     def work(snapshot: Snapshot) -> Result:
         return many([("", snapshot)])
@@ -190,12 +166,9 @@ async def global_search(
     """Questions about the whole corpus. What it is about: a map of its topics. A question on one
     topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
     wanted = clamp("level", level, -1, 99)
-    _unasked(
-        answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-    )
+    wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
+    wishes["general_knowledge"] = general_knowledge
+    _unasked(answer, **wishes)
     inner, whole = budgets(max_tokens, 3000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
@@ -217,9 +190,7 @@ async def global_search(
             query,
             **given,
             asker=_asker(ctx, corpus, answer),
-            response_type=response_type,
-            instructions=instructions,
-            general_knowledge=general_knowledge,
+            **wishes,
             on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
@@ -332,9 +303,7 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
         new = "".join(pieces[sent:upto])
         if new and time.monotonic() - last >= TELL_EVERY:
             sent, last = upto, time.monotonic()
-            with contextlib.suppress(
-                Exception
-            ):  # a host that stopped listening still gets its result
+            with contextlib.suppress(Exception):  # a client that stopped listening gets its result
                 await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
 
     async def keep_telling() -> None:
@@ -359,6 +328,5 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
 
 def _models(app: App) -> bool:
     """Do searches use a model even without an answer: for the question's vector, or to look at
-    passages again?
-    """
+    passages again?"""
     return bool(app.settings.embedding_model or app.settings.rerank_model)

@@ -1,10 +1,5 @@
-"""Subscriptions to resources, and the task that notifies subscribers.
-
-Takes subscriptions of both protocol eras (`resources/subscribe`, and `subscriptions/listen` through
-a bus); looks at the files behind the resources as long as someone listens, the one that wrote them, and
-sends `resources/updated`. Gives no content: a client reads the resource again. Knows of a resource
-only which files it is made from.
-"""
+"""Subscriptions to resources, and the task that notifies subscribers when the files behind a
+resource change."""
 
 from __future__ import annotations
 
@@ -52,8 +47,7 @@ class Wish:
 
 class Updates:
     """The subscriptions of one server. Everything but the looking itself happens on the server's
-    event loop.
-    """
+    event loop."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -105,8 +99,7 @@ class Updates:
 
     def _wish(self, uri: str, session: Any, connection: Any) -> bool:
         """Remember a subscription; False when there is no such resource for this caller, or no
-        place.
-        """
+        place."""
         if any(wish.uri == uri and wish.connection is connection for wish in self.wishes):
             return True
         try:
@@ -168,8 +161,7 @@ def stamp_of(app: App, uri: str) -> Stamp:
     """What changes whenever the resource does. GraphRAGError when the caller may not know of it.
 
     A resource that is not there yet has a stamp too: a corpus may be about to be indexed. An
-    address that is not ours never changes.
-    """
+    address that is not ours never changes."""
     match = re.fullmatch(r"graphrag://([^/?#]+)(?:/([^/?#]+))?(?:/[^/?#]+)?", uri)
     if match is None:
         return lambda: None

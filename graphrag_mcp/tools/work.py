@@ -1,10 +1,5 @@
-"""Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results.
-
-Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is
-accepted is durable at once and merged into the graph a moment later, coalesced, by an indexing job
-(jobs.merge_later): of this process, or of another should this one end before. Nothing is computed
-here.
-"""
+"""Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results,
+which an indexing job merges a moment later."""
 
 from __future__ import annotations
 
@@ -14,12 +9,12 @@ import secrets
 from typing import Annotated, Any, Literal
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import Budget6000, Corpus, as_int, as_list, as_word, names
+from graphrag_mcp.tools.contract import Budget6000, Corpus, argument, as_list, as_word, number
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, fits_whole, serve, who
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
@@ -47,27 +42,15 @@ Kind = Annotated[
     Literal["any", "extract", "describe", "report"],
     BeforeValidator(lambda value: as_word(value) or "any"),
 ]
-Level = Annotated[
-    int,
-    BeforeValidator(as_int(-1)),
-    Field(description="Only reports of topics down to this level: 0 is the coarsest, -1 all"),
-]
-MaxItems = Annotated[
-    int,
-    BeforeValidator(as_int(5)),
-    Field(
-        description="1 to 20",
-        validation_alias=names("max_items", "limit", "count", "n"),
-    ),
-]
-Results = Annotated[
-    list[Any],
-    BeforeValidator(as_list),
-    WithJsonSchema({"type": "array", "items": _RESULT}),
-    Field(
-        description="One per work_id", validation_alias=names("results", "items", "result", "work")
-    ),
-]
+Level = number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
+MaxItems = number(5, "1 to 20", "max_items limit count n")
+Results = argument(
+    Annotated[
+        list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _RESULT})
+    ],
+    "One per work_id",
+    "results items result work",
+)
 
 
 async def claim_work(
@@ -104,9 +87,8 @@ async def claim_work(
         )
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not (found.items or found.held or found.too_long):
-            start.merge_later(
-                app.settings, name, 0
-            )  # the one that took the answers may have left before they were merged
+            # the one that took the answers may have left before they were merged
+            start.merge_later(app.settings, name, 0)
         return result
 
     late = WorkResult(

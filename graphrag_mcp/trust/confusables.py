@@ -1,10 +1,6 @@
-"""Text in plain letters: characters that look like a letter become that letter.
-
-Takes text; gives it folded: in lower case, without accents and characters of no width, look-alikes
-as the Latin letter, dash, slash or angle that they look like, escapes of HTML, JSON and addresses
-decoded; and where each of its characters stood. Knows the letters of the marks in fencing.py, and
-no marks. Linear in the length of the text.
-"""
+"""Text in plain letters: lower case, without accents and characters of no width, look-alikes as the
+Latin letter, dash, slash or angle that they look like, escapes decoded; and where each character
+stood."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Keys, tokens and private keys in a text, found by their form and masked.
-
-Takes text; gives where credentials begin, and the text with stars in their place, character for
-character, so that every offset stays. Knows forms only: a password in a sentence is not found.
-Every pattern is linear in the length of the text. Knows no result, and nothing of who asked.
-"""
+"""Keys, tokens and private keys in a text, found by their form and masked character for character,
+so that every offset stays."""
 
 from __future__ import annotations
 
@@ -126,9 +122,8 @@ def credentials(text: str) -> list[int]:
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
-    plain_letters = (
-        text.isascii() or text.replace("…", "").isascii()
-    )  # our own sign for parts of English text
+    # our own sign for parts of English text
+    plain_letters = text.isascii() or text.replace("…", "").isascii()
     if (not plain_letters or "\\u" in text) and _DISGUISE.search(text):
         plain, places = _undisguised(text)
         found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
@@ -156,8 +151,7 @@ def _undisguised(text: str) -> tuple[str, list[int]]:
 
 def _found(text: str) -> list[tuple[int, int]]:
     """What is to be masked of the credentials in a text without disguise; some may lie within
-    another.
-    """
+    another."""
     found: list[tuple[int, int]] = []
     words = [word for word in text.split() if len(word) >= SHORTEST]
     long = "\n".join(words)
@@ -201,8 +195,7 @@ def _found(text: str) -> list[tuple[int, int]]:
 
 def _begins(text: str, match: re.Match[str]) -> bool:
     """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long
-    run of both kinds.
-    """
+    run of both kinds."""
     if text[match.start() - 1 : match.start()] not in ("_", "-"):
         return True
     return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
@@ -230,16 +223,14 @@ def _random(value: str) -> bool:
 
 def _of_a_key(lines: str) -> bool:
     """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's
-    seal or a gene.
-    """
+    seal or a gene."""
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Private keys between their first and their last line; what stands above a last line whose
-    first is not here.
-    """
+    first is not here."""
     found, at = [], 0
     while begin := _BLOCK.search(text, at):
         found += _above(text, at, begin.start())

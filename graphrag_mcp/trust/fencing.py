@@ -1,14 +1,9 @@
 """Fences around text of documents, with marks that the text cannot contain.
 
-Takes text that may hold words of documents, names, titles, reports; gives it with invisible
-characters escaped, look-alikes of our own marks broken, credentials masked, and a fence around the
-whole. Changes nothing that is stored, and no offset: citations point into the originals. Knows no
-result, no budget and no protocol.
-
-A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made of what it
-holds with the key of the home, so no document can compute it, and whatever looks like any fence is
-broken, so none can close the one that it stands in.
-"""
+A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made
+of what it holds with the key of the home, so no document can compute it, and whatever looks like
+any fence is broken, so none can close the one that it stands in. Invisible characters are escaped
+and credentials masked. Nothing that is stored changes, and no offset."""
 
 from __future__ import annotations
 
@@ -67,12 +62,10 @@ _FENCE = re.compile(  # in folded text: any end, and what begins like one of our
     rf"|[\s_.]{{0,64}}{_WORD}(?:[\W_]{{0,8}}(?:[0-9]|data[\W_]{{0,4}}on[l1i|]y)|[\s_]{{0,4}}[-:=#~]{{1,4}}[\s_]{{0,4}}[a-z0-9]))"
 )
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
-_BEGUN = re.compile(
-    rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]"
-)  # one # is the title of half of all documents
-_ALIKE = str.maketrans(
-    "аеіоѕсԁумтԍок", "aeioscdumtgok"
-)  # Cyrillic letters that look like Latin ones
+# one # is the title of half of all documents
+_BEGUN = re.compile(rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]")
+# Cyrillic letters that look like Latin ones
+_ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")
 # What a head may have before it and be read as one: spaces, marks of lists, tables, quotes,
 # emphasis, what is not seen.
 _BEFORE = (
@@ -113,8 +106,7 @@ def imitations(text: str) -> list[int]:
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[tuple[int, int], ...]:
     """Where marks begin that look like ours, and where their first character ends: `<`, `＜`,
-    `&lt;`.
-    """
+    `&lt;`."""
     signs = "<&\\%" if text.isascii() else ANGLES + ESCAPES
     if not any(sign in text for sign in signs):
         return ()
@@ -152,8 +144,7 @@ def _folded(ch: str) -> str:
 
 def shown(text: str) -> str:
     """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no
-    credential.
-    """
+    credential."""
     seen = visible(text)
     if SHOW_SECRETS.get():
         return seen
@@ -183,18 +174,15 @@ def visible(text: str) -> str:
     Explained are: joiners between letters of scripts that join, after a virama, or between emoji; a
     space of no width between letters of scripts without spaces; one variation selector behind what
     has variants; the tags of the three flags that have them; fillers beside Hangul letters; a
-    line's own end. Of long runs the first four are shown.
-    """
+    line's own end. Of long runs the first four are shown."""
     return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
 
 
 def _holds_hidden(text: str) -> bool:
     """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always
-    answered with no.
-    """
-    plain = (
-        text if text.isascii() else text.replace("…", "")
-    )  # our own sign for parts of English text
+    answered with no."""
+    # our own sign for parts of English text
+    plain = text if text.isascii() else text.replace("…", "")
     if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
         return False
     return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
@@ -207,8 +195,7 @@ def _hides(text: str) -> bool:
 
 def hiding(text: str) -> list[int]:
     """Where the text hides something: what turns its direction around, tags, and three unexplained
-    ones in a row.
-    """
+    ones in a row."""
     if not _holds_hidden(text):
         return []
     found = []
@@ -221,8 +208,7 @@ def hiding(text: str) -> list[int]:
 
 def uncovered(text: str) -> tuple[str, list[int]]:
     """The text without what is invisible, and where each character stood; the text and [] where
-    nothing was.
-    """
+    nothing was."""
     if not _holds_hidden(text):
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]

@@ -1,9 +1,5 @@
 """The key of a home, and marks made with it that documents and other clients cannot compute.
-
-Takes the folder of a home; gives its key, which is created on first use in a file that only its
-owner can read. Without a home, or where the file cannot be written, the key is one of this process.
-Knows nothing of what the marks stand in.
-"""
+Without a home the key is one of this process."""
 
 from __future__ import annotations
 
@@ -41,8 +37,7 @@ def key_of(home: Path | None) -> bytes:
 
 def mark(purpose: str, *said: str) -> str:
     """Thirteen digits (43 bits) that only who holds the key can compute. In digits every mark costs
-    as many tokens as any other, so that how much fits into a result does not depend on the key.
-    """
+    as many tokens as any other, so that how much fits into a result does not depend on the key."""
     digest = hashlib.blake2b(key=key_of(HOME.get()), person=purpose.encode(), digest_size=16)
     for one in said:
         held = one.encode("utf-8", "surrogatepass")

@@ -1,9 +1,5 @@
-"""The caller of a request: the name of its token, "" where no token is needed.
-
-Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a
-handle may be used. A job, a DRIFT session and a cursor belong to the subject that began them. Knows
-no token, no HTTP and no MCP.
-"""
+"""The caller of a request: the name of its token, "" where no token is needed. A job, a DRIFT
+session and a cursor belong to the principal that began them."""
 
 from __future__ import annotations
 
@@ -30,8 +26,7 @@ def may_open(owner: str) -> bool:
 
 def sealed(cursor: str) -> str:
     """The cursor with a mark of its owner behind it, made with the key of the home; unchanged where
-    there are no subjects.
-    """
+    there are no subjects."""
     subject = SUBJECT.get()
     return f"{cursor}~{mark('cursor', subject, cursor)}" if subject and cursor else cursor
 

@@ -1,9 +1,5 @@
-"""File modes of a home: 600 for files, 700 for folders.
-
-Takes the folder of a home. What this process writes from then on gets these modes, wherever it is;
-what an earlier release left open to others in the home is closed. Does nothing on Windows, where a
-home lies in the user's own folder.
-"""
+"""File modes of a home: 600 for files, 700 for folders; what an earlier release left open to others
+is closed. Nothing is done on Windows."""
 
 from __future__ import annotations
 
