@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "GRAPHRAG_MCP_CONCURRENCY": "concurrency",
     "OPENAI_BASE_URL": "base_url",
     "GRAPHRAG_MCP_TOKENS": "(the tokens of serve --http)",
+    "GRAPHRAG_MCP_TENANTS": "(the tenants of these tokens)",
 }
 
 DEFAULT_TYPES = (
@@ -142,6 +143,7 @@ class Substituted(str):
 
 
 SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
+TENANTS = "tenants"  # the folder or prefix of a home that holds those of its tenants
 _STORES = "object-stores"  # the folder that holds the copies of such homes
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {
@@ -241,6 +243,19 @@ def address_of(home: Path) -> str:
     """The address of the object storage of which a home is the copy; "" where it is none."""
     address = unquote(home.name) if home.parent.name == _STORES else ""
     return address if address.startswith(SCHEMES) else ""
+
+
+def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
+    """The settings of one of several tenants of a home: `tenants/<name>` below it, and below each
+    root the folder of that name."""
+    address = address_of(settings.home)
+    home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
+    return replace(
+        settings,
+        home=home,
+        roots=tuple(root / tenant for root in settings.roots),
+        cache_bytes=settings.cache_bytes // tenants,
+    )
 
 
 def _checked(settings: Settings) -> Settings:

@@ -34,7 +34,7 @@ from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
-from graphrag_mcp.store import leases
+from graphrag_mcp.store import leases, shared_replies
 from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
@@ -374,7 +374,7 @@ def submit(
     """
     done, snapshot, client = Submitted(), open_snapshot(folder), client or who
     done.pending = len(_pending(snapshot))
-    book = AnswerBook(folder)
+    book = shared_replies.book(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
     known = leases.find(folder, list(given)) if given else {}
     done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
@@ -499,7 +499,7 @@ def _questions(
     """
     if not rows:
         return
-    listener, known = _Listener(AnswerBook(folder), also), dict[str, Context]()
+    listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):

@@ -159,7 +159,8 @@ def is_our_home(home: str | os.PathLike[str]) -> tuple[str, ...]:
     its own files read as such would change with every run, and bring back what was removed and what
     belongs to another token."""
     return tuple(
-        os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs", "key")
+        os.path.join(os.path.realpath(home), name)
+        for name in ("corpora", "drift", "jobs", "key", "tenants")
     )
 
 

@@ -88,9 +88,10 @@ async def drift_search(
     name = f"drift-{secrets.token_hex(6)}"
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.drift import Drift, forget_old
+        from graphrag_mcp.query.drift import KEEP_DAYS, Drift
+        from graphrag_mcp.store import sessions
 
-        forget_old(app.drift_path(name).parent)
+        sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm
             from graphrag_mcp.query.answer import Wish
