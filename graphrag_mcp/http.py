@@ -107,6 +107,7 @@ def serve(
         from graphrag_mcp.app import App
 
         app = App(settings, corpus)
+        app.page = f"{site.BASE}/"
         server = build_server(app, **offer, warm=True)
         return http_app(server, names, tokens, site.routes(app, corpus), tally)
 
