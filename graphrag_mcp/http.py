@@ -120,6 +120,7 @@ def serve(
         for tenant in held or [""]:
             own = of_tenant(settings, tenant, len(held)) if tenant else settings
             app = App(own, corpus)
+            app.page = f"{site.BASE}/"
             offers[tenant] = build_server(app, **offer, warm=True), site.routes(app, corpus)
         return door_of(offers, tenants, names, tokens, tally)
 
