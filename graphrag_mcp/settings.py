@@ -72,6 +72,7 @@ class Settings:
     cache_bytes: int = 20_000_000_000  # of a home on object storage, kept on this machine
     max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
+    git_dates: bool = False  # ask Git for the day of each file's last commit
     engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
     engine_address: str = ""  # of a Ray cluster; "" = one of this machine
     processes: int = 0  # 0 = one for each core, at most 8

@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "cache_bytes": "Of a home on object storage: bytes that its copy on this machine may take.",
         "max_memory": "Megabytes that a process which indexes may hold (Linux); 0 = no limit.",
         "hard_links": "Whether files are taken one of whose names lies outside the folder indexed.",
+        "git_dates": "Whether Git is asked for the day of each file's last commit (committed); it dates what has no date.",
     },
     "Where an index is computed and kept": {
         "engine": "auto (processes from 300 documents on), inline, processes or ray.",

@@ -28,7 +28,7 @@ from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
-DATES = (*dates.KEYS, "valid_from", "valid_until")  # are compared by their days
+DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
 FIELDS = ("document", "uri", "entity", "type", "date", "rating", *TIME)
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call

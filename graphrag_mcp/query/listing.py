@@ -186,7 +186,7 @@ def _line(
         said = said or _first(snapshot, id)
     said = said or telling(snapshot, id, title)
     place = f" ({one_line(uri, 120)})" if title and title.casefold() not in uri.casefold() else ""
-    when = f"{date} " if date else ""
+    when = f"{fact['by']} {date} ".lstrip() if date else ""
     return f"- [{alias}] {when}{name}{place}, {size[0]:,} characters{parts}: {said}"
 
 

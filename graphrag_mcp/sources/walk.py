@@ -300,7 +300,7 @@ class FoundFile:
     """A file to index: absolute path without links, uri, label of its source; `named` when a call
     named it itself. `links`: how many names it may have when it is opened, which is how many of
     them this call has seen. `sha`: its SHA-256 where looking at its beginning was reading it
-    whole."""
+    whole. `commit`: the blob and the day of its last commit, where these were asked for."""
 
     path: str
     uri: str
@@ -308,6 +308,7 @@ class FoundFile:
     named: bool = False
     links: int = 1
     sha: str = ""
+    commit: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
