@@ -60,7 +60,11 @@ def test_a_word_that_a_longer_name_holds_lists_every_document_that_speaks_of_it(
 
 
 def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> None:
-    for question in ("What is this about?", "What are these documents about and who matters?"):
+    for question in (
+        "What is this about?",
+        "What are these documents about and who matters?",
+        "What is this collection about: main topics and sizes",
+    ):
         text = global_search(notes, question).text
         assert "People: Clara Whitlock [e" in text, text
 
@@ -73,6 +77,8 @@ def test_a_name_of_which_every_passage_is_shown_is_said_to_stand_in_no_other(
     asked = ["Who went to Broadband Britain?", "What did Clara Whitlock do?"]
     both = several([("", notes)], asked, form=Form()).text.split("## ")
     assert 'No other passage names "Broadband Britain".' in both[1]
+    keywords = local_search(notes, "Broadband Leeds Office clerk").text
+    assert "No other passage names" not in keywords, keywords
 
 
 def test_a_name_of_many_passages_is_not_said_to_stand_in_no_other(tmp_path: Path) -> None:

@@ -137,10 +137,14 @@ def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[
     number = dict(zip(rows["term"].to_pylist(), rows["passages"].to_pylist(), strict=True))
     shown = page.citations.keys() | page.full
     held = [set(terms(f"{hit.title} {hit.raw}")) for hit in listed if hit.id in shown]
+    # Keywords with capitals (Vioxx Merck Lawsuits) look like a name: one passage must have it.
+    written = " ".join(f"{hit.title} {hit.raw}".casefold() for hit in listed)
+    written = " ".join(written.split())
     names = [
         f'"{one_line(form, 40)}"'
         for form, term in rarest.items()
         if 0 < number.get(term, 0) <= min(FEW, sum(term in one for one in held))
+        and " ".join(form.casefold().split()) in written
     ]
     if names:
         page.add(f"No other passage names {' or '.join(names)}.\n")

@@ -127,7 +127,7 @@ _ASKING = frozenset(
         "happen happens happened affect affects affected come comes came occur occurred case cases involve involved "
         "way ways reason reasons example examples different various several roughly approximately share shares part "
         "parts proportion percentage articles article files file stories story entire whole everything much many each "
-        "name people persons places things most "
+        "name people persons places things most size sizes sized distribution breakdown weight weights "
     )
 )
 
