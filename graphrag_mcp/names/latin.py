@@ -570,9 +570,7 @@ class Names:
             return True
         if owned in ("college", "hospital", "school", "university", "church"):
             return True
-        return last and owned in tuple(
-            "day list law theorem palace cathedral angels cup game".split()
-        )
+        return last and owned in _OWNED
 
     def _keep(
         self, run: list[tuple[str, int, int]], opening: bool, titled: bool, shouted: bool
@@ -658,4 +656,5 @@ _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
+_OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 _ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())

@@ -226,12 +226,15 @@ def _says(after: list[str], words: list[str]) -> str:
     return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
+_BEHIND = frozenset("in of by for who that which from".split())
+
+
 def _said(predicate: str) -> str:
     """The type of the first known noun, or noun phrase, of "is a ..."."""
     found = ""
     for word in predicate.split()[:9]:
         kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in tuple("in of by for who that which from".split()):
+        if (found and not kind) or word in _BEHIND:
             break
         found = kind or found
     return found

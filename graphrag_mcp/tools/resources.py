@@ -287,10 +287,8 @@ def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]
 def job_record(app: App, job_id: str) -> str:
     """The record without the request: that may hold whole texts."""
     job = queue.load(app.home, job_id)
-    shown = {
-        name: getattr(job, name)
-        for name in tuple("job_id corpus status phase done total error started updated".split())
-    }
+    names = "job_id corpus status phase done total error started updated".split()
+    shown = {name: getattr(job, name) for name in names}
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
     return _json(
