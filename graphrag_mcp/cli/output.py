@@ -173,11 +173,9 @@ def pace(seconds: float, done: int, left: int) -> str:
         return ""
     rate = done / seconds
     minutes, rest = divmod(round(left / rate), 60)
-    return (
-        f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
-        if rate >= 1
-        else f", {minutes}:{rest:02d} left"
-    )
+    if rate >= 1:
+        return f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
+    return f", {minutes}:{rest:02d} left"
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
@@ -194,11 +192,9 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
-        more = (
-            ": --max-tokens N shows more"
-            if (getattr(options, "max_tokens", 0) or 0) < HIGHEST
-            else ""
-        )
+        more = ""
+        if (getattr(options, "max_tokens", 0) or 0) < HIGHEST:
+            more = ": --max-tokens N shows more"
         print(f"cut to fit{more}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fencing.clean(following)}", file=sys.stderr)
@@ -255,11 +251,9 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    cost = (
-        f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
-        if guess.get("cost")
-        else ""
-    )
+    cost = ""
+    if guess.get("cost"):
+        cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
     lines.append(f"ask a model about {_asked(guess)}{cost}")
     lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
@@ -370,7 +364,5 @@ def existing(path: str) -> Path:
     try:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise BadInput(
-            f"there is no file or folder {path!r}",
-            "Check the spelling; paths start at the working directory",
-        ) from error
+        what = f"there is no file or folder {path!r}"
+        raise BadInput(what, "Check the spelling; paths start at the working directory") from error

@@ -73,10 +73,8 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not found:
         raise BadInput(f"{path} holds no questions", _ADVICE)
     if not any(one.gold or one.evidence or one.answers for one in found):
-        raise BadInput(
-            f"no question of {path} says what should be found",
-            "Add gold, evidence or answer to them",
-        )
+        what = f"no question of {path} says what should be found"
+        raise BadInput(what, "Add gold, evidence or answer to them")
     seen: dict[str, int] = {}
     unique = []
     for one in found:  # two questions of one id would be compared with each other

@@ -746,11 +746,9 @@ def _want(run: Run, changes: Mapping[str, Change]) -> None:
 
 
 def _early(run: Run) -> Callable[[Sequence[Any]], object]:
-    return (
-        run.vectors.early
-        if run.vectors is not None and run.vectors.asker.embeds
-        else lambda _: None
-    )
+    if run.vectors is not None and run.vectors.asker.embeds:
+        return run.vectors.early
+    return lambda _: None
 
 
 def _want_rest(run: Run) -> None:

@@ -469,10 +469,8 @@ def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     of the model."""
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
-        why = (
-            f"as in {habits.answers} answers of"
-            if habits.answers
-            else "since no answer is known yet of"
-        )
+        why = "since no answer is known yet of"
+        if habits.answers:
+            why = f"as in {habits.answers} answers of"
         found["because"] = f"up to {habits.names} names a text, {why} this model"
     return found

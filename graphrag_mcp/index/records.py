@@ -299,11 +299,9 @@ class _Found:
             self.lost.append((reason, record))
 
     def full(self, kind: str) -> bool:
-        return (
-            len(self.entities) >= MOST_ENTITIES
-            if kind == "e"
-            else len(self.relations) >= MOST_RELATIONS
-        )
+        if kind == "e":
+            return len(self.entities) >= MOST_ENTITIES
+        return len(self.relations) >= MOST_RELATIONS
 
     def note_strangers(self, between: str) -> None:
         """Counts what looks like a record of another kind: claims have at least six fields."""

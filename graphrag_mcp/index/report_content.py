@@ -222,11 +222,9 @@ def alike(one: str, other: str) -> bool:
 @lru_cache(maxsize=8192)
 def _words(text: str) -> frozenset[str]:
     flat = text.casefold()
-    return (
-        frozenset(flat[i : i + 2] for i in range(len(flat)))
-        if mostly_cjk(flat)
-        else frozenset(flat.split())
-    )
+    if mostly_cjk(flat):
+        return frozenset(flat[i : i + 2] for i in range(len(flat)))
+    return frozenset(flat.split())
 
 
 def mostly_cjk(text: str) -> bool:

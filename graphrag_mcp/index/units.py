@@ -21,7 +21,7 @@ from graphrag_mcp.index.extraction import (
 )
 from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.losses import Losses
-from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
+from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
 from graphrag_mcp.text.terms import normalise_name, sentences
 from graphrag_mcp.types import content_id
@@ -206,7 +206,8 @@ def from_records(
                     named,
                     _named(unit, key, EntityRecord(name, UNKNOWN, ""), text, found, spans, by),
                 )
-        start, end = _sentence_of(text, spans, first, second, relation)
+        words = f"{relation.source} {relation.target} {relation.description}"
+        start, end = sentence_of(text, spans, first, second, words)
         statement = Said(
             source,
             target,
@@ -268,10 +269,8 @@ def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
         before.description = f"{before.description} {row.description}".strip()
 
 
-def _sentence_of(
-    text: str, spans: Spans, first: Spans, second: Spans, relation: RelationRecord
-) -> tuple[int, int]:
-    """The shortest sentence with both names, else the one with most words of the statement."""
+def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str) -> tuple[int, int]:
+    """The shortest sentence with both names, else the one with most words of what is said."""
 
     def holding(found: Spans) -> set[tuple[int, int]]:
         return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
@@ -279,7 +278,7 @@ def _sentence_of(
     both = holding(first) & holding(second)
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
-    return best_sentence(text, spans, f"{relation.source} {relation.target} {relation.description}")
+    return best_sentence(text, spans, said)
 
 
 def claims_as_rows(

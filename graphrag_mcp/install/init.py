@@ -163,11 +163,9 @@ def _toml(value: Any) -> str:
     """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
     inline."""
     if isinstance(value, dict):
-        return (
-            "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
-            if value
-            else "{}"
-        )
+        if value:
+            return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+        return "{}"
     if isinstance(value, Path):
         return json.dumps(str(value), ensure_ascii=False)
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

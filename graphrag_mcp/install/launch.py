@@ -169,11 +169,9 @@ def trial(
         process.kill()
         readers[1].join(2)
         last = " / ".join(b"".join(said).decode("utf-8", "replace").strip().splitlines()[-3:])[:400]
-        late = (
-            f"no answer within {seconds:.0f} s"
-            if isinstance(error, queue.Empty)
-            else "no answer that is MCP"
-        )
+        late = "no answer that is MCP"
+        if isinstance(error, queue.Empty):
+            late = f"no answer within {seconds:.0f} s"
         what = f"the server does not start as this host would start it ({last or late})"
         raise GraphRAGError(what, _BY_HAND) from error
     finally:

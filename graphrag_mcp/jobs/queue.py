@@ -148,17 +148,13 @@ class Job:
 def load(home: Path, job_id: str) -> Job:
     """The job as it is now. NotFound lists recent jobs."""
     if not job_id.replace("-", "").isalnum() or len(job_id) > 60:
-        raise BadInput(
-            f"job_id {job_id[:40]!r} is not one of ours",
-            "Take it from index_documents or graph_status",
-        )
+        what = f"job_id {job_id[:40]!r} is not one of ours"
+        raise BadInput(what, "Take it from index_documents or graph_status")
     job = read(home, job_id)
     if job is None or not may_open(job.subject):
         recent = ", ".join(job.job_id for job in listing(home)[:5])
-        raise NotFound(
-            f"there is no job {job_id!r}",
-            f"Recent jobs: {recent}" if recent else "No job has been started",
-        )
+        what = f"there is no job {job_id!r}"
+        raise NotFound(what, f"Recent jobs: {recent}" if recent else "No job has been started")
     return as_it_is(home, job)
 
 
@@ -381,8 +377,6 @@ def _parsed(path: Path) -> Job | None:
     except (OSError, ValueError):
         return None
     known = {item.name for item in fields(Job)}
-    return (
-        Job(**{name: value for name, value in body.items() if name in known})
-        if "job_id" in body
-        else None
-    )
+    if "job_id" in body:
+        return Job(**{name: value for name, value in body.items() if name in known})
+    return None

@@ -130,11 +130,9 @@ def _clean(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [_clean(one) for one in value]
-    return (
-        {_clean(key): _clean(one) for key, one in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {_clean(key): _clean(one) for key, one in value.items()}
+    return value
 
 
 class _Reader:

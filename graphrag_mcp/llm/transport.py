@@ -563,11 +563,9 @@ class Wire:
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting()} to another server"
 
     def _address_setting(self) -> str:
-        return (
-            "OPENAI_BASE_URL"
-            if self._setting == "chat_model"
-            else "OPENAI_BASE_URL or embedding_base_url"
-        )
+        if self._setting == "chat_model":
+            return "OPENAI_BASE_URL"
+        return "OPENAI_BASE_URL or embedding_base_url"
 
     def _pause(self, tried: int, after: float | None) -> float:
         """Full jitter: many callers that failed together do not come back together."""

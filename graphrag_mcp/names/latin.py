@@ -265,11 +265,9 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
     into = INTO.get(language) or (INTO["romance"] if language in _ROMANCE else ())
     if led and led[1].lower() in into and first not in FOREIGN_GIVEN and text[end : end + 1] != "s":
         return "location"
-    return (
-        "location"
-        if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8])
-        else ""
-    )
+    if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]):
+        return "location"
+    return ""
 
 
 def phrases(text: str, language: str) -> Iterator[Candidate]:

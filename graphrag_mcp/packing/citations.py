@@ -346,11 +346,9 @@ def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | 
             part = body[group.end() : following.start() if following else len(body)]
             letter = str(group.lastgroup)
             for prefix, number in _ID.findall(part):
-                own = (
-                    prefix.lower()
-                    if prefix.lower() in GROUPS and prefix.lower() != letter
-                    else letter
-                )
+                own = letter
+                if prefix.lower() in GROUPS and prefix.lower() != letter:
+                    own = prefix.lower()
                 found.append(own + number)
         if marked or (found and not _REST.sub("", _ID.sub("", _NUMBERED_GROUP.sub("", body)))):
             return list(dict.fromkeys(found))

@@ -393,10 +393,8 @@ class Drift:
         """Write the session's first event, unless it has one."""
         query = clean_query(query)
         if not query:
-            raise BadInput(
-                "the query is empty",
-                'Ask something, e.g. drift_search(query="How did A come to B?")',
-            )
+            what = "the query is empty"
+            raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
         walk = Walk(sessions.read(self.path))
         if walk.header:
             return self._own(walk)
@@ -713,11 +711,9 @@ class Drift:
 
     def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        return (
-            ""
-            if then == now
-            else f"The index has changed since this session began (generation {then} to {now})."
-        )
+        if then == now:
+            return ""
+        return f"The index has changed since this session began (generation {then} to {now})."
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
@@ -732,11 +728,9 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        return (
-            "; ".join(ids)
-            if ids
-            else f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
-        )
+        if ids:
+            return "; ".join(ids)
+        return f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
 
     def _recorded(
         self,

@@ -179,11 +179,9 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
 
 def too_deep(snapshot: Snapshot, level: int) -> str:
     """A sentence when there is no such level."""
-    deepest = (
-        max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
-        if level > 0
-        else 0
-    )
+    deepest = 0
+    if level > 0:
+        deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
     return (
         f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
     )
@@ -425,11 +423,9 @@ def passing(
     """The points with only those statements that cite a document that passes, or no text at all: a
     report on a wide community tells of many documents."""
     wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
-    units = (
-        snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
-        if wanted
-        else None
-    )
+    units = None
+    if wanted:
+        units = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
     pairs = (
         zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
     )

@@ -224,10 +224,8 @@ def session(app: App, session_id: str) -> str:
 
     walk = Walk(sessions.read(app.drift_path(session_id)))
     if not walk.header:
-        raise NotFound(
-            f"there is no DRIFT session {session_id[:60]!r}",
-            'Start one with drift_search(query="...")',
-        )
+        what = f"there is no DRIFT session {session_id[:60]!r}"
+        raise NotFound(what, 'Start one with drift_search(query="...")')
     header, nodes = walk.header, walk.graph.number_of_nodes()
     text = ""
     for answer, query, most in (
