@@ -357,10 +357,8 @@ def _unless_unreadable(work: Callable[[], Any]) -> Any:
 
 
 def _refused(file: Path, error: Unreadable) -> NotEdited:
-    return NotEdited(
-        f"{file}, line {error.line}: {error.what}",
-        "Nothing was written; correct that line and run this again, or edit the file by hand",
-    )
+    what = "Nothing was written; correct that line and run this again, or edit the file by hand"
+    return NotEdited(f"{file}, line {error.line}: {error.what}", what)
 
 
 def _problem(one: Mapping[str, Any]) -> str:

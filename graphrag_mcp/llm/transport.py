@@ -436,11 +436,8 @@ class Wire:
         ) or _WRONG_KEY.search(said):
             held = f"Set {self._variable} to a key that may use this model, in the environment of this server"
             if not self._key:
-                return ModelError(
-                    f"{self._what} wants a key and {self._variable} is not set {where}",
-                    held,
-                    final=True,
-                )
+                text = f"{self._what} wants a key and {self._variable} is not set {where}"
+                return ModelError(text, held, final=True)
             return ModelError(
                 f"{self._what} refuses the key in {self._variable} {where}", held, final=True
             )

@@ -332,12 +332,8 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
 def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:
     """The local ids that a bracket names; None when it is no reference at all."""
-    body = re.sub(
-        r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*",
-        "",
-        inside,
-        flags=re.IGNORECASE,
-    )
+    head = r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*"
+    body = re.sub(head, "", inside, flags=re.IGNORECASE)
     marked = data_said or body != inside
     groups = list(_NUMBERED_GROUP.finditer(body))
     if groups and (marked or groups[0].start() == 0):
