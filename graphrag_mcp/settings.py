@@ -33,17 +33,8 @@ ENVIRONMENT = {
 }
 
 DEFAULT_TYPES = (
-    "person",
-    "organization",
-    "location",
-    "event",
-    "concept",
-    "method",
-    "content",
-    "data",
-    "artifact",
-    "creature",
-    "natural object",
+    *("person", "organization", "location", "event", "concept", "method", "content", "data"),
+    *("artifact", "creature", "natural object"),
 )
 
 

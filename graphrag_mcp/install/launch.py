@@ -183,16 +183,10 @@ def trial(
 
 
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
+_CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}}
+_CLIENT |= {"clientInfo": {"name": "graphrag-mcp", "version": "1"}}
 _HANDSHAKE: tuple[dict[str, object], ...] = (
-    {
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "graphrag-mcp", "version": "1"},
-        },
-    },
+    {"id": 1, "method": "initialize", "params": _CLIENT},
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
 )

@@ -26,17 +26,8 @@ from graphrag_mcp.types import IndexRequest, InlineText
 
 def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "graphrag_mcp",
-        "index",
-        "--job",
-        job_id,
-        "--home",
-        str(home),
-    ]
+    words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
+    command = [sys.executable, *words]
     environment = dict(os.environ)
     package = Path(__file__).resolve().parents[2]
     if package.name not in ("site-packages", "dist-packages"):  # run from a checkout

@@ -183,19 +183,11 @@ FORMS: dict[str, dict[str, str]] = {
     },
 }
 KINDS = {
-    "organisation": "organization",
-    "company": "organization",
-    "institution": "organization",
-    "place": "location",
-    "geo": "location",
-    "city": "location",
-    "country": "location",
+    **dict.fromkeys(("organisation", "company", "institution"), "organization"),
+    **dict.fromkeys(("place", "geo", "city", "country"), "location"),
+    **dict.fromkeys(("time", "year"), "date"),
+    **dict.fromkeys(("accident", "meeting", "war"), "event"),
     "people": "person",
-    "time": "date",
-    "year": "date",
-    "accident": "event",
-    "meeting": "event",
-    "war": "event",
 }
 GRAMMAR = LANGUAGES["en"] | frozenset(
     "since while until during within between about after before".split()

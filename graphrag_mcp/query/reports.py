@@ -269,23 +269,18 @@ def _ranked_by_weight(
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     deepest = max((row["level"] for row in rows), default=0)
-    found = [
-        Rated(
-            id,
-            row["level"],
-            *family.get(id, ("", True)),
-            0.0,
-            0.0,
-            row["n_text_units"] / most,
-            row["rank"],
-        )
-        for row in rows
-        for id in [row["id"]]
-    ]
+    found = [_rated(row, family, 0.0, most) for row in rows]
     chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
     chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
     coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
     return chosen[:READ], coverage
+
+
+def _rated(row: Row, family: Mapping[str, tuple[str, bool]], rating: float, most: int) -> Rated:
+    """`most`: text units of the report that has most."""
+    parent, childless = family.get(row["id"], ("", True))
+    weight = row["n_text_units"] / most
+    return Rated(row["id"], row["level"], parent, childless, rating, rating, weight, row["rank"])
 
 
 def _at_level(one: Rated, level: int) -> bool:
@@ -319,16 +314,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     rated = {
-        row["id"]: Rated(
-            row["id"],
-            row["level"],
-            *family.get(row["id"], ("", True)),
-            similar[row["id"]] * scale,
-            similar[row["id"]] * scale,
-            row["n_text_units"] / most,
-            row["rank"],
-        )
-        for row in rows
+        id: _rated(row, family, similar[id] * scale, most) for row in rows for id in [row["id"]]
     }
     for one in sorted(rated.values(), key=lambda one: (-one.level, one.id)):
         if one.parent in rated:
