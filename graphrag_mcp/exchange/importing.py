@@ -143,6 +143,11 @@ def _loosely(folded: tuple[str, array[int]], document: str, text: str, after: in
 Row = dict[str, Any]  # id, level, parent (id or ""), members
 Said = list[tuple[int, str]]
 DEEPEST = 32
+TREE_NOTES = (
+    "communities have no two linked entities here, or not the ones they had: they are computed again",
+    "entities are in two communities of one level (an update was appended): the first holds",
+    "communities have entities that are in none of their children: these form one of their own",
+)
 
 
 def tree_of(
@@ -183,20 +188,7 @@ def tree_of(
             rows.append(_row(whole - taken, level, above))
             rests += 1
     lost = len(communities) - len(number_of)
-    said = [
-        (
-            lost,
-            "communities have no two linked entities here, or not the ones they had: they are computed again",
-        ),
-        (
-            doubled,
-            "entities are in two communities of one level (an update was appended): the first holds",
-        ),
-        (
-            rests,
-            "communities have entities that are in none of their children: these form one of their own",
-        ),
-    ]
+    said = list(zip((lost, doubled, rests), TREE_NOTES, strict=True))
     return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of, said
 
 

@@ -453,6 +453,9 @@ def _writing(
     )
 
 
+CLAIM = ("id", "subject", "object", "type", "status", "description", "text_unit_id")
+
+
 def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
     """The claims about members of these communities, by any of their names."""
     found: dict[str, list[Claim]] = defaultdict(list)
@@ -460,18 +463,8 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
         subject = meant[row["subject_id"]]
         for community in job.tree.path.get(subject, ()):
             if community in job.wanted:
-                found[community].append(
-                    Claim(
-                        id=row["id"],
-                        subject=row["subject"],
-                        object=row["object"],
-                        type=row["type"],
-                        status=row["status"],
-                        description=row["description"],
-                        subject_id=subject,
-                        text_unit_id=row["text_unit_id"],
-                    )
-                )
+                said = {name: row[name] for name in CLAIM}
+                found[community].append(Claim(**said, subject_id=subject))
     return {
         id: sorted(claims, key=lambda one: (one.subject, one.description))
         for id, claims in found.items()

@@ -281,6 +281,9 @@ def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str)
     return best_sentence(text, spans, said)
 
 
+CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")
+
+
 def claims_as_rows(
     claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
@@ -301,19 +304,12 @@ def _claim_rows(
         n = known.get(id, 0)
         if not n:
             n, number["k"] = number["k"], number["k"] + 1
-        rows[id] = {
+        rows[id] = {name: getattr(claim, name) for name in CLAIMED} | {
             "id": id,
             "n": n,
             "text_unit_id": unit,
-            "subject": claim.subject,
-            "object": claim.object,
             "subject_id": entity_id(subject) if subject else "",
             "object_id": entity_id(target) if target else "",
-            "type": claim.type,
-            "status": claim.status,
-            "start_date": claim.start_date,
-            "end_date": claim.end_date,
-            "description": claim.description,
             "quotes": list(claim.quotes),
             "spans": [edge for span in claim.spans for edge in span],
         }

@@ -16,6 +16,7 @@ import json
 import math
 import re
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -152,36 +153,9 @@ STARTS, LOOKED_AT = 12, 60  # entities that proposals begin at, neighbours that 
 SHOWN, MENTIONED = 0.7, 0.3  # how new a neighbour is that stands in cited text, or in an answer
 # what a name in another script than the question's is worth: often the translation of a known one
 FOREIGN = 0.5
-# {there}: the neighbour, {here}: what the answer was about, {topic}: what their relationship is
-# about.
-FORMS: dict[str, dict[str, str]] = {
-    "en": {
-        "person": "What did {there} have to do with {here}{topic}?",
-        "organization": "What part did {there} play in regard to {here}{topic}?",
-        "location": "What happened at {there} that concerns {here}{topic}?",
-        "event": "What did {there} change for {here}{topic}?",
-        "date": "What happened to {here} in {there}{topic}?",
-        "": "How is {there} connected with {here}{topic}?",
-        "topic": " (in regard to {})",
-        "and": " and ",
-    },
-    "zh": {
-        "person": "{there}为{here}做了什么{topic}？",
-        "organization": "{there}对{here}起了什么作用{topic}？",
-        "location": "在{there}发生了哪些与{here}有关的事{topic}？",
-        "event": "{there}给{here}带来了什么变化{topic}？",
-        "date": "{there}时{here}发生了什么{topic}？",
-        "": "{there}与{here}有什么关系{topic}？",
-        "topic": "（关于{}）",
-        "and": "、",
-    },
-    # any other language: the names ask
-    "": {
-        "": "{there} – {here}{topic}?",
-        "topic": " ({})",
-        "and": ", ",
-    },
-}
+FORMS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("drift_questions.toml").read_text("utf-8")
+)
 KINDS = {
     **dict.fromkeys(("organisation", "company", "institution"), "organization"),
     **dict.fromkeys(("place", "geo", "city", "country"), "location"),
