@@ -166,7 +166,6 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def is_set(path: Path) -> bool:
-    """Is this a folder that brings its own documents?"""
     return path.is_dir() and all((path / name).is_file() for name in NAMES)
 
 

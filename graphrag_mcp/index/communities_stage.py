@@ -99,7 +99,6 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
-    """The hierarchy as it was written."""
     path = _paths(snapshot)
     units: dict[str, list[str]] = defaultdict(list)
     rows = snapshot.rows("communities").to_pylist()
@@ -623,7 +622,6 @@ def communities(run: Run, recluster: bool) -> None:
 
 
 def _clustered(run: Run) -> tuple[pa.Table, Hierarchy]:
-    """The relationships and the hierarchy."""
     params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
     links = links_of(run.snapshot())
     return links, tree_of(run.snapshot(), params, links)
@@ -767,7 +765,6 @@ class _Beside:
         return self.run.take(future)
 
     def written(self) -> Manifest:
-        """With all vectors."""
         while self._coming():
             pass
         return self.base

@@ -67,8 +67,6 @@ class Habits:
 
 
 class Answers(Protocol):
-    """What of a reply cache is read here."""
-
     def listing(self, kind: str = "") -> Iterable[Mapping[str, Any]]: ...
 
     def get(self, key: str, preferred: str = "") -> list[Any]: ...

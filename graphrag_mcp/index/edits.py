@@ -300,7 +300,6 @@ def _new(fields: Row, row: Row, wish: Wish) -> Row:
 
 
 def sentence(row: LogRow, overlay: Overlay) -> str:
-    """What a row means, for people."""
     names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
     fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
     pair = " – ".join(names[:2])
@@ -739,8 +738,6 @@ def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str
 
 @dataclass
 class Loss:
-    """What goes with documents."""
-
     documents: int
     text_units: int
     passages: int

@@ -203,8 +203,6 @@ Spans = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One entity as a unit speaks of it."""
-
     key: str
     title: str
     type: str

@@ -31,8 +31,6 @@ Evidence = tuple[str, str]  # id of the text unit, sentence
 
 @dataclass(slots=True)
 class EntityRow:
-    """What a report reads of a row of `entities`."""
-
     id: str
     title: str
     text_unit_ids: Sequence[str] = ()
@@ -41,8 +39,6 @@ class EntityRow:
 
 @dataclass(slots=True)
 class EdgeRow:
-    """What a report reads of a row of `relationships`."""
-
     id: str
     source_id: str
     target_id: str

@@ -290,7 +290,6 @@ def _listed(text: str) -> list[tuple[str, str]]:
 
 
 def _line(value: Any, limit: int) -> str:
-    """One line of plain text."""
     flat = " ".join(_plain(value).split()).strip("#*_ ")
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 

@@ -43,8 +43,6 @@ class Reader:
 
 @dataclass(slots=True)
 class Reading:
-    """One unit that is being read."""
-
     uri: str
     future: Future[Read]
 

@@ -201,7 +201,6 @@ def alive(job: Job) -> bool:
 
 
 def request_of(job: Job) -> IndexRequest:
-    """The request as the pipeline takes it."""
     texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
     plain = {
         name: tuple(value) if isinstance(value, list) else value

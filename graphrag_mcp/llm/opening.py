@@ -121,7 +121,6 @@ def book_of(asker: Asker) -> AnswerBook | None:
 
 
 def text_prompt(asker: Asker) -> str:
-    """What the embedding model puts before each text."""
     return getattr(asker._embedder, "text_prompt", "")
 
 

@@ -99,7 +99,6 @@ def is_role(word: str) -> bool:
 
 
 def is_given(word: str) -> bool:
-    """Is this a given name?"""
     return bare(word) in FOREIGN_GIVEN
 
 

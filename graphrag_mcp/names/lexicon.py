@@ -21,7 +21,6 @@ def _set(name: str) -> frozenset[str]:
 
 
 def _signs(name: str) -> frozenset[str]:
-    """The characters of a list."""
     return frozenset("".join(_LISTS[name].split()))
 
 

@@ -552,7 +552,6 @@ def get_community_report(
     response_format: str = "concise",
     max_tokens: int = 4_000,
 ) -> ReportResult:
-    """One community's report, its members, parent and children."""
     budget, note = clamp_budget(max_tokens, 4_000)
     asked = str(community_id).strip().strip("[]` ")
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)

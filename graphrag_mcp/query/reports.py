@@ -178,7 +178,6 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
 
 
 def too_deep(snapshot: Snapshot, level: int) -> str:
-    """A sentence when there is no such level."""
     deepest = 0
     if level > 0:
         deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
