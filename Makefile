@@ -6,7 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint site bench clean
+.PHONY: help demo test lint site bench app-host clean
+
+# The host of ext-apps, in which tests/test_explorer.py shows the page as an MCP App; esbuild makes one file of it.
+APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 @modelcontextprotocol/core@2 \
+  @modelcontextprotocol/server@2 zod@4 esbuild@0.28.2
 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
@@ -14,6 +18,7 @@ help:
 	@echo "make test    run all tests"
 	@echo "make lint    run ruff"
 	@echo "make site    build the documentation as a site in build/site"
+	@echo "make app-host    install a host of MCP Apps with npm, for one of the tests"
 	@echo "make bench   measure speed and memory (benchmarks/)"
 
 $(STAMP): pyproject.toml
@@ -47,6 +52,11 @@ lint: $(STAMP)
 
 site: $(STAMP)
 	$(BIN)/python -m mkdocs build --strict
+
+app-host: $(STAMP)
+	@command -v npm >/dev/null && mkdir -p $(VENV)/app-host && npm install --prefix $(VENV)/app-host --silent \
+	  --ignore-scripts --legacy-peer-deps --no-audit --no-fund $(APP_HOST) || \
+	  echo "npm did not install the host of ext-apps; the test that needs it is skipped"
 
 bench: $(STAMP)
 	@for name in indexing latency retrieval; do echo "== $$name"; $(BIN)/python "benchmarks/$$name.py" || exit 1; done

@@ -1,6 +1,6 @@
 """Source code: which file and which function an issue is about, and how exact call edges are.
 
-    python benchmarks/code.py find TASKS REPOSITORIES WORK [--only NAME] [--most N]
+    python benchmarks/code.py find TASKS REPOSITORIES WORK [--only NAME] [--most N] [--kept]
     python benchmarks/code.py calls FOLDER
 
 `find`: TASKS is a JSONL file of {id, repo, base_commit, issue, gold_files, patch}; REPOSITORIES has a git directory
@@ -101,7 +101,7 @@ def rank_of(gold: set[Any], ranked: list[Any]) -> int:
     return max(places) if places and all(places) else 0
 
 
-def solve(task: dict[str, Any], repositories: Path, work: Path) -> dict[str, Any]:
+def solve(task: dict[str, Any], repositories: Path, work: Path, kept: bool) -> dict[str, Any]:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.query.local import local_search
     from graphrag_mcp.settings import Settings
@@ -111,11 +111,12 @@ def solve(task: dict[str, Any], repositories: Path, work: Path) -> dict[str, Any
     folder, home = work / task["id"], work / "home" / task["id"]
     git = repositories / task["repo"].replace("/", "+") / "repo"
     size = checkout(git, task["base_commit"], folder)
-    shutil.rmtree(home, ignore_errors=True)
+    if not kept:
+        shutil.rmtree(home, ignore_errors=True)
     began = time.process_time()
-    index_documents(
-        home / "c", IndexRequest(paths=(str(folder),)), Settings(home=home, roots=[str(folder)])
-    )
+    if not (home / "c").exists():
+        settings = Settings(home=home, roots=[str(folder)])
+        index_documents(home / "c", IndexRequest(paths=(str(folder),)), settings)
     spent = time.process_time() - began
     found = local_search(open_snapshot(home / "c"), task["issue"], max_tokens=20_000)
     files: dict[str, None] = {}
@@ -164,7 +165,7 @@ def find(args: argparse.Namespace) -> None:
     tasks = [one for one in tasks if re.search(args.only, one["id"])][:: args.every][: args.most]
     rows = []
     for task in tasks:
-        rows.append(solve(task, Path(args.repositories), Path(args.work)))
+        rows.append(solve(task, Path(args.repositories), Path(args.work), args.kept))
         print(json.dumps(rows[-1]), flush=True)
     print(summary(rows))
 
@@ -359,6 +360,7 @@ def main() -> None:
     one.add_argument("--only", default="")
     one.add_argument("--every", type=int, default=1)
     one.add_argument("--most", type=int, default=1_000)
+    one.add_argument("--kept", action="store_true", help="search the indexes that are in WORK")
     one.set_defaults(run=find)
     other = commands.add_parser("calls")
     other.add_argument("folder")

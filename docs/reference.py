@@ -211,7 +211,9 @@ def _model(tool: Any) -> Any:
         return getattr(types, TEXT[tool.name])
     fields = set(tool.fn_metadata.output_schema["properties"])
     return next(
-        model for model in types.Result.__subclasses__() if set(model.model_fields) == fields
+        model
+        for model in types.Result.__subclasses__()
+        if set(model.model_json_schema()["properties"]) == fields
     )
 
 
@@ -249,7 +251,7 @@ def _kind(spec: dict[str, Any]) -> str:
 def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str, str]]:
     schema = model.model_json_schema()["properties"]
     for name, field in model.model_fields.items():
-        if name in set(without):
+        if name in set(without) or name not in schema:
             continue
         meaning = field.description or FIELDS.get(name)
         if not meaning:

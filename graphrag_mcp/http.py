@@ -20,8 +20,16 @@ import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +38,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import site
 from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.workers import BUSY, SERVING, STREAMING, Inbox, Tally, Workers, checked
 from graphrag_mcp.workers import SESSIONS as OPEN_SESSIONS
 
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
 
 HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
-TOKENS = "GRAPHRAG_MCP_TOKENS"
+TOKENS, TENANTS = "GRAPHRAG_MCP_TOKENS", "GRAPHRAG_MCP_TENANTS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
 SESSIONS = 1_000  # in all, shared by the tokens: one takes some 60 kB
 COUNTED_EVERY = 60.0  # seconds between two counts of errors of the same kind
@@ -79,6 +87,7 @@ def serve(
     Ends the process: threads left behind must not keep it.
     """
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
+    tenants = tenants_of(os.environ.get(TENANTS, ""), tokens)
     names = allowed_names(host, allow_hosts, tokens)
     count = checked(workers)
     listener = listening(host, port)
@@ -106,9 +115,14 @@ def serve(
     def door() -> Door:
         from graphrag_mcp.app import App
 
-        app = App(settings, corpus)
-        server = build_server(app, **offer, warm=True)
-        return http_app(server, names, tokens, site.routes(app, corpus), tally)
+        held = sorted(set(tenants.values()))
+        offers = {}
+        for tenant in held or [""]:
+            own = of_tenant(settings, tenant, len(held)) if tenant else settings
+            app = App(own, corpus)
+            app.page = f"{site.BASE}/"
+            offers[tenant] = build_server(app, **offer, warm=True), site.routes(app, corpus)
+        return door_of(offers, tenants, names, tokens, tally)
 
     if count == 1:
         work()
@@ -205,15 +219,23 @@ def http_app(
     """The ASGI application of a server: `/mcp`, `/health`, which says nothing of what is indexed,
     and `routes` (path, method, handler). `tally`: what all workers count together.
     """
+    return door_of({"": (server, routes)}, {}, names, tokens, tally)
+
+
+def door_of(
+    offers: Mapping[str, tuple[MCPServer[Any], Iterable[tuple[str, str, Any]]]],
+    tenants: Mapping[str, str],
+    names: Iterable[str],
+    tokens: Sequence[Token],
+    tally: Tally | None = None,
+) -> Door:
+    """The same with a server and its routes for each tenant; `tenants`: that of each token's name."""
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
 
-    @server.custom_route("/health", methods=["GET"])
     async def health(_: Any) -> Any:
         return JSONResponse({"status": "ok"})
 
-    for path, method, handler in routes:
-        server.custom_route(path, methods=[method])(handler)
     names = frozenset(names)
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
@@ -228,11 +250,49 @@ def http_app(
     shares = Shares(len({token.name for token in tokens}), limits.connections, tally)
     # The door keeps each token to its share; sessions that are just being opened come on top.
     most = shares.sessions * max(1, len(tokens)) + limits.connections
-    app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=checked, max_sessions=most
-    )
-    listeners = server._lowlevel_server.get_request_handler("subscriptions/listen")
-    return Door(app, names, tokens, shares, listeners.handler.close if listeners else None)
+    apps, ends = {}, []
+    for tenant, (server, routes) in offers.items():
+        for path, method, handler in [("/health", "GET", health), *routes]:
+            server.custom_route(path, methods=[method])(handler)
+        apps[tenant] = server.streamable_http_app(
+            streamable_http_path=PATH, transport_security=checked, max_sessions=most
+        )
+        if listeners := server._lowlevel_server.get_request_handler("subscriptions/listen"):
+            ends.append(listeners.handler.close)
+
+    def goodbye() -> None:
+        for end in ends:
+            end()
+
+    app = _Tenants(apps, tenants) if tenants else next(iter(apps.values()))
+    return Door(app, names, tokens, shares, goodbye if ends else None)
+
+
+class _Tenants:
+    """The applications of several tenants as one: each request goes to that of its token, so that
+    no other corpus, session or job is within its reach."""
+
+    def __init__(self, apps: Mapping[str, Any], tenants: Mapping[str, str]) -> None:
+        from starlette.applications import Starlette
+
+        self.apps, self.tenants = apps, tenants
+        self.together = Starlette(lifespan=self._lifespan)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for app in self.apps.values():
+                await stack.enter_async_context(app.router.lifespan_context(app))
+            yield
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            app = self.together
+        elif "user" in scope:
+            app = self.apps[self.tenants[scope["user"].display_name]]
+        else:  # a path of OPEN, which gives nothing of an index
+            app = next(iter(self.apps.values()))
+        await app(scope, receive, send)
 
 
 # ---- shares ---------------------------------------------------------------------------------------
@@ -652,6 +712,29 @@ def tokens_of(text: str) -> list[Token]:
                 f"{name} has the same token as another name in {TOKENS}", "Give each name its own"
             )
         found.append(Token(name, digest))
+    return found
+
+
+def tenants_of(text: str, tokens: Sequence[Token]) -> dict[str, str]:
+    """The tenant of each name of a token in `name=tenant,name=tenant`; {} where there are none.
+    BadInput where a name has none or two: it would see what is not its own."""
+    entries = [part.strip() for part in text.split(",") if part.strip()]
+    pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
+    names, found = {token.name for token in tokens}, dict(pairs)
+    wrong = [
+        tenant for _, tenant in pairs if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant)
+    ]
+    if wrong:
+        raise BadInput(
+            f"{TENANTS} has an entry whose tenant cannot be a prefix",
+            "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -",
+        )
+    if pairs and (names != set(found) or len(found) < len(pairs)):
+        odd = ", ".join(sorted(names ^ set(found))) or "a name that stands there twice"
+        raise BadInput(
+            f"{TENANTS} and {TOKENS} do not have the same names ({odd})",
+            f"Give each name of {TOKENS} one tenant",
+        )
     return found
 
 

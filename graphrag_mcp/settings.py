@@ -30,6 +30,7 @@ ENVIRONMENT = {
     "GRAPHRAG_MCP_CONCURRENCY": "concurrency",
     "OPENAI_BASE_URL": "base_url",
     "GRAPHRAG_MCP_TOKENS": "(the tokens of serve --http)",
+    "GRAPHRAG_MCP_TENANTS": "(the tenants of these tokens)",
 }
 
 DEFAULT_TYPES = (
@@ -62,6 +63,7 @@ class Settings:
     cache_bytes: int = 20_000_000_000  # of a home on object storage, kept on this machine
     max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
+    git_dates: bool = False  # ask Git for the day of each file's last commit
     engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
     engine_address: str = ""  # of a Ray cluster; "" = one of this machine
     processes: int = 0  # 0 = one for each core, at most 8
@@ -133,6 +135,7 @@ class Substituted(str):
 
 
 SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
+TENANTS = "tenants"  # the folder or prefix of a home that holds those of its tenants
 _STORES = "object-stores"  # the folder that holds the copies of such homes
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {
@@ -232,6 +235,19 @@ def address_of(home: Path) -> str:
     """The address of the object storage of which a home is the copy; "" where it is none."""
     address = unquote(home.name) if home.parent.name == _STORES else ""
     return address if address.startswith(SCHEMES) else ""
+
+
+def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
+    """The settings of one of several tenants of a home: `tenants/<name>` below it, and below each
+    root the folder of that name."""
+    address = address_of(settings.home)
+    home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
+    return replace(
+        settings,
+        home=home,
+        roots=tuple(root / tenant for root in settings.roots),
+        cache_bytes=settings.cache_bytes // tenants,
+    )
 
 
 def _checked(settings: Settings) -> Settings:

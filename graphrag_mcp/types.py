@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 
 def content_id(*parts: str) -> str:
@@ -143,6 +144,9 @@ class Result(BaseModel):
     suspicious: dict[str, str] = Field(
         default_factory=dict, description="by id: what its text was flagged for"
     )
+    view: SkipJsonSchema[str] = Field(
+        default="", exclude=True
+    )  # of the explorer page that shows it
 
 
 class SearchResult(Result):
@@ -184,6 +188,7 @@ class DriftNode(BaseModel):
 
 
 class DriftResult(Result):
+    corpus: SkipJsonSchema[str] = Field(default="", exclude=True)
     session_id: str = ""
     state: State = "context"
     open_node: str = ""

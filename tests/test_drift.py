@@ -15,7 +15,7 @@ import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query.drift import FORMS, Drift, _question, forget_old
+from graphrag_mcp.query.drift import FORMS, KEEP_DAYS, Drift, _question
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -282,7 +282,7 @@ def test_sessions_that_nobody_touched_for_30_days_are_forgotten(drift: Drift) ->
     old = drift.path.with_name("old.jsonl")
     old.write_bytes(drift.path.read_bytes())
     os.utime(old, (time.time() - 31 * 86_400,) * 2)
-    assert forget_old(drift.path.parent) == 1
+    assert sessions.forget(drift.path.parent, KEEP_DAYS * 86_400) == 1
     assert drift.path.exists() and not old.exists()
 
 

@@ -10,13 +10,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import anyio
+import httpx2
 import pytest
+from mcp import Client
 from mcp.client.extension import advertise
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 
 from graphrag_mcp.app import App
@@ -27,11 +32,12 @@ from graphrag_mcp.explorer.places import read as last_map
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.tokens import count_tokens
 from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
 from tests.serving import Caller, connected
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SECONDS = 15_000  # milliseconds that a view may take before a test fails
+SECONDS = 60_000  # milliseconds that a view may take before a test fails: the machine may be busy
 TEMPLATE = 150_000  # bytes
 
 browser_only = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -47,6 +53,20 @@ def explored(home: Path, corpus: str = "sample") -> Iterator[str]:
         yield server.stdout.readline().strip()
     finally:
         server.terminate()
+        server.wait(20)
+
+
+@contextmanager
+def serving(home: Path, *options: str, **environment: str) -> Iterator[str]:
+    """Where `graphrag-mcp serve --http` listens."""
+    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(home), *options]
+    server = subprocess.Popen(command, cwd=ROOT, env=clean_environment(**environment), stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if "listening on" in line)
+        yield re.search(r"http://[\w.:]+\d", line)[0]
+    finally:
+        server.kill()
         server.wait(20)
 
 
@@ -539,13 +559,7 @@ def test_export_needs_a_folder_or_a_file(sample: Path) -> None:
 @browser_only
 def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample: Path) -> None:
     token = "long-enough-for-a-test-token"
-    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(sample), "--corpus", "sample"]
-    env = clean_environment(GRAPHRAG_MCP_TOKENS=f"ada={token}")
-    server = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
-    try:
-        assert server.stderr is not None
-        line = next(line for line in server.stderr if "listening on" in line)
-        base = re.search(r"http://[\w.:]+", line)[0]
+    with serving(sample, "--corpus", "sample", GRAPHRAG_MCP_TOKENS=f"ada={token}") as base:
         bearer = {"Authorization": f"Bearer {token}"}
         assert asked(base, "/explore/data/overview")[0] == 401
         assert asked(base, "/explore/data/overview", Host="evil.example", **bearer)[0] == 421
@@ -564,9 +578,71 @@ def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample
         other = browser.new_context()
         assert Tab(other).open(f"{base}/explore/#token={token}").heading == "sample"
         other.close()
-    finally:
-        server.kill()
-        server.wait(20)
+
+
+RESULTS: list[tuple[str, dict[str, Any], str]] = [
+    ("explore_graph", {"start": "Tobias Fenn"}, "Tobias Fenn"),
+    ("explore_graph", {"start": "Tobias Fenn", "goal": "Harbour Tide Authority"}, "Tobias Fenn – Harbour Tide Authority"),
+    ("explore_graph", {"start": "c5"}, ""),
+    ("explore_graph", {}, "sample"),
+    ("global_search", {"query": "What do the letters say of the tide?"}, "“What do the letters say of the tide?”"),
+    ("global_search", {"query": "潮汐模型是怎样工作的？" * 20}, "sample"),
+    ("drift_search", {"query": "Who found the sill?"}, "Who found the sill?"),
+]  # fmt: skip
+
+
+def told(base: str, token: str, calls: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The texts of these calls, over HTTP."""
+
+    async def all_of_them() -> list[str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as transport, Client(streamable_http_client(f"{base}/mcp", http_client=transport)) as client:
+            found = [await client.call_tool(tool, arguments) for tool, arguments in calls]
+            assert not any(one.is_error for one in found), found
+            return [one.content[0].text for one in found]
+
+    with ThreadPoolExecutor(1) as thread:  # the browser's loop runs in this one
+        return thread.submit(anyio.run, all_of_them).result()
+
+
+@browser_only
+@pytest.mark.parametrize("several", [False, True])
+def test_results_end_with_the_address_of_their_view(browser: Any, sample: Path, tmp_path: Path, several: bool) -> None:
+    token, home = "long-enough-for-a-test-token", tmp_path / "home"
+    shutil.copytree(sample, home)
+    if several:
+        shutil.copytree(home / "corpora" / "sample", home / "corpora" / "潮汐")
+    named = {"corpus": "sample"} if several else {}
+    with serving(home, GRAPHRAG_MCP_TOKENS=f"ada={token}") as base:
+        made = browser.new_context()
+        Tab(made).open(f"{base}/explore/{'?corpus=sample' if several else ''}#token={token}")
+        calls = [(tool, {**arguments, **named}) for tool, arguments, _ in RESULTS]
+        for text, (tool, arguments, wanted) in zip(told(base, token, calls), RESULTS, strict=True):
+            line = text.splitlines()[-1]
+            assert line.startswith(f"Page for people: {base}/explore/"), (tool, arguments, line)
+            assert ("?corpus=sample#" in line) == several and token not in text and len(line) < 260
+            tab = Tab(made).open(line.partition(": ")[2])
+            assert (tab.heading == wanted) if wanted else tab.page.url.endswith("#community/5"), (tool, arguments)
+            assert tab.wrong == []
+            tab.page.close()
+        made.close()
+        others = [("local_search", {"query": "Tobias Fenn", **named}), ("get_entity", {"id_or_name": "Tobias Fenn", **named})]
+        assert all("/explore/" not in text for text in told(base, token, others))
+
+
+def test_the_address_of_the_page_keeps_within_the_budget(sample: Path) -> None:
+    with serving(sample, "--corpus", "sample") as base:
+        budgets = (200, 420, 800, 1_500, 3_000)
+        calls = [("global_search", {"query": "What do the letters say of the tide?", "max_tokens": budget}) for budget in budgets]
+        calls += [("explore_graph", {"start": "Narrows", "hops": 3, "max_tokens": budget}) for budget in budgets]
+        for text, (tool, arguments) in zip(told(base, "", calls), calls, strict=True):
+            assert count_tokens(text) <= arguments["max_tokens"], (tool, arguments)
+            assert arguments["max_tokens"] == 200 or text.splitlines()[-1].startswith("Page for people: "), (tool, arguments)
+
+
+def test_results_name_no_page_where_none_is_served(call: Caller) -> None:
+    for tool, arguments, _ in RESULTS:
+        assert "/explore/" not in call.good(tool, **arguments)["text"]
 
 
 # ---- as an MCP App ----------------------------------------------------------------------------------
@@ -590,8 +666,9 @@ HOST = """<!doctype html><title>host</title><iframe sandbox="allow-scripts" styl
 
 
 @contextmanager
-def hosted(browser: Any, call: Caller, tool: str, **arguments: Any) -> Iterator[tuple[Any, Tab]]:
-    """(the frame of the page, its tab) in a host that has called a tool and shows the page for it."""
+def hosted(browser: Any, call: Caller, tool: str, script: str = "", **arguments: Any) -> Iterator[tuple[Any, Tab]]:
+    """(the frame of the page, its tab) in a host that has called a tool and shows the page for it: ours, or that of a
+    script."""
     listed = {one.name: one for one in call.portal.call(call.client.list_tools).tools}
     uri = listed[tool].meta["ui"]["resourceUri"]
     read = call.portal.call(lambda: call.client.read_resource(uri)).contents[0]
@@ -603,9 +680,13 @@ def hosted(browser: Any, call: Caller, tool: str, **arguments: Any) -> Iterator[
     made = browser.new_context(viewport={"width": 1280, "height": 800})
     tab = Tab(made)
     tab.page.expose_function("callTool", lambda name, given: sent(call(name, **given)))
-    tab.page.set_content(HOST)
+    tab.page.set_content(HOST.partition("<script>")[0] if script else HOST)
     given = {"arguments": arguments, "result": sent(call(tool, **arguments))}
-    tab.page.evaluate("([given, html]) => { window.given = given; document.querySelector('iframe').srcdoc = html; }", [given, read.text])
+    if script:
+        tab.page.add_script_tag(content=script)
+        tab.page.evaluate("([given, html]) => begin(html, given)", [given, read.text])
+    else:
+        tab.page.evaluate("([given, html]) => { window.given = given; document.querySelector('iframe').srcdoc = html; }", [given, read.text])
     frame = tab.page.wait_for_selector("iframe").content_frame()
     frame.wait_for_selector("#side h1", timeout=SECONDS)
     yield frame, tab
@@ -640,6 +721,60 @@ def test_a_host_shows_the_view_of_a_result(browser: Any, call: Caller, tool: str
         assert "cannot be shown" not in frame.locator("#side").inner_text()
         assert "ui/notifications/size-changed" in tab.page.evaluate("window.heard")
         assert tab.wrong == [] and all(url.startswith(("about:", "data:")) for url in tab.asked)
+
+
+# The host of ext-apps itself. Not installed by the tests: `make app-host` does that.
+THEIR_HOST = """import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
+window.heard = []; window.wrong = [];
+window.begin = async (html, given) => {
+  const frame = document.querySelector("iframe");
+  const bridge = window.bridge = new AppBridge(null, { name: "host", version: "1" },
+    { openLinks: {}, serverTools: {}, serverResources: {}, logging: {}, updateModelContext: { text: {} } }, { hostContext: { theme: "dark", displayMode: "inline" } });
+  bridge.oncalltool = async (params) => { window.heard.push(["tool", params.name]); return await window.callTool(params.name, params.arguments); };
+  bridge.onupdatemodelcontext = async (params) => { window.heard.push(["context", params.content[0].text]); return {}; };
+  bridge.addEventListener("sizechange", (params) => { window.heard.push(["size", params.height]); frame.style.height = params.height + "px"; });
+  bridge.addEventListener("initialized", async () => {
+    await bridge.sendToolInput({ arguments: given.arguments });
+    await bridge.sendToolResult(given.result);
+  });
+  bridge.onerror = (error) => window.wrong.push(String(error));
+  await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
+  frame.srcdoc = html;
+};"""
+
+
+@pytest.fixture(scope="module")
+def their_host(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A script with the host of ext-apps, made by esbuild."""
+    installed = Path(sys.prefix) / "app-host"
+    node = shutil.which("node")
+    if node is None or not (installed / "node_modules" / "@modelcontextprotocol" / "ext-apps").is_dir():
+        pytest.skip("the host of ext-apps is not installed: make app-host")
+    esbuild = [node, str(installed / "node_modules" / "esbuild" / "bin" / "esbuild"), "--bundle", "--format=iife"]
+    done = subprocess.run(esbuild, input=THEIR_HOST, cwd=installed, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@browser_only
+def test_the_host_of_ext_apps_shows_the_page(browser: Any, call: Caller, their_host: str) -> None:
+    """The handshake, input and result of a tool, calls of tools, size, what the model is told, another theme, the end."""
+    with hosted(browser, call, "explore_graph", their_host, start="Tobias Fenn") as (frame, tab):
+        frame.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Tobias Fenn'", timeout=SECONDS)
+        assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
+        tab.page.evaluate("bridge.setHostContext({ theme: 'light', displayMode: 'inline' })")
+        frame.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+        frame.locator("#side a[href^='#passage/']:visible").first.click()
+        frame.wait_for_selector("mark")
+        said = frame.locator("#side .note", has_text="[t").inner_text()
+        heard = tab.page.evaluate("window.heard")
+        assert {one for kind, one in heard if kind == "tool"} == {"explore_data"} and ["size", 620] in heard
+        told = [text for kind, text in heard if kind == "context"]
+        assert re.fullmatch(r"On the explorer page the person is looking at e\d+\.", told[0]) and said[1:].partition("]")[0] in told[-1]
+        assert tab.page.evaluate("bridge.getAppVersion().name") == "graphrag-mcp explorer"
+        assert tab.page.evaluate("bridge.teardownResource({})") == {}
+        assert tab.page.evaluate("window.wrong") == [] and tab.wrong == []
+        assert all(url.startswith(("about:", "data:")) for url in tab.asked)
 
 
 def test_the_page_is_offered_to_hosts_that_render_apps_alone(call: Caller, sample: Path) -> None:

@@ -314,3 +314,14 @@ def test_no_word_of_the_lists_holds_a_blank_or_a_line_end_that_no_text_has() -> 
             assert all(word == word.strip() and word for word in words if isinstance(word, str)), name
     assert all(part == part.strip() for one in (lexicon.VI_BEFORE, lexicon.VI_HEADS) for words in one.values() for part in words.split("|"))
     assert len(lexicon.COMMON) > 1000 and "đạo diễn" in lexicon.VI_BEFORE["person"].split("|")
+
+
+@pytest.mark.parametrize(("text", "form", "kind"), [
+    ("They evaluated Tysabri-treated patients in Oslo.", "Tysabri", ""),
+    ("She read the Booker-shortlisted novel twice.", "Booker", ""),
+    ("It opened at the Dorothy Chandler Pavilion in May.", "Dorothy Chandler Pavilion", "location"),
+    ("It played in the Shrine Auditorium in May.", "Shrine Auditorium", "location"),
+])  # fmt: skip
+def test_a_participle_is_no_part_of_a_name_and_a_building_is_no_person(text: str, form: str, kind: str) -> None:
+    found = {one.form: one.type for one in extract(text)}
+    assert form in found and (not kind or found[form] == kind), found

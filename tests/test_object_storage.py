@@ -170,7 +170,7 @@ def test_processes_that_are_killed_while_they_write_lose_nothing_and_block_nothi
     note(one, 1)
     script = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom graphrag_mcp.store import mirror\n"
-        "from tests.test_object_storage import machine, note\n"
+        "from tests.test_object_storage import machine, note\nmirror.LEASE_SECONDS = 0.5\n"
         "def dies(self, *_):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         "note(machine(Path(sys.argv[1])), 1)\nsetattr(mirror.Mirror, sys.argv[2], dies)\n"
         "note(machine(Path(sys.argv[1])), 2)\n"

@@ -143,8 +143,8 @@ def test_answers_that_changed_places_are_told_apart(tmp_path: Path) -> None:
     mill, marsh = item_of(claimed, "Mira Okafor"), item_of(claimed, "Jonas Vell")
     jonas = {"entities": [{"name": "Jonas Vell", "type": "person", "description": "Jonas Vell mapped a marsh."}]}
     done = submit(folder, settings(folder), "ada", [{"work_id": mill, **jonas}, {"work_id": marsh, **MIRA}])
-    assert done.accepted == [] and [one["work_id"] for one in done.rejected] == [mill, marsh]
-    assert marsh in done.rejected[0]["reason"] and mill in done.rejected[1]["reason"]
+    reasons = {one["work_id"]: one["reason"] for one in done.rejected}
+    assert done.accepted == [] and marsh in reasons[mill] and mill in reasons[marsh]
     unheard = {"entities": [{"name": "Frau Vell", "type": "person", "description": "Vell's wife, unnamed."}]}
     done = submit(folder, settings(folder), "ada", [{"work_id": mill, **MIRA}, {"work_id": marsh, **unheard}])
     assert sorted(done.accepted) == sorted([mill, marsh])  # a name that stands nowhere may be right

@@ -220,8 +220,7 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
-    paths = sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
-    walks = {path.stem: Walk(sessions.read(path)) for path in paths}
+    walks = {path.stem: Walk(sessions.read(path)) for path in sessions.listing(folder)}
     rows = [
         {
             "session": name,

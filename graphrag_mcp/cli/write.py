@@ -4,6 +4,7 @@ a folder is about."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import getpass
 import json
 import os
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
     from graphrag_mcp.query.hits import Line
+    from graphrag_mcp.store.reply_cache import AnswerBook
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult
 
@@ -527,10 +529,16 @@ def init(options: argparse.Namespace) -> int:
 
 def answers(options: argparse.Namespace) -> int:
     """What models and agents answered for an index: list it, or forget it."""
-    from graphrag_mcp.store.reply_cache import AnswerBook
+    from graphrag_mcp.store.shared_replies import book as opened
 
     app = app_of(options)
-    book = AnswerBook(app.folder(app.corpus_for_reading(options.corpus)))
+    with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
+        book.probe()
+        _answers(book, options)
+    return 0
+
+
+def _answers(book: AnswerBook, options: argparse.Namespace) -> None:
     if options.action == "clear":
         gone = book.clear(options.kind)
         print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
@@ -549,4 +557,3 @@ def answers(options: argparse.Namespace) -> int:
             "\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items())
             or "the reply cache is empty"
         )
-    return 0

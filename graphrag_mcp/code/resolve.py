@@ -13,7 +13,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
@@ -35,7 +35,7 @@ COMMON = frozenset(
 )
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
-_RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
+RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +68,22 @@ class Corpus:
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
-def resolve(files: Iterable[SourceFile]) -> list[Edge]:
-    """All edges, in the order of uri and place."""
+def resolve(files: Iterable[SourceFile], only: Container[str] | None = None) -> list[Edge]:
+    """All edges, or those of the files with these uris, in the order of uri and place."""
     ordered = sorted(files, key=lambda file: file.uri)
+    wanted = [file for file in ordered if only is None or file.uri in only]
     corpus = known(ordered)
     edges: list[Edge] = []
-    for file in ordered:
+    for file in wanted:
         edges += _contained(corpus, file)
         edges += _imported(corpus, file)
     for file in ordered:
         inherits = list(_inherited(corpus, file))
         for edge in inherits:
             corpus.bases[edge.source].append(edge.target)
-        edges += inherits
+        edges += inherits if only is None or file.uri in only else ()
     corpus.found.clear()
-    for file in ordered:
+    for file in wanted:
         edges += _calls(corpus, file)
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
 
@@ -251,7 +252,7 @@ def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
         symbol = corpus.symbols.get(found)
         if symbol is None or symbol.kind in TYPES:
             return found
-        returned = _RETURNS.search(symbol.signature)
+        returned = RETURNS.search(symbol.signature)
         if returned is None:
             return ""
         home = _home(corpus, found)

@@ -55,8 +55,7 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
     if id:
         return _session(snapshot, folder / f"{id}.jsonl")
     corpus, listed = snapshot.manifest.corpus, []
-    paths = sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
-    for path in paths[:SESSIONS]:
+    for path in sessions.listing(folder)[:SESSIONS]:
         walk = Walk(sessions.read(path))
         if walk.header.get("corpus") == corpus:
             counts = {

@@ -75,11 +75,12 @@ class ClaimParams:
         )
         return content_id(VERSION, *words, *self.entity_specs)
 
-    def prompt(self, text: str) -> str:
+    def prompt(self, text: str, context: str = "") -> str:
         return self.template.substitute(
             entity_specs=", ".join(self.entity_specs),
             claim_description=self.description,
             language=language_rule(self.language),
+            document=context,
             text=guarded(text),
         )
 
@@ -100,14 +101,18 @@ def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
 
 
 async def claims_of_unit(
-    asker: Asker, text: str, params: ClaimParams, dropped: Counter[str] | None = None
+    asker: Asker,
+    text: str,
+    params: ClaimParams,
+    dropped: Counter[str] | None = None,
+    context: str = "",
 ) -> tuple[list[Claim], str]:
     """The claims in `text`, and why there was no answer ("" when there was one): of a second pass
     that was due, too; then those of the first stay. `dropped` counts what was not kept.
 
     With gleanings `auto` a second pass follows only a reply that was cut off."""
     counts = Counter[str]() if dropped is None else dropped
-    messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
+    messages: tuple[Message, ...] = (Message("user", params.prompt(text, context)),)
 
     def reading(reply: str) -> Reading | None:
         return read_claims(reply, text)

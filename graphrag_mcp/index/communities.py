@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from os.path import commonprefix
 from typing import Any
 
 import pyarrow.compute as pc
@@ -60,6 +61,7 @@ class Hierarchy:
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
+    titles: Mapping[str, str] = field(default_factory=dict)  # those of source code: folder or file
 
 
 @dataclass(frozen=True)
@@ -133,17 +135,26 @@ def cluster(
     entities: Mapping[str, Sequence[str]],
     links: Edges = (),
     params: ClusterParams | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Hierarchy:
     """The hierarchy of all text units, and of all entities that have text units or links.
 
-    `entities`: the text units of each. An entity without any is where its links lead."""
-    params = params or ClusterParams()
+    `entities`: the text units of each. An entity without any is where its links lead. `files`: text
+    units of source code, which are not in `texts`, with the uri of their file."""
+    params, files = params or ClusterParams(), files or {}
     path: dict[str, tuple[int, ...]] = {}
     for group, way in _divided(texts, params):
         path.update((texts.ids[unit], way) for unit in group)
+    first = 1 + max((way[0] for way in path.values()), default=-1)
+    called: dict[str, tuple[str, ...]] = {}  # by one text unit of each leaf
+    for held, way, titles in _by_folder(files, params):
+        path.update((unit, (way[0] + first, *way[1:])) for unit in held)
+        called[held[0]] = titles
     path |= _placed({id: [path[unit] for unit in units] for id, units in entities.items()})
     _follow_links(path, links)
-    return hierarchy_of(path, frozenset(texts.ids))
+    tree = hierarchy_of(path, frozenset(texts.ids) | files.keys())
+    named = (zip(tree.path[unit], titles, strict=True) for unit, titles in called.items())
+    return replace(tree, titles={id: title for pairs in named for id, title in pairs})
 
 
 def hierarchy_of(path: Mapping[str, Sequence[Any]], units: frozenset[str]) -> Hierarchy:
@@ -200,6 +211,8 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
     of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
     found: dict[str, Mapping[str, float]] = {}
     for one in tree.communities.values():
+        if one.id in tree.titles:
+            continue
         rows = [slice(*texts.first[[number[id], number[id] + 1]].tolist()) for id in one.units]
         term = np.concatenate([texts.term[row] for row in rows]) if rows else np.zeros(0, np.int64)
         terms, inverse, units = np.unique(term, return_inverse=True, return_counts=True)
@@ -224,6 +237,66 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
                 chosen.append(word)
         found[one.id] = {word: round(1 / (1 + FALL * at), 4) for at, word in enumerate(chosen)}
     return found
+
+
+# ---- source code --------------------------------------------------------------------------------
+
+SMALL = 3  # text units; smaller files and folders that lie beside each other are one community
+_Path = tuple[str, ...]
+
+
+def _by_folder(
+    files: Mapping[str, str], params: ClusterParams
+) -> Iterator[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
+    """The leaves: text units, way from the top, and the title of each community on the way."""
+    held: dict[_Path, list[str]] = defaultdict(list)
+    for unit in sorted(files):
+        held[tuple(files[unit].split("/"))].append(unit)
+    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = []
+    if held:
+        todo = [(sorted(held), (), ())]
+    while todo:
+        paths, way, titles = todo.pop()
+        groups = [paths]
+        if len(way) < params.max_depth and (
+            sum(len(held[path]) for path in paths) > params.max_cluster_size
+        ):
+            groups = _siblings(paths, held)
+        if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
+            groups = [paths]  # a folder with all of it is a community itself
+        if len(groups) > 1 or not way:
+            todo += [
+                (group, (*way, place), (*titles, _title(group, paths, len(groups) > 1)))
+                for place, group in enumerate(groups)
+            ]
+        else:
+            yield [unit for path in paths for unit in held[path]], way, titles
+
+
+def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
+    """The files by what lies in their common folder; small ones together."""
+    depth = len(commonprefix(paths))
+    groups: dict[_Path, list[_Path]] = defaultdict(list)
+    for path in paths:
+        groups[path[depth : depth + 1]].append(path)
+    small = {
+        name for name, group in groups.items() if sum(len(held[path]) for path in group) < SMALL
+    }
+    together = [path for name in sorted(small) for path in groups[name]]
+    others = [groups[name] for name in sorted(groups.keys() - small)]
+    return [*others, together] if together else others
+
+
+def _title(group: Sequence[_Path], paths: Sequence[_Path], divided: bool) -> str:
+    """The path of a file or folder without the label of its source; of small ones in a folder also
+    their names."""
+    common, above = commonprefix(group), commonprefix(paths)
+    title = "/".join(common[1:] or common)
+    if not divided or len(common) > len(above):
+        return title
+    names = sorted({path[len(above)] for path in group})
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{title}: {', '.join(names[:3])}{more}"
 
 
 # ---- entities -----------------------------------------------------------------------------------

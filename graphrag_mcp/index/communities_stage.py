@@ -17,8 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.code.parse import language_of
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import descriptions, imported
+from graphrag_mcp.index import descriptions, imported, report_code
 from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
@@ -82,20 +83,51 @@ def links_of(snapshot: Snapshot) -> pa.Table:
 
 def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hierarchy:
     """The hierarchy of the text units and entities that there are; imports may have a part."""
+    found = _imported(snapshot)
+    given = found is not None and bool(found.near)
     rows = snapshot.rows("text_units", columns=["id", "document_id"])
     documents = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
-    parts = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
-    texts = texts_of(parts, documents)
-    entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
+    sources = {} if given else _sources(snapshot)
+    files = {unit: sources[of] for unit, of in documents.items() if of in sources}
+    documents = {unit: of for unit, of in documents.items() if unit not in files}
+    texts = texts_of(_passages(snapshot, documents, bool(files)), documents)
+    entities = _units_of(snapshot, files)
     ends = [strings(links[name]) for name in ("source_id", "target_id")]
     edges = list(zip(*ends, links["weight"].to_pylist(), strict=True))
-    found = _imported(snapshot)
-    if found is not None and found.near:
+    if found is not None and given:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:
-        tree = cluster(texts, entities, edges, params)
+        tree = cluster(texts, entities, edges, params, files)
     return replace(tree, terms=characteristic(texts, tree))
+
+
+def _sources(snapshot: Snapshot) -> dict[str, str]:
+    """The uris of the documents that are source code, by id."""
+    if "code" not in snapshot.manifest.tables:
+        return {}
+    rows = snapshot.rows("code", columns=["id", "uri"])
+    pairs = zip(rows["id"].to_pylist(), rows["uri"].to_pylist(), strict=True)
+    return {id: uri for id, uri in pairs if language_of(uri)}
+
+
+def _passages(snapshot: Snapshot, documents: Mapping[str, str], apart: bool) -> Iterator[pa.Table]:
+    """The terms of the text units of prose, in parts; beside source code only these are read."""
+    columns = ["text_unit_id", "terms"]
+    if apart and len(documents) * 4 < snapshot.count("text_units"):
+        ids = sorted(set(documents.values()))
+        passages = snapshot.by_key("passages", ids, "document_id", columns)
+    else:
+        passages = snapshot.rows("passages", columns=columns)
+    return (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
+
+
+def _units_of(snapshot: Snapshot, files: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """The text units of each entity; a symbol is where it is defined, however often documents name
+    it."""
+    found = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
+    if not files:
+        return found
+    return {id: [unit for unit in units if unit in files] or units for id, units in found.items()}
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
@@ -343,14 +375,14 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     columns = Columns(job.snapshot, tree, wanted, job.edges, told)
 
     def shown_of(id: str, children: Sequence[Written]) -> tuple[Community, Inside, list[Candidate]]:
-        quotes = quoted(children)
+        quotes = report_code.heads(children) if id in tree.titles else quoted(children)
         entities = [one for quote in quotes for one in quote.entities]
         edges = [one for quote in quotes for one in quote.edges]
         community = tree.communities[id]
         return community, columns.inside(community, entities, edges), quotes
 
     def extractive(id: str, children: Sequence[Written]) -> Written:
-        return compose(*shown_of(id, children))
+        return composed(shown_of(id, children))
 
     writing = _writing(job, done, extractive)
     todo: list[str] = []
@@ -365,6 +397,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         members = () if below else [columns.leaves[id] for id in community.members]
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
         said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
+        if title := tree.titles.get(community.id):
+            said = report_code.fingerprint(said, title, members)
         plain[community.id] = fingerprint(
             community, members, own, [prints[child] for child in below], said
         )
@@ -414,7 +448,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
 
 
 def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
-    return compose(*item)
+    return (report_code.compose if item[1].title else compose)(*item)
 
 
 def _writing(

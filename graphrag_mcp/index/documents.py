@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -33,7 +34,7 @@ from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
 from graphrag_mcp.index.imported import DocumentRecord, ImportLog, UnitRecord
 from graphrag_mcp.index.imported import segments as import_segments
-from graphrag_mcp.index.units import Reading, begin, claims_as_rows, pending, settle
+from graphrag_mcp.index.units import Context, Reading, begin, claims_as_rows, pending, settle
 from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
@@ -203,8 +204,15 @@ def _counts(text: str, unit: Unit, part: Span, searched: Searched) -> tuple[int,
 class Names:
     """The keyless names of a text unit, looked for once, by whichever thread needs them first."""
 
-    def __init__(self, id: str, text: str, core: int, found: Found | None = None) -> None:
-        self.id, self.text, self._core = id, text, core
+    def __init__(
+        self,
+        id: str,
+        text: str,
+        core: int,
+        found: Found | None = None,
+        context: Callable[[], str] = str,
+    ) -> None:
+        self.id, self.text, self._core, self.context = id, text, core, context
         self._lock = threading.Lock()
         self._found = found
         if found is not None:
@@ -285,6 +293,7 @@ def cut_rows(
         rows.code = parse(document.uri, document.text)
         rows.cuts = [(unit, None) for unit in _chunked(rows.code, document.text, params)]
     name_of = unit_ids(document.uri)
+    context = Context(document.uri, document.title, document.text, document.metadata)
     for place, (unit, _) in enumerate(rows.cuts):
         start, end = unit.span.start, unit.span.end
         text = document.text[start:end]
@@ -313,7 +322,9 @@ def cut_rows(
         else:  # a key in a text is no name, stands in no evidence, and no model is shown it
             found = derived.names[place] if derived else None
             core = unit.passages[0].start - start
-            rows.to_read[unit_id] = Names(unit_id, masked(text), core, found)
+            rows.to_read[unit_id] = Names(
+                unit_id, masked(text), core, found, partial(context.line, start)
+            )
     return rows
 
 
@@ -516,7 +527,7 @@ class Run:
 
     def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
         """Have a text unit read; None when no one could."""
-        return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0])
+        return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0], unit.context)
 
     def originals(self, batch: Batch) -> list[Row]:
         """Write the documents of a batch into the log of originals; the entries for the manifest."""
@@ -648,13 +659,20 @@ def _linked(
     if not batch.code and not there:
         return {}
     gone, rows = set(batch.gone), batch.code
+    held = snapshot.rows("code").to_pylist() if there and snapshot is not None else []
+    left = [row for row in held if row["id"] not in gone]
     if last:
-        held = snapshot.rows("code").to_pylist() if there and snapshot is not None else []
-        links = source_code.link([*(row for row in held if row["id"] not in gone), *rows])
+        # What an earlier batch replaced is not known any more: then all is resolved.
+        whole = any(row["links"] == source_code.UNLINKED for row in held)
+        before = None if whole or not held else [row for row in held if row["id"] in gone]
+        links = source_code.link([*left, *rows], before)
         gone_units |= source_code.apply(snapshot, batch.fresh, links)
         again = {row["id"] for row in links.rows}
         rows = [*(row for row in rows if row["id"] not in again), *links.rows]
         gone |= again
+    elif len(left) < len(held) and left:
+        gone.add(left[0]["id"])
+        rows = [*rows, left[0] | {"links": source_code.UNLINKED}]
     return {"code": Change(sorted(gone), graph_to_table("code", rows))}
 
 

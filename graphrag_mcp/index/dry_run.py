@@ -399,7 +399,11 @@ class Rehearsal(Run):
         reader = self.models.reader
         self.chat.read(
             unit,
-            *(one.prompt(unit.text) for one in (reader.extract, reader.claims) if one is not None),
+            *(
+                one.prompt(unit.text, unit.context())
+                for one in (reader.extract, reader.claims)
+                if one is not None
+            ),
         )
         return super().begin(uri, id, unit)
 

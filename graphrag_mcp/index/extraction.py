@@ -82,11 +82,12 @@ class ExtractParams:
         """
         return _names_in(self.examples)
 
-    def prompt(self, text: str) -> str:
+    def prompt(self, text: str, context: str = "") -> str:
         return self.template.substitute(
             entity_types=", ".join(self.types) or ANY_TYPE,
             language=language_rule(self.language),
             examples=self.examples,
+            document=context,
             text=guarded(text),
         )
 
@@ -122,8 +123,8 @@ def language_rule(language: str) -> str:
 
 
 def guarded(text: str) -> str:
-    """A document cannot close the tag that it stands in."""
-    return re.sub(r"</(?=\s{0,20}text)", r"<\\/", text, flags=re.IGNORECASE)
+    """A document cannot close the tag that it stands in, nor that of the line before it."""
+    return re.sub(r"</(?=\s{0,20}(?:text|document))", r"<\\/", text, flags=re.IGNORECASE)
 
 
 @lru_cache(maxsize=32)
@@ -142,10 +143,14 @@ def _names_in(examples: str) -> frozenset[str]:
 
 
 async def extract_unit(
-    asker: Asker, text: str, known_names: Callable[[], Sequence[str]], params: ExtractParams
+    asker: Asker,
+    text: str,
+    known_names: Callable[[], Sequence[str]],
+    params: ExtractParams,
+    context: str = "",
 ) -> Extraction:
     """What a model finds in `text`. `known_names`: the strong names that the keyless extractor
-    finds in it, wanted only when a reply is there."""
+    finds in it, wanted only when a reply is there. `context`: the line on its document."""
 
     def first_reply(reply: str, strict: bool = False) -> Records | None:
         records = parse(reply, params.types, text, params.echoes, strict=strict)
@@ -170,7 +175,7 @@ async def extract_unit(
     def pays(found: Records) -> bool:
         return gleaning_pays(text, known_names(), found)
 
-    messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
+    messages: tuple[Message, ...] = (Message("user", params.prompt(text, context)),)
     strictly = partial(first_reply, strict=True)
     asked = Ask(
         "extract",

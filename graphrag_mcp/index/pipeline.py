@@ -25,7 +25,7 @@ from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
-from graphrag_mcp.index.units import in_vain
+from graphrag_mcp.index.units import Context, in_vain, stored
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
 from graphrag_mcp.llm.opening import open_asker, prepare_client, priced
@@ -37,7 +37,6 @@ from graphrag_mcp.store import leases, tables
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
-from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import Document, IndexRequest, IndexResult
 
 DEGRADED = 1_000  # rows of the list of what a model could not answer
@@ -495,7 +494,8 @@ def _open_units(run: Run) -> set[str]:
     rows = run.snapshot().rows("pending").to_pylist() if waiting else []
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
-        open_ = {unit: open_[unit] for unit in _answered(run, sorted(open_))}
+        by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
+        open_ = {unit: open_[unit] for unit in _answered(run, by_document)}
     for unit, uri in open_.items():
         run.redo.setdefault(uri, set()).add(unit)
     for unit, uri in _corrected_units(run).items():
@@ -523,21 +523,13 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
     models = run.models
     if not (models.asker.may_answer("extract") or models.asker.may_answer("claims")):
         return
+    readers = [one for one in (models.extract, models.claims) if one is not None]
+    known: dict[str, Context] = {}
     for start in range(0, len(units), 500):
-        for row in (
-            run.snapshot()
-            .by_key("text_units", units[start : start + 500], "id", ["id", "text"])
-            .to_pylist()
-        ):
-            asked = [
-                one.prompt(masked(row["text"]))
-                for one in (models.extract, models.claims)
-                if one is not None
-            ]
-            if any(
-                models.asker.answered(key_of((Message("user", prompt),), None)) for prompt in asked
-            ):
-                yield row["id"]
+        for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
+            asked = [(Message("user", one.prompt(text, context)),) for one in readers]
+            if any(models.asker.answered(key_of(messages, None)) for messages in asked):
+                yield id
 
 
 def _add(

@@ -35,6 +35,8 @@ class EntityRow:
     title: str
     text_unit_ids: Sequence[str] = ()
     evidence: Sequence[Evidence] = ()
+    type: str = ""  # these two of leaves alone
+    description: str = ""
 
 
 @dataclass(slots=True)
@@ -263,6 +265,7 @@ class Inside:
     n_documents: int = 0  # where that is known
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     said: Sequence[Evidence] = ()  # sentences of its texts, where no name stands in them
+    title: str = ""  # of source code: its folder or file
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         return _place(self.rows[id], self.weight)
@@ -429,9 +432,10 @@ class Columns:
         ids = sorted({one for id in wanted if not every[id].children for one in every[id].members})
         rows = self._rows(ids)
         row_ids = self._row_ids[[self._number[id] for id in ids]].tolist()
-        columns = ["id", "evidence", "description"]
-        for id, said, description in listed(snapshot.at("entities", row_ids, columns)):
+        columns = ["id", "type", "evidence", "description"]
+        for id, type, said, description in listed(snapshot.at("entities", row_ids, columns)):
             rows[id].evidence = self._said(id, said, description)
+            rows[id].type, rows[id].description = type, description
         return rows
 
     def _said(self, id: str, evidence: Sequence[Evidence], description: str) -> Sequence[Evidence]:
@@ -517,6 +521,7 @@ class Columns:
         if not community.children:  # its rows are here, and few: most communities
             made = of_rows(community, [self.leaves[id] for id in community.members], own)
             made.terms = self._tree.terms.get(community.id, {})
+            made.title = self._tree.titles.get(community.id, "")
             made.said = () if community.members else self._sentences(community.units)
             return made
         members = self._members(community.id)
@@ -551,6 +556,7 @@ class Columns:
             relationship_ids=strong if len(places) > LISTED else sorted(strong),
             text_unit_ids=list(community.units[:LISTED]),
             terms=self._tree.terms.get(community.id, {}),
+            title=self._tree.titles.get(community.id, ""),
         )
 
     def _sentences(self, units: Sequence[str]) -> list[Evidence]:

@@ -179,18 +179,18 @@ def compose(
     share = {one: math.sqrt(value) for one, value in inside.weight.items()}
     candidates = _candidates(inside, share, quotes, params)
     chosen = _summary(candidates, share, inside.terms, params)
-    cite = _Citer(inside, params)
+    cite = Citer(inside, params)
     cjk = mostly_cjk(
         "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
     )
     base = _base(community, inside, cjk, params, [one.text for one in candidates])
-    summary = _running(map(cite, chosen)) or _fallback(inside, cite)
+    summary = running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen, params):
-        findings.append({"summary": group[0].text, "explanation": _running(map(cite, group))})
+        findings.append({"summary": group[0].text, "explanation": running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
-            new.append(f"- {_running(map(cite, fresh))}")
+            new.append(f"- {running(map(cite, fresh))}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
     return Written(
         replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes
@@ -208,7 +208,7 @@ def outline(
 def outlined(community: Community, inside: Inside) -> Report:
     """As `outline`, from what is inside the community."""
     params = ReportParams()
-    summary = _fallback(inside, _Citer(inside, params))
+    summary = _fallback(inside, Citer(inside, params))
     base = _base(community, inside, None, params)
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
@@ -241,7 +241,7 @@ def _base(
     )
 
 
-def _running(sentences: Iterable[str]) -> str:
+def running(sentences: Iterable[str]) -> str:
     """Sentences one after the other; no blank before Chinese."""
     text = ""
     for one in sentences:
@@ -365,7 +365,7 @@ def _findings(
 # ---- wording ------------------------------------------------------------------------------------
 
 
-class _Citer:
+class Citer:
     """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
     what it wrote."""
 
@@ -395,7 +395,7 @@ class _Citer:
         return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
 
-def _fallback(inside: Inside, cite: _Citer) -> str:
+def _fallback(inside: Inside, cite: Citer) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
     names = " · ".join(_short(inside.rows[one].title, 60) for one in top)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.code.changes import affected
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import Edge, documented, known, resolve
 from graphrag_mcp.code.symbols import SourceFile, Symbol, called, dumped, loaded
@@ -143,7 +144,7 @@ def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence
         [row["id"], unit.passages[0].start, unit.span.start, unit.span.end]
         for row, unit in zip(units, cuts, strict=True)
     ]
-    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": "{}"}
+    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
 # ---- all files -------------------------------------------------------------------------------------
@@ -162,28 +163,31 @@ class Links:
         self.changed: list[str] = []
 
 
-def link(rows: Sequence[Row]) -> Links:
-    """Resolve the names of all rows of `code`."""
-    links = Links()
-    files: dict[str, tuple[Row, SourceFile, list[Any]]] = {}
+def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
+    """Resolve the names of rows of `code`: of all, or of what an edit of the rows `before` touches."""
+    links, only, files = Links(), None, dict[str, tuple[Row, SourceFile, list[Any]]]()
+    if before is not None:
+        edited = {row["uri"] for row in before}
+        edited |= {row["uri"] for row in rows if row["links"] == UNLINKED}
+        files = {row["uri"]: (row, *loaded(row["facts"], True)) for row in rows}
+        only = _touched(files, edited, before)
     for row in rows:
-        file, units = loaded(row["facts"])
-        files[file.uri] = row, file, units
+        if only is None or row["uri"] in only:
+            files[row["uri"]] = (row, *loaded(row["facts"]))
     sources = [file for _, file, _ in files.values() if file.language != PROSE]
     kinds = {one.name: one.kind for file in sources for one in file.symbols}
-    titles = {
-        one.name: title_of(one.name, one.kind, kinds.get(one.parent, ""))
-        for file in sources
-        for one in file.symbols
-    }
+    titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
     edges: dict[str, list[Edge]] = {}
-    for edge in resolve(sources):
+    for edge in resolve(sources, only):
         edges.setdefault(edge.uri, []).append(edge)
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
     for uri, (row, file, units) in files.items():
+        if only is not None and uri not in only:
+            continue
         said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
+        starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
-            id, start, end = _placed(units, edge.start, edge.end)
+            id, start, end = _placed(units, starts, edge.start, edge.end)
             said[id].append(_statement(edge, titles, start, end))
         named = _mentioned(file, units, titles, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
@@ -191,12 +195,41 @@ def link(rows: Sequence[Row]) -> Links:
         links.said |= said if file.language != PROSE else {}
         links.named |= named
         now = {id: _digest(said.get(id, ()), named.get(id, ())) for id in said}
-        before = json.loads(row["links"])
-        changed = [id for id, digest in now.items() if before.get(id, "") != digest]
+        before_ = json.loads(row["links"])
+        changed = [id for id, digest in now.items() if before_.get(id, "") != digest]
         links.changed += changed
-        if changed or before.keys() != now.keys():
+        if changed or before_.keys() != now.keys():
             links.rows.append(row | {"links": json.dumps(now, separators=(",", ":"))})
     return links
+
+
+UNLINKED = "{}"  # of a row that was not resolved with the others yet
+
+
+def _touched(
+    files: Mapping[str, tuple[Row, SourceFile, Any]], edited: set[str], before: Sequence[Row]
+) -> set[str] | None:
+    """The uris of files that may have other edges now; None where any may. `before`: the rows that
+    edits replaced or took away."""
+    old = (loaded(row["facts"], True)[0] for row in before)
+    was = {file.uri: file for file in old if file.language != PROSE}
+    sources = {uri: file for uri, (_, file, _) in files.items() if file.language != PROSE}
+    now = {uri: file for uri, file in sources.items() if uri in edited}
+    facts = {uri: row["facts"] for uri, (row, _, _) in files.items() if uri not in edited}
+    found = affected(was, now, list(sources.values()), facts)
+    return None if found is None else found | edited
+
+
+class _Titles(dict[str, str]):
+    """Titles of symbols, each made when it is first asked for."""
+
+    def __init__(self, kinds: Mapping[str, str], parents: Mapping[str, str]) -> None:
+        self._kinds, self._parents = kinds, parents
+
+    def __missing__(self, name: str) -> str:
+        parent = self._kinds.get(self._parents[name], "")
+        found = self[name] = title_of(name, self._kinds[name], parent)
+        return found
 
 
 def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> Said:
@@ -205,9 +238,11 @@ def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> S
     return Said(edge.source, edge.target, said, edge.kind, weight, start, end)
 
 
-def _placed(units: Sequence[Any], start: int, end: int) -> tuple[str, int, int]:
+def _placed(
+    units: Sequence[Any], starts: Sequence[int], start: int, end: int
+) -> tuple[str, int, int]:
     """The text unit whose own part holds the place, and the place in it."""
-    at = max(bisect_right(units, start, key=lambda unit: unit[1]) - 1, 0)
+    at = max(bisect_right(starts, start) - 1, 0)
     id, _, first, last = units[at]
     start = min(max(start, first), last - 1)
     return id, start - first, min(max(end, start + 1), last, start + HEAD) - first
@@ -223,12 +258,13 @@ def _mentioned(
 ) -> dict[str, list[Named]]:
     """The symbols that a document names, by text unit."""
     found: dict[str, dict[str, Named]] = {}
+    starts = [unit[1] for unit in units]
     for one in file.references:
         if one.kind != "documents" or not (key := documented(corpus, one.name)):
             continue
         if one.inside == key:
             continue
-        id, start, end = _placed(units, one.start, one.end)
+        id, start, end = _placed(units, starts, one.start, one.end)
         instead.setdefault(id, {})[normalise_name(one.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:

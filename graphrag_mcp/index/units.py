@@ -4,11 +4,14 @@ without a usable reply keeps the keyless names and is listed in `pending`."""
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
@@ -23,13 +26,108 @@ from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
+from graphrag_mcp.sources.decode import find_title, front_matter, headings, top_title
+from graphrag_mcp.sources.formats import FORMATS
+from graphrag_mcp.sources.walk import suffix_of
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import normalise_name, sentences
+from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 Spans = list[tuple[int, int]]
 _JOINED = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")  # where a run-together name has its blanks
+LONGEST_PART = 150  # characters of a title or a heading in the line on a document
+HELD = 8  # documents whose headings are known at once
+_NO_TAGS = str.maketrans("<>", "‹›")
 UNKNOWN = "unknown"  # the type of an end of a relationship that is no entity of its own
+
+
+class Context:
+    """The line before the text of a unit: title, date and the headings above it, as the document
+    states them. No file name and no number, and of the text only what stands above: neither a
+    rename nor an edit elsewhere changes the line, which is a part of the reply cache's key."""
+
+    def __init__(self, uri: str, title: str, text: str, metadata: Mapping[str, Any]) -> None:
+        self._uri, self._title, self._text, self._metadata = uri, title, text, metadata
+
+    def line(self, start: int) -> str:
+        """That of the unit whose text begins at this character; "" where nothing is stated."""
+        title, date = self._own
+        offsets, over, above = *self._headings, list[str]()
+        at = bisect_right(offsets, start) - 1
+        if at >= 0 and offsets[at] == start:  # it stands in the text
+            at = over[at][0]
+        while at >= 0:
+            at, words = over[at]
+            above.insert(0, words)
+        if above[:1] == [title]:
+            above = above[1:]
+        parts = (("Title", title), ("Date", date), ("Headings", " > ".join(above)))
+        said = masked("; ".join(f"{name}: {part}" for name, part in parts if part))
+        return f"<document>{said}</document>\n" if said else ""
+
+    @cached_property
+    def _own(self) -> tuple[str, str]:
+        """Title and date."""
+        known = {name.casefold(): value for name, value in self._metadata.items()}
+        date = dates.of_metadata(known) or dates.in_address(self._metadata)
+        title = front_matter(self._text)[0].get("title") or self._given
+        if self._prose:
+            date, title = date or dates.in_head(self._text), title or top_title(self._text)
+        return _short(title), date
+
+    @cached_property
+    def _headings(self) -> tuple[list[int], list[tuple[int, str]]]:
+        """Offsets of the headings, and of each the place of the one above it (-1) and its words."""
+        offsets: list[int] = []
+        over: list[tuple[int, str]] = []
+        open_: list[tuple[int, int]] = []  # level, place
+        for offset, level, words in headings(self._text) if self._prose else ():
+            while open_ and open_[-1][0] >= level:
+                open_.pop()
+            offsets.append(offset)
+            over.append((open_[-1][1] if open_ else -1, _short(words)))
+            open_.append((level, len(over) - 1))
+        return offsets, over
+
+    @property
+    def _prose(self) -> bool:
+        """Is a `#` at the start of a line a heading, and no comment of source code?"""
+        return self._uri.startswith("text:") or suffix_of(self._uri.partition("#")[0]) in FORMATS
+
+    @property
+    def _given(self) -> str:
+        """A title beside the text, of a web page or a row; "" for one that is found in the text or
+        made of the names of file and row."""
+        made, uri = (" ".join(one.split()).replace(" #", "#") for one in (self._title, self._uri))
+        uri = "/" + re.sub(r"~\d+$", "", uri.removeprefix("text:"))
+        found = " ".join(find_title(self._text).split())
+        return "" if uri.endswith(f"/{made}") or found[:300] == self._title else self._title
+
+
+def stored(
+    snapshot: Snapshot, ids: Sequence[str], known: dict[str, Context]
+) -> Iterator[tuple[str, str, str]]:
+    """Text units as indexing asks about them: id, text, and the line on the document. `known` holds
+    the last documents that were read."""
+    columns = ["id", "text", "document_id", "char_start"]
+    for row in snapshot.by_key("text_units", ids, "id", columns).to_pylist():
+        id = row["document_id"]
+        if id not in known:
+            if len(known) >= HELD:
+                known.clear()
+            columns = ["id", "uri", "title", "text", "metadata"]
+            (told,) = snapshot.by_key("documents", [id], "id", columns).to_pylist()
+            metadata = json.loads(told["metadata"])
+            known[id] = Context(told["uri"], told["title"], told["text"], metadata)
+        yield row["id"], masked(row["text"]), known[id].line(row["char_start"])
+
+
+def _short(words: Any) -> str:
+    """In one line that closes no tag."""
+    return " ".join(str(words).split())[:LONGEST_PART].strip().translate(_NO_TAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +168,23 @@ class Settled:
 
 
 def begin(
-    reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]
+    reader: Reader,
+    uri: str,
+    unit: str,
+    text: str,
+    names: Callable[[], UnitNames],
+    context: Callable[[], str] = str,
 ) -> Reading | None:
     """Have the unit read; None when no one could. `names`: what the keyless extractor finds in it,
-    asked for when the reply is there and from any thread."""
+    asked for when the reply is there and from any thread. `context`: the line on its document."""
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
-    return Reading(uri, reader.asker.start(_read(reader, unit, text, names)))
+    return Reading(uri, reader.asker.start(_read(reader, unit, text, names, context())))
 
 
-async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNames]) -> Read:
+async def _read(
+    reader: Reader, unit: str, text: str, names: Callable[[], UnitNames], context: str
+) -> Read:
     """Rows are made as replies arrive, while others are on their way."""
     assert reader.extract is not None
 
@@ -90,11 +195,12 @@ async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNa
         aliases = {named.key: named.alias_of for named in names().named if named.alias_of}
         return from_records(unit, text, records, by, aliases)
 
-    work, dropped = extract_unit(reader.asker, text, known, reader.extract), Counter[str]()
+    work = extract_unit(reader.asker, text, known, reader.extract, context)
+    dropped = Counter[str]()
     if reader.claims is None:
         extraction, (claims, why) = await work, ([], "")
     else:
-        asked = claims_of_unit(reader.asker, text, reader.claims, dropped)
+        asked = claims_of_unit(reader.asker, text, reader.claims, dropped, context)
         extraction, (claims, why) = await asyncio.gather(work, asked)
     read, lost = None, Losses()
     if extraction.records is not None:

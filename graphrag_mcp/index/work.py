@@ -30,17 +30,17 @@ from graphrag_mcp.index.extraction import extract_unit, locate, spelled
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
 from graphrag_mcp.index.records import NOTHING_USABLE, Records
+from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
-from graphrag_mcp.store import leases
+from graphrag_mcp.store import leases, shared_replies
 from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.trust.credentials import masked
 
 NO_RECORD = "shape that is no record"
 NO_ENTITY = "end that is not among the entities"
@@ -374,7 +374,7 @@ def submit(
     """
     done, snapshot, client = Submitted(), open_snapshot(folder), client or who
     done.pending = len(_pending(snapshot))
-    book = AnswerBook(folder)
+    book = shared_replies.book(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
     known = leases.find(folder, list(given)) if given else {}
     done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
@@ -499,7 +499,7 @@ def _questions(
     """
     if not rows:
         return
-    listener = _Listener(AnswerBook(folder), also)
+    listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
@@ -508,7 +508,7 @@ def _questions(
         for row in rows:
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
-                _read_unit(models, snapshot, row)
+                _read_unit(models, snapshot, row, known)
             elif row["kind"] in descriptions.OF_TABLE:
                 started = descriptions.begin(snapshot, [row], models, {})
                 for future in started.futures.values():
@@ -526,20 +526,23 @@ def _questions(
         listener.close()
 
 
-def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
-    units = snapshot.by_key("text_units", [row["subject"]], "id", ["id", "text"]).to_pylist()
-    if not units or models.extract is None:
+def _read_unit(
+    models: Models, snapshot: Snapshot, row: Row, known_documents: dict[str, Context]
+) -> None:
+    unit = next(stored(snapshot, [row["subject"]], known_documents), None)
+    if unit is None or models.extract is None:
         return
-    text = masked(units[0]["text"])  # as the indexing asks, else its answer would never be found
+    _, text, context = unit
     if row["kind"] == "claims":
         if models.claims is not None:
-            models.asker.wait(claims_of_unit(models.asker, text, models.claims))
+            asked = claims_of_unit(models.asker, text, models.claims, context=context)
+            models.asker.wait(asked)
         return
     names = snapshot.by_key(
         "mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]
     ).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
-    models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract))
+    models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract, context))
 
 
 def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:

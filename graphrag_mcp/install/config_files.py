@@ -3,6 +3,7 @@ indentation and line ends are kept) and in TOML (every other line is kept)."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tomllib
@@ -126,11 +127,18 @@ def _replaced(text: str, table: str, name: str, block: str) -> str:
             body = part.value.body
             for at, (inner, node) in enumerate(body):
                 if inner is not None and inner.key == name:
-                    # Blank lines and comments at its end belong to what follows.
-                    end = re.search(r"(?:^[ \t]*(?:#[^\n]*)?\n)*\Z", node.as_string(), re.M)
-                    body[at] = (None, Whitespace(block + (end[0] if end else "")))
+                    body[at] = (None, Whitespace(block + _end(node.as_string())))
                     block = ""
     return tomlkit.dumps(document)
+
+
+def _end(table: str) -> str:
+    """Blank lines and comments at the end of a table, which belong to what follows it."""
+    lines = table.splitlines(keepends=True)
+    end = itertools.takewhile(
+        lambda line: not line.strip() or line.lstrip().startswith("#"), reversed(lines)
+    )
+    return "".join(reversed(list(end)))
 
 
 def _as_in(text: str, made: str) -> str:

@@ -56,7 +56,7 @@ def open_asker(
 
     `mend`: a damaged reply cache is set aside, what can be read of it kept, and `note` says so.
     Without limits, for searches, a book that cannot be used is done without."""
-    from graphrag_mcp.store.reply_cache import open_book
+    from graphrag_mcp.store.shared_replies import open_book
 
     chat = embedder = reranker = None
     if settings.rerank_model:

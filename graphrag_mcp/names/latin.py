@@ -301,6 +301,11 @@ _STOPS = frozenset(".!?…:;\n。！？|")
 
 
 @lru_cache(maxsize=1 << 15)
+def tails(word: str) -> bool:
+    """Is it a word behind a name and a hyphen that is no part of the name? London-listed."""
+    return word in TAILS or (len(word) > 4 and word.islower() and word.endswith(("ed", "ing")))
+
+
 def common(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, one that is seldom a name?"""
     if word in COMMON or word in DULL or stop_word(word):
@@ -497,7 +502,7 @@ class Names:
                     run, titled, opening = self._keep(run, opening, titled, shouted), False, False
                 continue
             head, dash, tail = word.rpartition("-")
-            if following and dash and tail in TAILS:  # San Francisco-based Balco
+            if following and dash and tails(tail):  # San Francisco-based Balco
                 run.append((head, at, at + len(head)))
                 run, titled, opening = self._keep(run, opening, titled, shouted), False, False
                 continue
@@ -578,7 +583,7 @@ class Names:
             words = [word for word, _, _ in run]
             start, end = run[0][1], run[-1][2]
             head, dash, tail = words[-1].rpartition("-")
-            if dash and tail in TAILS:
+            if dash and tails(tail):
                 end -= len(tail) + 1
                 words[-1] = head
             lead = self._office(words)

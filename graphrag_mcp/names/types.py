@@ -95,7 +95,7 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
     """The type that a name's own words speak for, and whether nothing beside it can say better."""
     first, last = words[0].lower(), words[-1].lower().rstrip(".")
     if len(words) > 1:
-        own = HEAD_TYPE.get(last, "")
+        own = HEAD_TYPE.get(last, "") or ("" if last in FAMILY else LAST.get(last, ""))
         given = first in GIVEN or (len(first) == 2 and first[1] == ".")
         if given and len(words) < 5 and (not own or last in AMBIGUOUS_HEADS) and " of " not in form:
             return "person", True

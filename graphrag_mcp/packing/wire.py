@@ -106,9 +106,9 @@ def size(result: Result) -> tuple[int, int]:
     return count_tokens(data), len(data)
 
 
-def footer(result: Result) -> list[str]:
+def footer(result: Result, page: str = "") -> list[str]:
     """Lines that repeat the fields which a host that shows only text would not show, the most
-    needed first."""
+    needed first; then the address of the page that shows the same."""
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
         more = getattr(result, "more", 0)
@@ -118,6 +118,8 @@ def footer(result: Result) -> list[str]:
         lines.append(f"Next: {result.next_call}")
     if result.hint and result.hint not in result.text:
         lines.append(f"Hint: {result.hint}")
+    if page:
+        lines.append(f"Page for people: {page}")
     return lines
 
 

@@ -32,6 +32,7 @@ async function route() {
     byId("side").scrollTop = 0;
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
     byId("side").querySelector("mark")?.scrollIntoView({ block: "center" });
+    transport.host?.tell([view, ...rest]);
     say("");
   } catch (error) {
     if (mine !== turn) return;

@@ -9,7 +9,7 @@ export class Host {
         protocolVersion: "2026-01-26", appInfo: { name: "graphrag-mcp explorer", version: "1" },
         appCapabilities: { availableDisplayModes: ["inline", "fullscreen"] },
       }, seconds);
-      host.context = given.hostContext || {};
+      host.context = given.hostContext || {}; host.offers = given.hostCapabilities || {};
       host.notify("ui/notifications/initialized", {});
       host.theme(host.context);
       new ResizeObserver(() => host.size()).observe(document.documentElement);
@@ -57,6 +57,14 @@ export class Host {
   }
 
   theme(context) { if (context.theme) document.documentElement.dataset.theme = context.theme === "dark" ? "dark" : "light"; }
+  // What the person looks at, for the model: by ids alone, since names are words of documents.
+  tell([view, id, other]) {
+    const letter = { entity: "e", community: "c", document: "d", passage: "", path: "e", drift: "" }[view];
+    if (!this.offers.updateModelContext || letter === undefined || !/^[\w.-]{1,80}$/.test(id || "")) return;
+    const ids = letter + id + (view === "path" && /^\d{1,12}$/.test(other || "") ? ` and e${other}` : "");
+    this.request("ui/update-model-context", { content: [{ type: "text", text: `On the explorer page the person is looking at ${ids}.` }] }, 10).catch(() => {});
+  }
+
   size() { this.notify("ui/notifications/size-changed", { width: document.documentElement.scrollWidth, height: 620 }); }
 
   async data(view, parameters) {

@@ -187,6 +187,7 @@ LIKE = 0.6  # from which two names count as near; words in common without it cou
 Names = tuple[pa.ChunkedArray, list[str], list[str], Any, Any]
 _spelled: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[Snapshot, dict[str, list[str]]] = WeakKeyDictionary()
 DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, the one that asks
 # Kept in memory of passages that are too many to be kept: all but their texts, of which `terms`
 # only where that is not too much. Each column that is read for a passage costs 16 us: without it 12
@@ -207,6 +208,23 @@ REFERENCES = {
 def rows(snapshot: Snapshot, table: str, ids: Sequence[str]) -> list[Row]:
     """Whole rows in the order of the ids; unknown and damaged ones are missing."""
     return snapshot.served(table, list(ids))
+
+
+def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Entities (ids) whose titles begin with the title of an organization, with the ids of these
+    organizations: who names "BBC Radio 4" names the BBC."""
+    known = _parts.get(snapshot)
+    if known is None:
+        rows = snapshot.rows("entities", "", ["id", "title", "type"]).to_pylist()
+        ids = {row["title"]: row["id"] for row in rows if row["type"] == "organization"}
+        known = {}
+        for row in rows:
+            words = row["title"].split()
+            shorter = (" ".join(words[:count]) for count in range(1, len(words)))
+            if found := [ids[one] for one in shorter if one in ids]:
+                known[row["id"]] = found
+        _parts[snapshot] = known
+    return known
 
 
 def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row]:

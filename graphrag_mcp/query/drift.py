@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -719,15 +718,6 @@ class Drift:
         return asked and all(
             walk.graph.nodes[one]["status"] in ("pruned", "answered") for one in pruned
         )
-
-
-def forget_old(folder: Path) -> int:
-    """Remove the journals of sessions that no one touched for 30 days; how many went."""
-    old = time.time() - KEEP_DAYS * 86_400
-    gone = [path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old]
-    for path in gone:
-        path.unlink(missing_ok=True)
-    return len(gone)
 
 
 def _within(value: object, limits: tuple[int, int, int]) -> int:

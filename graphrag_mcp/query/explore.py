@@ -731,6 +731,7 @@ def _overview(
         title = one_line(report[0], 120) if report else "Community"
         held = f"{counted(tops[0]['size'], 'entities')}, {counted(len(roots), 'communities')} directly under it."
         intro = f"# {title} (c{community})\n{held}"
+        result.view = f"community/{community}"
     sections = [Section("Entities", central, 0.5), Section("Communities", tree, 0.5)]
     result = _composed(result, sections, budget, intro, "Entities")
     first = next(iter(rows.values()), None)

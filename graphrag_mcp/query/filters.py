@@ -28,7 +28,7 @@ from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
-DATES = (*dates.KEYS, "valid_from", "valid_until")  # are compared by their days
+DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
 FIELDS = ("document", "uri", "entity", "type", "date", "rating", *TIME)
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call
@@ -129,10 +129,13 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     without: set[str] = set()
     for one in made.of("entity"):
         row = _entity(snapshot, one.value)
+        parts = [id for id, whole in context.part_of(snapshot).items() if row["id"] in whole]
         if one.op == "!=":
-            without.add(row["id"])
-        elif row["id"] not in [held["id"] for held in made.first]:
-            made.first.append(row)
+            without |= {row["id"], *parts}
+            continue
+        known = {held["id"] for held in made.first}
+        rows = [row, *context.rows(snapshot, "entities", parts)]
+        made.first += [held for held in rows if held["id"] not in known]
     made.without = frozenset(without)
     made.note = _no_such_type(snapshot, made.of("type"))
     about = [one for one in conditions if one.field not in ("entity", "type", "rating", *TIME)]

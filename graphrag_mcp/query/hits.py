@@ -26,7 +26,12 @@ from graphrag_mcp.types import Citation, Mention, SearchResult
 MOST_LINES = 40  # places
 LINES_READ = 160  # hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
+LEAST_OF_PART = 0.33  # the same, of the best on one part of a question that is a list
 LINE_LENGTH = 260  # characters of a sentence
+
+
+_COMMA = re.compile(r"[,;，、；]")
+_BETWEEN = re.compile(r"[,;，、；]|\b(?:and|or|und|oder|et|ou|y|o)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +43,46 @@ class Line:
     value: float
 
 
-def lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> list[Line]:
-    """The sentences that are relevant, best first; none twice."""
-    asked, found = without_people(worth, names), []
-    for hit in hits[:LINES_READ]:
-        if not names_all(hit, names):
-            continue
-        best = _best(hit, asked)
-        if best is not None:
-            found.append(best)
-    top = max((one.value for one in found), default=0.0)
+def lines(
+    hits: Sequence[Hit],
+    worth: Worth,
+    names: Sequence[Mention] = (),
+    parts: Sequence[frozenset[str]] = (),
+) -> list[Line]:
+    """The sentences that are relevant, best first; none twice. `parts` are the terms of each part
+    of a question that is a list: a sentence is compared with the best one on the same part."""
+    found = []
+    for part in parts or (frozenset(worth),):
+        own = [one for one in names if not parts or not part.isdisjoint(query_terms(one.form))]
+        asked = without_people({term: worth[term] for term in part & worth.keys()}, own)
+        best = [_best(hit, asked) for hit in hits[:LINES_READ] if names_all(hit, own)]
+        said = [one for one in best if one is not None]
+        if parts:  # "market share" of anything has these words: the passage must be on the whole
+            said = [replace(one, value=one.value * math.sqrt(one.hit.score)) for one in said]
+        top = max((one.value for one in said), default=0.0)
+        least = LEAST_WORTH if not parts else LEAST_OF_PART
+        found += [replace(one, value=one.value / top) for one in said if one.value >= least * top]
     kept: dict[str, Line] = {}
     for one in sorted(found, key=lambda one: (-round(one.value, 6), -one.hit.score)):
-        if one.value < LEAST_WORTH * top or len(kept) == MOST_LINES:
+        if len(kept) == MOST_LINES:
             break
         kept.setdefault(" ".join(terms(one.text)), one)
     return list(kept.values())
+
+
+def parts_of(query: str) -> list[frozenset[str]]:
+    """The terms of each part of a question that is a list: "house prices, retail sales and interest
+    rates". A part of one word belongs to the part before it. Nothing for a sentence."""
+    if not _COMMA.search(query) or re.search(r"[?？]", query):
+        return []
+    parts: list[set[str]] = []
+    for said in _BETWEEN.split(query):
+        found = set(query_terms(said))
+        if parts and (len(found) < 2 or len(parts[-1]) < 2):
+            parts[-1] |= found
+        elif found:
+            parts.append(found)
+    return [frozenset(one) for one in parts] if len(parts) > 1 else []
 
 
 def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
@@ -158,6 +187,7 @@ class Source:
     names: Sequence[Mention] = ()
     named: Sequence[str] = ()
     why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    parts: Sequence[frozenset[str]] = ()  # terms of each part of a question that is a list
 
 
 @dataclass(slots=True)

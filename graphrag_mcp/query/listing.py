@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from graphrag_mcp.packing.budget import (
 )
 from graphrag_mcp.query import context, hits, local, named, timeline
 from graphrag_mcp.query.filters import Filters, documents
+from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
 from graphrag_mcp.text.prose import says_something
@@ -42,11 +43,7 @@ NAMES = 5  # that characterise a period
 PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
 
-_HEADING = re.compile(
-    r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
-)
 _COMMUNITY = re.compile(r"c\d{1,9}")
-_FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 
 Fact = Mapping[str, Any]
 Line = Callable[[], str]
@@ -187,7 +184,7 @@ def _line(
         said = said or _first(snapshot, id)
     said = said or telling(snapshot, id, title)
     place = f" ({one_line(uri, 120)})" if title and title.casefold() not in uri.casefold() else ""
-    when = f"{date} " if date else ""
+    when = f"{fact['by']} {date} ".lstrip() if date else ""
     return f"- [{alias}] {when}{name}{place}, {size[0]:,} characters{parts}: {said}"
 
 
@@ -369,21 +366,6 @@ def characteristic(
 
 
 # ---- outline -------------------------------------------------------------------------------------
-
-
-def headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """(offset, level, words) of the headings of a Markdown text, without those in code blocks."""
-    fences = [match.start() for match in _FENCE.finditer(text)]
-    at = 0
-    for match in _HEADING.finditer(text):
-        while at < len(fences) and fences[at] < match.start():
-            at += 1
-        if at % 2:
-            continue
-        if match[1]:
-            yield match.start(), len(match[1]), match[2].strip().rstrip("# ")
-        elif not match[3].lstrip().startswith(("|", "-", "*", ">", "#")):
-            yield match.start(), 1 if match[4][0] == "=" else 2, match[3].strip()
 
 
 def section(text: str, number: int, uri: str = "") -> tuple[int, int] | None:

@@ -56,7 +56,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.packing.wire import outgoing
 from graphrag_mcp.query import context, passages, ranking, retrieval, topics
 from graphrag_mcp.query.context import MARKS
-from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.hits import Source, parts_of
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form
 from graphrag_mcp.query.ranking import Scored
 from graphrag_mcp.query.retrieval import Retrieved
@@ -719,7 +719,8 @@ def source_of(
     scored = [(one.id, one.score * factor) for one in found.passages]
     why = partial(of_passages, snapshot, found) if explain else None
     named = list(found.named)
-    return Source(snapshot, scored, found.terms, corpus, found.names, named, why)
+    parts = parts_of(found.query)
+    return Source(snapshot, scored, found.terms, corpus, found.names, named, why, parts)
 
 
 def several(

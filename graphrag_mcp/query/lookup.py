@@ -372,7 +372,9 @@ def get_entity(
         candidates=others,
     )
     path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
-    groups = snapshot.by_key("reports", path[0] if path else [], "id", ["n", "title"]).to_pylist()
+    near = path[0] if path else []
+    groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
+    groups.sort(key=lambda group: near.index(group["id"]))
     result.communities = [f"c{group['n']}" for group in groups]
     also = ""
     if result.aliases:
@@ -392,6 +394,8 @@ def get_entity(
         intro += f"\n\n{shorten(said, budget // 4)}"
     most = 40 if response_format == "detailed" else 12
     sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
+    if row["type"] == "module" and (told := symbols.reported(row, groups)):
+        sections.insert(0, symbols.report(snapshot, told["id"]))
     sections += [
         Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
         Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),

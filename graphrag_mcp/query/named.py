@@ -6,7 +6,9 @@ some documents, and a line on each with a sentence that names it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ SENTENCE = 160  # characters of the sentence that names an entity
 TOP = 10  # names of a kind in an overview
 LEAST = 2  # documents that name what an overview shows
 
+SHARED = 2  # full names that hold a single name, from which on it means none of them
 _all: WeakKeyDictionary[Snapshot, dict[str, list[tuple[str, int]]]] = WeakKeyDictionary()
 
 
@@ -48,7 +51,12 @@ def most_named(
 def _counted(
     snapshot: Snapshot, kind: str, documents: Collection[str] | None
 ) -> list[tuple[str, int]]:
-    typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "degree"])
+    typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
+    if kind == "person":
+        typed = _without_shared(typed)
+    degree = {row["id"]: row["degree"] for row in typed}
+    parts = context.part_of(snapshot) if kind == "organization" else {}
+    named: dict[str, set[str]] = {id: set() for id in degree}
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"]).combine_chunks()
     lists = rows["entity_ids"].combine_chunks()
     pairs = pa.table(
@@ -57,15 +65,27 @@ def _counted(
             "entity": pc.list_flatten(lists),
         }
     )
-    kept = pc.is_in(pairs["entity"], value_set=typed["id"].combine_chunks())
+    kept = pc.is_in(pairs["entity"], value_set=pa.array({*degree, *parts}, pa.string()))
     if documents is not None:
         wanted = pa.array(sorted(documents), pairs["document"].type)
         kept = pc.and_(kept, pc.is_in(pairs["document"], value_set=wanted))
     once = pairs.filter(kept).group_by(["entity", "document"]).aggregate([])
-    counts = once.group_by("entity").aggregate([("document", "count")])
-    degree = dict(zip(typed["id"].to_pylist(), typed["degree"].to_pylist(), strict=True))
-    found = zip(counts["entity"].to_pylist(), counts["document_count"].to_pylist(), strict=True)
+    for entity, document in zip(
+        once["entity"].to_pylist(), once["document"].to_pylist(), strict=True
+    ):
+        for id in (entity, *parts.get(entity, ())):
+            if id in named:
+                named[id].add(document)
+    found = [(id, len(held)) for id, held in named.items() if held]
     return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
+
+
+def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """People without single names that several full names share: "Ferguson" beside Alex Ferguson
+    and Barry Ferguson is no third person."""
+    full = [row["title"].split() for row in people if " " in row["title"]]
+    shared = Counter(name for words in full for name in {words[0], words[-1]})
+    return [row for row in people if shared[row["title"]] < SHARED]
 
 
 def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None) -> str:

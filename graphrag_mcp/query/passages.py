@@ -118,7 +118,8 @@ def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[hits.
     """One sentence from each of the places that have something to say on the question."""
     ranked = ranked if ranked is not None else _titles_first(_merged(sources), sources)
     names = [one for source in sources for one in source.names]
-    return hits.lines(_hits(sources, ranked[: hits.LINES_READ]), _worth(sources), names)
+    parts = list(dict.fromkeys(part for source in sources for part in source.parts))
+    return hits.lines(_hits(sources, ranked[: hits.LINES_READ]), _worth(sources), names, parts)
 
 
 def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[hits.Hit]) -> None:

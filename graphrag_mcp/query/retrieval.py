@@ -180,6 +180,7 @@ class Retrieved:
     # of the entities, by id, columns ENTITY
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     vector: bytes = b""  # of the question
+    query: str = ""
     trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
 
 
@@ -200,7 +201,7 @@ def retrieve(
     (float32 bytes); `rerank` scores texts for a question (None: it cannot just now). `entities`
     adds the entities."""
     query = composed(query)
-    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
+    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"", query=query)
     wanted = terms_of(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     _add_keywords(snapshot, found, worth, keywords, weights)

@@ -3,6 +3,7 @@ holds."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,8 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from graphrag_mcp.code.parse import language_of
+from graphrag_mcp.code.symbols import called, module_name
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    compose,
+    finish,
+    one_line,
+    short_references,
+)
 from graphrag_mcp.query import context
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
@@ -35,6 +45,7 @@ USED = {
 }
 FAR = 4  # steps in which tests are looked for
 QUOTED = 160  # characters of a place
+REPORTED = 400  # characters of a line of a report
 TEST = re.compile(
     r"(^|/)(tests?|__tests__|specs?)/|(^|/)(test_[^/]*|conftest|[^/]*[._](test|spec|tests))\.\w+$|Tests?\.\w+$"
 )
@@ -248,6 +259,30 @@ def _item(one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number:
 
 
 # ---- one symbol ------------------------------------------------------------------------------------
+
+
+def reported(row: Row, groups: Sequence[Row]) -> Row | None:
+    """The report on a module among those of its communities (id, title, ...), the coarsest first: that
+    of its folder or file."""
+    return next((one for one in groups if _module(one["title"]) == called(row["key"])), None)
+
+
+def _module(title: str) -> str:
+    """The qualified name of the folder or file with this path, without the label of its source."""
+    if language := language_of(title):
+        return called(module_name(f"x/{title}", language))
+    return title.replace(".", "_").replace(" ", "_").replace("/", ".")
+
+
+def report(snapshot: Snapshot, id: str) -> Section:
+    """What a report on source code says, a line for each of its findings."""
+    found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
+    lines = [found["summary"], *(one["explanation"] for one in json.loads(found["findings"]))]
+    items = [
+        Item(f"c{found['n']}", f"- {one_line(short_references(line, {}), REPORTED)}")
+        for line in lines
+    ]
+    return Section(f"What it does (report c{found['n']})", items, 0.25)
 
 
 def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:

@@ -187,7 +187,7 @@ def stated_date(row: Row) -> str:
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: alias, uri, title, date,
-    metadata."""
+    metadata. The day of the last commit dates what states no date; no relative word counts from it."""
     if snapshot not in _facts:
         rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
@@ -196,9 +196,11 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
     held = metadata_of(row)
-    date = date_of(held, row["uri"])
+    stated = date_of(held, row["uri"])
+    date = stated or dates.read(str(held.get("committed") or ""))
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
-    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
+    by = "committed" if date and not stated else ""
+    return {"document": names, "uri": row["uri"], "date": date, "by": by, "metadata": held}
 
 
 def validity(snapshot: Snapshot) -> dict[str, str]:

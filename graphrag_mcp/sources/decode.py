@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 import tomllib
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from typing import Any
 
@@ -107,6 +108,11 @@ _HEADING = re.compile(
     r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$",
     re.M,
 )
+_HEADINGS = re.compile(
+    r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
+)
+_NO_WORDS = re.compile(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+")
+_FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _SPOKEN = re.compile(
     r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
@@ -126,13 +132,41 @@ def find_title(text: str) -> str:
             fenced = not fenced
         elif not fenced:
             return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
-    first, _, rest = re.sub(
-        r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area
-    ).partition("\n")
+    return _first_line(area)
+
+
+def top_title(text: str) -> str:
+    """What stands at the top of a text as its title: a heading of the first level, else a first
+    line as in `find_title`. Headings further down do not change it."""
+    area = _NO_WORDS.sub("", text[front_matter(text)[1] :][:TITLE_AREA])
+    offset, level, words = next(headings(area), (-1, 0, ""))
+    if offset == 0:
+        return words if level == 1 else ""
+    return _first_line(area)
+
+
+def _first_line(area: str) -> str:
+    first, _, rest = _NO_WORDS.sub("", area).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     # of an interview, a chat
     spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
     return first.strip() if alone and len(first) <= 120 and not spoken else ""
+
+
+def headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """(offset, level, words) of the headings of a Markdown text, without front matter and code
+    blocks."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    at = 0
+    for match in _HEADINGS.finditer(text, front_matter(text)[1]):
+        while at < len(fences) and fences[at] < match.start():
+            at += 1
+        if at % 2:
+            continue
+        if match[1]:
+            yield match.start(), len(match[1]), match[2].strip().rstrip("# ")
+        elif not match[3].lstrip().startswith(("|", "-", "*", ">", "#")):
+            yield match.start(), 1 if match[4][0] == "=" else 2, match[3].strip()
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

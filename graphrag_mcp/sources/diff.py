@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, read, walk
+from graphrag_mcp.sources import decode, git, read, walk
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.manifest import Manifest
@@ -179,6 +179,7 @@ def make(
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)
+    _committed(plan, folder, manifest, settings)
     unreadable = {error["path"] for error in plan.errors}
     for file_uri, uris in plan.by_file.items() if found.scopes or left else ():
         if file_uri in present or file_uri in unreadable or file_uri.startswith("text:"):
@@ -194,6 +195,44 @@ def make(
             uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
         ]
     return plan
+
+
+def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Settings) -> None:
+    """Give files the days of their commits. Where another commit is checked out than when the
+    source was read last, files whose day is another are read again, although their text is the same."""
+    sources = plan.found.sources
+    inside = git.repositories(plan.found.files) if settings.git_dates else {}
+    heads = {label: git.heads(inside.get(label, ())) for label in sources}
+    other = {label for label in sources if heads[label] != sources[label].get("commits", "")}
+    reading = {file.path for file in plan.to_read}
+    days = git.commits(
+        pair
+        for label, pairs in inside.items()
+        for pair in pairs
+        if label in other or pair[1].path in reading
+    )
+    if other and manifest is not None:
+        known = _days(folder, manifest)
+        for file in plan.found.files:
+            same = days.get(file.path, ("", ""))[1] == known.get(file.uri, "")
+            unread = file.path not in reading and file.uri in plan.by_file
+            if file.source in other and unread and not same and file.uri not in plan.removed:
+                plan.to_read.append(file)
+                plan.unchanged -= len(plan.by_file[file.uri])
+    plan.to_read = [replace(file, commit=days.get(file.path, ("", ""))) for file in plan.to_read]
+    plan.to_read.sort(key=lambda file: file.uri)
+    whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
+    for label, source in sources.items():
+        if f"{label}/" in whole:
+            source.pop("commits", None)
+            source |= {"commits": heads[label]} if heads[label] else {}
+
+
+def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
+    """The days of commits that the index holds, by uri of the file."""
+    rows = live_documents(folder, manifest, ["uri", "metadata"]).to_pylist()
+    held = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
+    return {uri: str(said[read.COMMITTED]) for uri, said in held.items() if read.COMMITTED in said}
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
@@ -302,6 +341,8 @@ def edits(
     for position, file in enumerate(plan.to_read):
         if plan.quota.full():
             left = plan.to_read[position:]
+            for source in plan.found.sources.values():
+                source.pop("commits", None)  # not all of it was compared
             plan.errors.append(plan.quota.left(left))
             if again and manifest is not None:
                 late = {uri for file in left for uri in plan.by_file.get(file.uri, ())}

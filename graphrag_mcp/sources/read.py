@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, walk
+from graphrag_mcp.sources import formats, git, walk
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
 from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
@@ -34,6 +34,7 @@ GRACE = 4.0  # seconds later, its start included
 LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
+COMMITTED = "committed"  # in metadata: the day of the last commit
 IDLE = 20.0  # seconds after which a process with nothing to do is ended
 _KEPT = tuple(
     "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
@@ -221,6 +222,8 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     except OSError as error:
         raise ReadError(why(error)) from error
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
+    blob, day = file.commit
+    committed = day if blob and git.is_blob(blob, data) else ""
     taken: dict[str, int] = {}
     try:
         if apart(suffix, len(data)):
@@ -231,7 +234,10 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
             if said := walk.too_many(number, settings):
                 raise ReadError(said)
             if piece.text.strip():
-                yield _document(file, name, piece, taken, created=changed, digest=digest)
+                document = _document(file, name, piece, taken, created=changed, digest=digest)
+                if committed and not piece.key:
+                    document.metadata.setdefault(COMMITTED, committed)
+                yield document
     except ReadError:
         raise
     except (

@@ -159,7 +159,8 @@ def is_our_home(home: str | os.PathLike[str]) -> tuple[str, ...]:
     its own files read as such would change with every run, and bring back what was removed and what
     belongs to another token."""
     return tuple(
-        os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs", "key")
+        os.path.join(os.path.realpath(home), name)
+        for name in ("corpora", "drift", "jobs", "key", "tenants")
     )
 
 
@@ -297,7 +298,7 @@ class FoundFile:
     """A file to index: absolute path without links, uri, label of its source; `named` when a call
     named it itself. `links`: how many names it may have when it is opened, which is how many of
     them this call has seen. `sha`: its SHA-256 where looking at its beginning was reading it
-    whole."""
+    whole. `commit`: the blob and the day of its last commit, where these were asked for."""
 
     path: str
     uri: str
@@ -305,6 +306,7 @@ class FoundFile:
     named: bool = False
     links: int = 1
     sha: str = ""
+    commit: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)

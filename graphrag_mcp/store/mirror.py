@@ -39,6 +39,7 @@ TRANSFERS = 8  # at a time
 TRIES = 5  # at a generation that other writers go on replacing
 SWEPT_EVERY, ORPHAN = 100, timedelta(days=1)  # generations; the age of what no head names
 HEAD, LEASE, STATE = "head.json", "lease.json", "mirror.json"
+REPLIES = "replies/"  # the folder of the reply cache (shared_replies.py)
 HINT = "_versions/latest_version_hint.json"
 
 log = logging.getLogger(__name__)
@@ -445,7 +446,8 @@ class Mirror:
     def remove(self) -> None:
         """Take the corpus out of the store: its head first."""
         self.store.delete([self._prefix + HEAD])
-        self.store.delete([one["path"] for one in self.store.listed(f"{self._prefix}objects/")])
+        for part in ("objects/", REPLIES):
+            self.store.delete([one["path"] for one in self.store.listed(f"{self._prefix}{part}")])
         (self.folder / STATE).unlink(missing_ok=True)
 
 

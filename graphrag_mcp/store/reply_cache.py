@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged
-from graphrag_mcp.store.manifest import writer_lock
 
 NAME = "answers.db"
 # Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written
@@ -120,7 +119,7 @@ class AnswerBook:
                 "DELETE FROM answers WHERE key = ? AND answerer <> ? AND answerer LIKE 'agent:%'",
                 gone,
             )
-            _insert(connection, "answers", map(_row, answers))
+            insert(connection, "answers", map(_row, answers))
 
     def kinds(self) -> dict[str, int]:
         """How many answers there are, by kind; vectors as "embedding"."""
@@ -238,7 +237,7 @@ class AnswerBook:
 
     def _write(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._session(self._writes) as connection:
-            _insert(connection, table, rows)
+            insert(connection, table, rows)
 
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
@@ -284,7 +283,7 @@ def _row(one: Stored) -> tuple[Any, ...]:
     return one.key, one.answerer, one.kind, one.text, one.prompt_tokens, one.output_tokens, _now()
 
 
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
     connection.executemany(
         f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
@@ -307,35 +306,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             ):
                 raise
         time.sleep(0.01)
-
-
-def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | None, str]:
-    """The book of a corpus, and what its reader should be told.
-
-    One that SQLite says is damaged is set aside when `mend` is given, and a new one has what could
-    be read of it. One that is not `needed` is done without when it cannot be used; else Damaged
-    says so at the first look.
-    """
-    book = AnswerBook(folder)
-    try:
-        book.probe()
-        return book, ""
-    except Damaged as error:
-        book.close()
-        if mend and book.torn:
-            with writer_lock(folder, WAIT_SECONDS):
-                again = AnswerBook(folder)  # who held the lock may have mended it
-                with contextlib.suppress(Damaged):
-                    again.probe()
-                    return again, ""
-                saved = salvage(folder)
-            return AnswerBook(
-                folder
-            ), f"The reply cache was damaged; {saved:,} whole answers and vectors were kept."
-        if needed:
-            return book, ""
-        log.warning("%s", error)
-        return None, str(error)
 
 
 def salvage(folder: Path) -> int:

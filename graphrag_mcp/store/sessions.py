@@ -1,16 +1,34 @@
 """Journals: append-only files with one JSON object a line, such as DRIFT sessions. A crash can tear
 only the last line, which reading ignores.
+
+In a home on object storage a journal is an object too, so that any machine may resume it. Each
+append swaps the object; lines that could not be sent stay in the file and go with the next ones.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.settings import address_of
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.mirror import Store, Tag
+
+FOLDER = "drift"  # of a home
+BACK_OFF = 60.0  # after a failure of the store: a call must not wait for it each time
 
 log = logging.getLogger(__name__)
+
+_tags: dict[Path, Tag | None] = {}  # the object that a file has been brought to
+_failed: dict[Path, float] = {}  # homes whose store was not there, and when
 
 
 def append(path: Path, event: dict[str, Any]) -> None:
@@ -20,21 +38,27 @@ def append(path: Path, event: dict[str, Any]) -> None:
     text = json.dumps(event, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     line = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        if size:
-            file.seek(size - 1)
-            if file.read(1) != b"\n":
-                line = b"\n" + line
-        file.write(line + b"\n")  # one write: appends of two processes do not interleave
-        file.flush()
-        os.fsync(file.fileno())
+    with _shared(path) as store:
+        with open(path, "a+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size:
+                file.seek(size - 1)
+                if file.read(1) != b"\n":
+                    line = b"\n" + line
+            file.write(line + b"\n")  # one write: appends of two processes do not interleave
+            file.flush()
+            os.fsync(file.fileno())
+        if store is not None:
+            _send(store, path)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     """All whole events in order; [] when there is no journal. A line that is no JSON object is left
     out and logged.
     """
+    with _shared(path) as store:
+        if store is not None:
+            _fetch(store, path, store.tag(_object(path)))
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -52,3 +76,113 @@ def read(path: Path) -> list[dict[str, Any]]:
         else:
             log.warning("%s: line %d is not an event; left out", path, number)
     return events
+
+
+def listing(folder: Path) -> list[Path]:
+    """The journals of a folder, the one touched last first."""
+    home = _home(folder / "any")
+    with _reached(home) as store:
+        if store is not None:
+            from graphrag_mcp.store.mirror import Tag
+
+            for one in store.listed(f"{folder.relative_to(home).as_posix()}/"):
+                path = home / one["path"]
+                if path.parent == folder and _tags.get(path) != Tag.of(one):
+                    read(path)
+                    os.utime(path, (one["last_modified"].timestamp(),) * 2)
+    return sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
+
+
+def forget(folder: Path, seconds: float) -> int:
+    """Remove the journals of a folder that no one touched for so long; how many went."""
+    old, home = time.time() - seconds, _home(folder / "any")
+    gone = {path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old}
+    with _reached(home) as store:
+        if store is not None:
+            there = store.listed(f"{folder.relative_to(home).as_posix()}/")
+            alive = {home / one["path"] for one in there if one["last_modified"].timestamp() >= old}
+            gone -= alive
+            dead = {home / one["path"] for one in there} - alive
+            store.delete([_object(path) for path in sorted(dead) if path.parent == folder])
+    for path in gone:
+        path.unlink(missing_ok=True)
+        _lock(path).unlink(missing_ok=True)
+    return len(gone)
+
+
+# ---- on object storage ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _shared(path: Path) -> Iterator[Store | None]:
+    """The store that has this journal too, while no other process of this machine is at it."""
+    home = _home(path)
+    if not address_of(home):
+        yield None
+        return
+    from filelock import FileLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(str(_lock(path))), _reached(home) as store:
+        yield store
+
+
+@contextlib.contextmanager
+def _reached(home: Path) -> Iterator[Store | None]:
+    """The store of a home. What cannot be read from it or sent there now is only logged."""
+    if not address_of(home) or time.monotonic() - _failed.get(home, -BACK_OFF) < BACK_OFF:
+        yield None
+        return
+    from graphrag_mcp.store import mirror
+
+    store = mirror.store_of(home)
+    try:
+        yield store
+    except GraphRAGError as error:
+        _failed[home] = time.monotonic()
+        log.warning("sessions are those of this machine: %s", error.what)
+
+
+def _home(path: Path) -> Path:
+    """The home of a journal, which is in its folder or in that of a caller."""
+    folder = path.parent
+    return folder.parent if folder.name == FOLDER else folder.parent.parent
+
+
+def _object(path: Path) -> str:
+    return path.relative_to(_home(path)).as_posix()
+
+
+def _lock(path: Path) -> Path:
+    return path.with_name(f".{path.stem}.lock")
+
+
+def _send(store: Store, path: Path) -> None:
+    from graphrag_mcp.store.mirror import TRIES
+
+    for _ in range(TRIES):
+        new = store.swap(_object(path), path.read_bytes(), _tags.get(path))
+        if new is not None:
+            _tags[path] = new
+            return
+        _fetch(store, path, store.tag(_object(path)))
+    log.warning("%s is written by other machines faster than by this one", path)
+
+
+def _fetch(store: Store, path: Path, tag: Tag | None) -> None:
+    """Bring the file to the object: its lines, then those that only this machine has."""
+    from graphrag_mcp.store.manifest import write_durably
+
+    if tag is None:
+        _tags.pop(path, None)
+    if tag is None or tag == _tags.get(path):
+        return
+    raw, tag = store.get(_object(path))
+    there = raw.splitlines()
+    here = path.read_bytes().splitlines() if path.exists() else []
+    known = set(there)
+    write_durably(
+        path,
+        b"".join(line + b"\n" for line in [*there, *(one for one in here if one not in known)]),
+    )
+    _tags[path] = tag

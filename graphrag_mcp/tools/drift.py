@@ -22,7 +22,16 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
+from graphrag_mcp.tools.results import (
+    LONGEST_VIEW,
+    Ctx,
+    budgets,
+    clamp,
+    read,
+    remark,
+    serve,
+    too_long,
+)
 from graphrag_mcp.types import DriftResult, Result
 
 if TYPE_CHECKING:
@@ -83,14 +92,15 @@ async def drift_search(
         "breadth": clamp("breadth", breadth, 1, 100),
         "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
     }
-    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
+    inner, whole = budgets(max_tokens, 3000, corpus, ctx, LONGEST_VIEW)
     app = ctx.request_context.lifespan_context.app
     name = f"drift-{secrets.token_hex(6)}"
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.drift import Drift, forget_old
+        from graphrag_mcp.query.drift import KEEP_DAYS, Drift
+        from graphrag_mcp.store import sessions
 
-        forget_old(app.drift_path(name).parent)
+        sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm
             from graphrag_mcp.query.answer import Wish

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from graphrag_mcp.tools.contract import Corpus, Text
-from graphrag_mcp.tools.results import Ctx, encodable, telling
+from graphrag_mcp.tools.results import SHOWN, Ctx, encodable, telling
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TOOL = "explore_data"
 URI = "ui://graphrag/explore.html"
-SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
 
 
 async def explore_data(

@@ -23,7 +23,17 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, serve, telling, too_long
+from graphrag_mcp.tools.results import (
+    LONGEST_VIEW,
+    MOST,
+    Ctx,
+    budgets,
+    clamp,
+    read,
+    serve,
+    telling,
+    too_long,
+)
 from graphrag_mcp.tools.search import parts_of, searched
 from graphrag_mcp.types import (
     EntityResult,
@@ -74,7 +84,7 @@ async def explore_graph(
     sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
     who calls start, what breaks if it changes (impact), which tests touch it."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    inner, whole = budgets(max_tokens, 2000, corpus, ctx, LONGEST_VIEW)
 
     if "/" in start + goal:  # sample/e1: an id of that corpus
         from graphrag_mcp.query.federated import ends

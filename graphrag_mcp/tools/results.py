@@ -7,10 +7,11 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -24,7 +25,7 @@ from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, sealed
-from graphrag_mcp.types import DriftResult, ExploreResult, Result, SearchResult
+from graphrag_mcp.types import DriftResult, ExploreResult, Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -38,6 +39,9 @@ SHORT = 2_000
 # how it calls itself
 SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
+SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
+LONGEST_VIEW = "drift/drift-0123456789ab"  # of those that are not known before the result
+MOST_OF_VIEW = 160  # characters in an address: some 60 tokens
 THREADS = 4  # engine calls at a time
 
 # in hints
@@ -87,12 +91,13 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
 
 
 def budgets(
-    max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None
+    max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None, view: str = ""
 ) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
-    A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a
-    default is less in a host that does not show longer results."""
+    A `corpus` that was named is named in the next call too, whose place is kept free, and so is
+    that of the address of a `view`. With `ctx` a default is less in a host that does not show
+    longer results."""
     from graphrag_mcp.packing.budget import LOWEST, clamp_budget
     from graphrag_mcp.text.tokens import count_tokens
 
@@ -103,6 +108,12 @@ def budgets(
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
     kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark
     kept += count_tokens(corpus) + 6 if corpus.strip() else 0
+    page = ""
+    if ctx is not None and view:
+        with suppress(GraphRAGError):  # the call itself says what is wrong with a corpus
+            named = ctx.request_context.lifespan_context.app.corpus_for_reading(corpus)
+            page = address(ctx, view, named)
+    kept += count_tokens(page) + 8 if page else 0
     return max(LOWEST, used - kept), used
 
 
@@ -117,8 +128,8 @@ def who(ctx: Ctx) -> str:
     return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
-def reply(result: Result, budget: int = MOST) -> CallToolResult:
-    """The result as it is sent. Hint, next page and next call end the text.
+def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
+    """The result as it is sent. Hint, next page, next call and the address of the page end the text.
 
     No reply passes its budget: what is below the text gives way before the text does."""
     from graphrag_mcp.packing import budget as packing_budget
@@ -126,7 +137,7 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
     if result.next_cursor and SUBJECT.get():
         result.next_cursor = sealed(result.next_cursor)
     body = result.text.rstrip()
-    if fits_whole(result, budget):
+    if fits_whole(result, budget, page):
         return _sent(result)
     result.text, result.suspicious = body, {}
     room = budget - (wire.outgoing(result, below=False) - wire.size(result)[0])
@@ -141,7 +152,7 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
     return _sent(result)
 
 
-def fits_whole(result: Result, budget: int) -> bool:
+def fits_whole(result: Result, budget: int, page: str = "") -> bool:
     """Make the result ready to be sent with its text uncut; False where it passes its budget even
     without what ends the text."""
     from graphrag_mcp.packing import budget as packing_budget
@@ -149,7 +160,7 @@ def fits_whole(result: Result, budget: int) -> bool:
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
         result.hint, result.text = hint, body
-        footer = wire.footer(result)
+        footer = wire.footer(result, page)
         for shown in range(len(footer), -1, -1):
             result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
             result.tokens, characters = wire.size(result)
@@ -171,20 +182,36 @@ def _sent(result: Result) -> CallToolResult:
 
 def meta_of(result: Result) -> dict[str, Any] | None:
     """Which view of the page shows a result; None for results that it does not show."""
-    view = None
+    view = result.view
     if isinstance(result, ExploreResult):
-        view = "map"
+        view = view or "map"
         if result.start.startswith("e"):
             view = f"entity/{result.start[1:]}"
         if result.goal.startswith("e"):
             view = f"path/{result.start[1:]}/{result.goal[1:]}"
     elif isinstance(result, DriftResult) and result.session_id:
         view = f"drift/{result.session_id}"
-    elif isinstance(result, SearchResult) and result.mode == "global":
-        view = ""  # a search for the question, which the page knows from the host
-    if view is None or (corpus := getattr(result, "corpus", "")) and "," in corpus:
-        return None
-    return {EXPLORER: {"view": view, "corpus": corpus}}
+    corpus = getattr(result, "corpus", "")
+    return {EXPLORER: {"view": view, "corpus": corpus}} if view and "," not in corpus else None
+
+
+def search_view(query: str) -> str:
+    """The view of the page that searches for a question."""
+    return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
+
+
+def address(ctx: Ctx, view: str, corpus: str) -> str:
+    """Where the page shows a view, as this client reaches the server; "" where no page is served.
+
+    It never holds a token: the page asks for one where it has none. For a long question it is that
+    of the map.
+    """
+    app, request = ctx.request_context.lifespan_context.app, ctx.request_context.request
+    if not app.page or request is None:
+        return ""
+    several = f"?corpus={quote(corpus, safe='')}" if corpus and len(app.corpora()) > 1 else ""
+    view = view if len(view) <= MOST_OF_VIEW else "map"
+    return f"{request.url.scheme}://{request.url.netloc}{app.page}{several}#{view}"
 
 
 def fresh(hint: str, told: set[str]) -> str:
@@ -248,7 +275,8 @@ async def serve(
             )
         if ctx.request_context.request is None:  # stdio: one client, whose session this is
             result.hint = fresh(result.hint, desk.told)
-        return reply(result, budget)
+        shown = (meta_of(result) or {}).get(EXPLORER) if tool in SHOWN else None
+        return reply(result, budget, address(ctx, **shown) if shown else "")
 
     with telling(tool):
         with anyio.move_on_after(seconds):

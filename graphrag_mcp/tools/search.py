@@ -32,7 +32,16 @@ from graphrag_mcp.tools.contract import (
     Sort,
     number,
 )
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
+from graphrag_mcp.tools.results import (
+    Ctx,
+    budgets,
+    clamp,
+    read,
+    remark,
+    search_view,
+    serve,
+    too_long,
+)
 from graphrag_mcp.types import Result, SearchResult
 
 if TYPE_CHECKING:
@@ -169,7 +178,8 @@ async def global_search(
     wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
     wishes["general_knowledge"] = general_knowledge
     _unasked(answer, **wishes)
-    inner, whole = budgets(max_tokens, 3000, corpus, ctx)
+    asked = search_view(query)
+    inner, whole = budgets(max_tokens, 3000, corpus, ctx, asked)
     pieces: list[str] = []
     given: dict[str, Any] = {
         "level": wanted,
@@ -185,7 +195,7 @@ async def global_search(
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.global_ import global_search as search
 
-        return search(
+        found = search(
             snapshot,
             query,
             **given,
@@ -194,6 +204,8 @@ async def global_search(
             on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
+        found.view = asked
+        return found
 
     def many(parts: Parts) -> Result:
         from graphrag_mcp.query.federated import global_search as search
