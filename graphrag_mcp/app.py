@@ -102,10 +102,8 @@ class App:
         ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
         if len(ours) == 1:
             return ours[0]
-        raise NotFound(
-            f"there are {len(known)} corpora and none belongs to this project alone",
-            _choose(known, ""),
-        )
+        what = f"there are {len(known)} corpora and none belongs to this project alone"
+        raise NotFound(what, _choose(known, ""))
 
     def snapshot(self, corpus: str = "") -> Snapshot:
         """A reader of the newest generation, cached until the manifest file changes."""
@@ -170,10 +168,8 @@ class App:
         """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we
         gave."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
-            raise BadInput(
-                f"session_id {session_id[:40]!r} is not one of ours",
-                "Start with drift_search(query=...)",
-            )
+            what = f"session_id {session_id[:40]!r} is not one of ours"
+            raise BadInput(what, "Start with drift_search(query=...)")
         # with tokens each has a folder: the same question is then not the same session
         subject = SUBJECT.get()
         return (
@@ -229,11 +225,9 @@ class App:
                 raise outside  # a link has been put there meanwhile
             return real
         except (OSError, RuntimeError) as error:
-            near = (
-                _siblings(resolved)
-                if any(resolved.parent.is_relative_to(root) for root in roots)
-                else []
-            )
+            near = []
+            if any(resolved.parent.is_relative_to(root) for root in roots):
+                near = _siblings(resolved)
             advice = (
                 f"Nearest there: {', '.join(near)}"
                 if near
@@ -251,11 +245,9 @@ class App:
 
         roots = self._roots()
         held = manifest.read(self.folder(corpus))
-        paths = (
-            [Path(source["path"]) for source in held.sources.values() if source.get("path")]
-            if held
-            else []
-        )
+        paths = []
+        if held:
+            paths = [Path(source["path"]) for source in held.sources.values() if source.get("path")]
         return any(path.is_relative_to(root) for path in paths for root in roots)
 
 
@@ -310,17 +302,13 @@ def _plain_path(text: str) -> Path:
     """Text as a path: `~` and file:// understood, other URLs and NUL refused."""
     text = text.strip()
     if not text or "\0" in text:
-        raise BadInput(
-            "an empty path or one with a NUL character names nothing",
-            'Give a folder or file, e.g. "docs"',
-        )
+        what = "an empty path or one with a NUL character names nothing"
+        raise BadInput(what, 'Give a folder or file, e.g. "docs"')
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         parts = urlsplit(text)
         if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
-            raise BadInput(
-                f"{_short(text)} is a URL, and only files and folders are read",
-                "Save it to a file first",
-            )
+            what = f"{_short(text)} is a URL, and only files and folders are read"
+            raise BadInput(what, "Save it to a file first")
         text = unquote(parts.path)
         if "\0" in text:
             raise BadInput(

@@ -34,17 +34,8 @@ ENVIRONMENT = {
 }
 
 DEFAULT_TYPES = (
-    "person",
-    "organization",
-    "location",
-    "event",
-    "concept",
-    "method",
-    "content",
-    "data",
-    "artifact",
-    "creature",
-    "natural object",
+    *("person", "organization", "location", "event", "concept", "method", "content", "data"),
+    *("artifact", "creature", "natural object"),
 )
 
 
@@ -282,10 +273,8 @@ def _typed(name: str, value: Any) -> Any:
     known = {f.name: f for f in fields(Settings)}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        raise BadInput(
-            f"unknown setting {name!r}",
-            f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}",
-        )
+        what = f"unknown setting {name!r}"
+        raise BadInput(what, f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}")
     if name == "home":
         return Path(value).expanduser().absolute()
     if name == "roots":
@@ -305,10 +294,8 @@ def _typed(name: str, value: Any) -> Any:
     kind = KINDS[said]
     value = list(value) if isinstance(value, tuple) else value
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise BadInput(
-            f"setting {name!r} must be {kind.__name__}, not {_shown(value)}",
-            "Correct it in the settings file",
-        )
+        what = f"setting {name!r} must be {kind.__name__}, not {_shown(value)}"
+        raise BadInput(what, "Correct it in the settings file")
     if kind is list:
         if not all(isinstance(part, str) for part in value):
             raise BadInput(
@@ -337,10 +324,8 @@ def _variable(value: str) -> str:
     if alone and value not in os.environ:
         return alone[1]
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) or _looks_like_a_key(value):
-        raise BadInput(
-            "api_key_variable is not the name of an environment variable",
-            "Write the name of the variable that holds the key, without ${}",
-        )
+        what = "api_key_variable is not the name of an environment variable"
+        raise BadInput(what, "Write the name of the variable that holds the key, without ${}")
     return str(value)
 
 

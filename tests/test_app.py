@@ -219,14 +219,14 @@ def test_a_torn_record_is_no_job_and_harms_no_listing(app: App) -> None:
 
 
 def test_only_little_work_stays_in_the_process_of_the_server(project: Path) -> None:
-    assert start.is_small(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))
-    assert not start.is_small(IndexRequest(texts=(InlineText("x" * 2_000_001),)))
+    assert start._survey(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))[0]
+    assert not start._survey(IndexRequest(texts=(InlineText("x" * 2_000_001),)))[0]
     (project / "big.txt").write_text("x" * 2_000_001, "utf-8")
-    assert not start.is_small(IndexRequest(paths=(str(project),)))
+    assert not start._survey(IndexRequest(paths=(str(project),)))[0]
     (project / "big.txt").unlink()
     for number in range(101):
         (project / f"{number}.txt").touch()
-    assert not start.is_small(IndexRequest(paths=(str(project),)))
+    assert not start._survey(IndexRequest(paths=(str(project),)))[0]
 
 
 def test_the_request_comes_back_from_the_record_as_it_was(app: App) -> None:

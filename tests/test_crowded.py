@@ -123,8 +123,8 @@ def test_work_and_not_bytes_decides_what_stays_in_the_process_of_the_server(tmp_
     def small(text: str) -> bool:
         path = tmp_path / "one.txt"
         path.write_text(text, "utf-8")
-        by_file = start.is_small(IndexRequest(paths=(str(path),)))
-        assert by_file == start.is_small(IndexRequest(texts=(InlineText(text),)))
+        by_file = start._survey(IndexRequest(paths=(str(path),)))[0]
+        assert by_file == start._survey(IndexRequest(texts=(InlineText(text),)))[0]
         return by_file
 
     plain = "the sea was calm and the wind was low all day long, " * 10_000
@@ -138,9 +138,9 @@ def test_a_packed_file_counts_as_long_as_it_is_when_it_is_read(tmp_path: Path) -
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("word/document.xml", "a" * (survey.SMALL_WORK + 1))
     assert path.stat().st_size < 10_000
-    assert not start.is_small(IndexRequest(paths=(str(path),)))
+    assert not start._survey(IndexRequest(paths=(str(path),)))[0]
     (tmp_path / "two.docx").write_bytes(b"PK no zip at all")
-    assert start.is_small(IndexRequest(paths=(str(tmp_path / "two.docx"),)))
+    assert start._survey(IndexRequest(paths=(str(tmp_path / "two.docx"),)))[0]
 
 
 # ---- memory

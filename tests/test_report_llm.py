@@ -8,7 +8,7 @@ import random
 import re
 from dataclasses import replace
 
-from graphrag_mcp.index.report_extractive import extractive_report, stored, write
+from graphrag_mcp.index.report_extractive import stored, write
 from graphrag_mcp.index.report_llm import (
     HEADINGS,
     ROUNDED,
@@ -33,6 +33,7 @@ from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import cited
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import content_id
+from tests.support.reports import extractive_report
 from tests.test_reports import CHINESE, ENGLISH, community_of, many, rows_of
 
 WIDE = PromptParams()

@@ -10,7 +10,6 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
 from graphrag_mcp.index.report_extractive import (
     Report,
-    extractive_report,
     fingerprint,
     stored,
     write,
@@ -18,6 +17,7 @@ from graphrag_mcp.index.report_extractive import (
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.types import content_id
+from tests.support.reports import extractive_report
 
 ENGLISH = [
     ("u1", "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember.", ["Lantern Guild", "Mara Quill", "Port Ember"]),

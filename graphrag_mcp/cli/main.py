@@ -181,19 +181,13 @@ def parser(runs: Sequence[Run]) -> Parser:
 def _serving(command: Callable[[str], Options]) -> None:
     add = command("serve")
     add.many("--root", "DIR", "a folder that tools may index; repeat it for more")
-    add.choice(
-        "--tools",
-        ("core", "all", "index"),
-        "core: to index and ask; index: to feed an index; all: these and editing",
-    )
+    what = "core: to index and ask; index: to feed an index; all: these and editing"
+    add.choice("--tools", ("core", "all", "index"), what)
     add.flag("--read-only", "without the tools that write")
     add.flag("--chatgpt", "with the tools search and fetch, which some hosts ask for by name")
     add.flag("--http", "over HTTP instead of stdin and stdout")
-    add(
-        "--host",
-        "the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS",
-        default="127.0.0.1",
-    )
+    what = "the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS"
+    add("--host", what, default="127.0.0.1")
     add.number("--port", "the port; 0 takes a free one", 8765)
     add.number(
         "--workers", "with --http: processes that serve the address, best one for each core", 1
@@ -217,13 +211,8 @@ def _serving(command: Callable[[str], Options]) -> None:
     add.choice("--method", METHODS, "fast: without any model; auto: with the configured one")
     add.number("--max-calls", "stop asking models after N calls; 0: ask nothing, keep the answers")
     add.number("--max-tokens", "the same for tokens, in and out")
-    add(
-        "--max-cost",
-        "the same for money, by the prices in the settings",
-        "X",
-        type=float,
-        default=None,
-    )
+    what = "the same for money, by the prices in the settings"
+    add("--max-cost", what, "X", type=float, default=None)
     add.flag("--refresh-answers", "ask the model again, whatever it answered before")
     add("--job", argparse.SUPPRESS, default="")
 
@@ -231,11 +220,8 @@ def _serving(command: Callable[[str], Options]) -> None:
 def _reading(command: Callable[[str], Options]) -> None:
     add = command("search")
     add("query", "", "QUERY")
-    add(
-        "--mode",
-        "auto, fused, hybrid, local, global, basic, text, or drift (with a model)",
-        default="auto",
-    )
+    what = "auto, fused, hybrid, local, global, basic, text, or drift (with a model)"
+    add("--mode", what, default="auto")
     add.many("--filter", "X", "field=value, !=, >=, <=; repeat it for more", [])
     add.choice(
         "--breadth", ("passages", "sentences"), "sentences: one from each of up to 40 places"
@@ -258,12 +244,8 @@ def _reading(command: Callable[[str], Options]) -> None:
     add.many("--filter", "X", "as search; repeat it for more", [])
     add.choice("--sort", ("date", "title", "size"), "order")
     kinds = ("person", "organization", "location", "event")
-    add.choice(
-        "--by",
-        ("year", "month", "day", *kinds, "statement"),
-        "one line a period, a name by the number of documents that hold it, or a statement",
-        default="",
-    )
+    what = "one line a period, a name by the number of documents that hold it, or a statement"
+    add.choice("--by", ("year", "month", "day", *kinds, "statement"), what, default="")
     add("--document", "the headings of one document, as d4", "ID")
     add("--cursor", "of the last page", "CURSOR")
     add.number("--max-tokens", "budget of the result")
@@ -333,11 +315,8 @@ def _upkeep(command: Callable[[str], Options]) -> None:
     add.maybe("session", "SESSION", "from drift_search; none: list them")
     add("--format", "tree, json (node-link) or mermaid", default="tree")
     add = command("eval")
-    add(
-        "file",
-        "questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl",
-        "FILE",
-    )
+    what = "questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl"
+    add("file", what, "FILE")
     add("--modes", "which searches; also hybrid", "LIST", default="local,fused,basic,global,text")
     add.number("--tokens", "of the context in which evidence is looked for", 2000)
     add.number("--limit", "only the first N questions", 0)
@@ -359,14 +338,8 @@ def _installing(command: Callable[[str], Options]) -> None:
     add.flag("--read-only", "without the tools that write")
     add.many("--env", "NAME", "a variable the server shall see; a key is never written down")
     add("--name", "of the server, in the host", default="graphrag")
-    add(
-        "--project",
-        "for this project only, in its own file",
-        "DIR",
-        nargs="?",
-        const=".",
-        default=None,
-    )
+    what = "for this project only, in its own file"
+    add("--project", what, "DIR", nargs="?", const=".", default=None)
     add("--config", "another file than the host's usual one", "FILE")
     add.flag("--print", "show the block to paste, and write nothing")
     add.flag("--undo", "take it out again")

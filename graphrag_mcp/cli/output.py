@@ -56,42 +56,37 @@ _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
 _BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d)")
 _QUALIFIED = re.compile(r"[^\s/]+/[tderck]\d[\d.]*\+?")
-_PHRASES = (
-    (re.compile(r" or give it texts first"), " first"),
+_PHRASES: tuple[tuple[str, Any], ...] = (
+    (r" or give it texts first", " first"),
     (
-        re.compile(r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]'),
+        r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]',
         lambda one: f"{PROGRAM} edit {one[1]} {_all(one[2])}",
     ),
-    (re.compile(r'\b[Uu]se op "?(\w+)"?'), rf"Use {PROGRAM} edit \1"),
-    (re.compile(r'\bop="(\w+)"'), rf"{PROGRAM} edit \1"),
-    (re.compile(r'\bfields=\["([^"]*)"\]'), r"--set \1"),
-    (re.compile(r"\b(?:ids|paths)=\[([^\[\]]*)\]"), lambda one: _all(one[1])),
-    (re.compile(r"\bdry_run=false\b"), "--yes"),
-    (re.compile(r"\banswer=true\b"), "--answer"),
-    (re.compile(r"\bwith query=\.\.\."), "with a QUERY"),
-    (
-        re.compile(r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)"),
-        lambda one: f"{one[2]} as {one[1].upper()}",
-    ),
-    (
-        re.compile(r"\b(remove_missing|refresh_answers|recluster)=true\b"),
-        lambda one: f"--{one[1].replace('_', '-')}",
-    ),
-    (re.compile(r"\bcorpus= ?"), "--corpus "),
-    (re.compile(r"\bcorpus (?=')"), "--corpus "),
-    (
-        re.compile(r"(?<![-\w])(max_tokens|max_nodes)\b"),
-        lambda one: f"--{one[1].replace('_', '-')}",
-    ),
-    (re.compile(rf"\b[Cc]all (?={PROGRAM})"), lambda one: "Run " if one[0][0] == "C" else "run "),
+    (r'\b[Uu]se op "?(\w+)"?', rf"Use {PROGRAM} edit \1"),
+    (r'\bop="(\w+)"', rf"{PROGRAM} edit \1"),
+    (r'\bfields=\["([^"]*)"\]', r"--set \1"),
+    (r"\b(?:ids|paths)=\[([^\[\]]*)\]", lambda one: _all(one[1])),
+    (r"\bdry_run=false\b", "--yes"),
+    (r"\banswer=true\b", "--answer"),
+    (r"\bwith query=\.\.\.", "with a QUERY"),
+    (r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)", lambda one: f"{one[2]} as {one[1].upper()}"),
+    (r"\b(remove_missing|refresh_answers|recluster)=true\b", lambda one: _option(one[1])),
+    (r"\bcorpus= ?", "--corpus "),
+    (r"\bcorpus (?=')", "--corpus "),
+    (r"(?<![-\w])(max_tokens|max_nodes)\b", lambda one: _option(one[1])),
+    (rf"\b[Cc]all (?={PROGRAM})", lambda one: "Run " if one[0][0] == "C" else "run "),
 )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def as_commands(said: str, corpus: str = "") -> str:
     """A sentence of advice: whole calls, tools that are only named, and arguments."""
     said = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), said), corpus)
     for pattern, words in _PHRASES:
-        said = pattern.sub(words, said)  # type: ignore[arg-type]
+        said = re.sub(pattern, words, said)
     return said
 
 
@@ -173,11 +168,9 @@ def pace(seconds: float, done: int, left: int) -> str:
         return ""
     rate = done / seconds
     minutes, rest = divmod(round(left / rate), 60)
-    return (
-        f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
-        if rate >= 1
-        else f", {minutes}:{rest:02d} left"
-    )
+    if rate >= 1:
+        return f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
+    return f", {minutes}:{rest:02d} left"
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
@@ -194,11 +187,9 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
-        more = (
-            ": --max-tokens N shows more"
-            if (getattr(options, "max_tokens", 0) or 0) < HIGHEST
-            else ""
-        )
+        more = ""
+        if (getattr(options, "max_tokens", 0) or 0) < HIGHEST:
+            more = ": --max-tokens N shows more"
         print(f"cut to fit{more}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fencing.clean(following)}", file=sys.stderr)
@@ -255,11 +246,9 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    cost = (
-        f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
-        if guess.get("cost")
-        else ""
-    )
+    cost = ""
+    if guess.get("cost"):
+        cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
     lines.append(f"ask a model about {_asked(guess)}{cost}")
     lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
@@ -370,7 +359,5 @@ def existing(path: str) -> Path:
     try:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise BadInput(
-            f"there is no file or folder {path!r}",
-            "Check the spelling; paths start at the working directory",
-        ) from error
+        what = f"there is no file or folder {path!r}"
+        raise BadInput(what, "Check the spelling; paths start at the working directory") from error

@@ -203,10 +203,8 @@ def drift(options: argparse.Namespace) -> int:
     path = app.drift_path(options.session)
     walk = Walk(sessions.read(path))
     if not walk.header:
-        raise NotFound(
-            f"there is no session {options.session[:60]!r}",
-            "Call graphrag-mcp drift for those there are",
-        )
+        what = f"there is no session {options.session[:60]!r}"
+        raise NotFound(what, "Call graphrag-mcp drift for those there are")
     text = export(
         Drift(app.snapshot(walk.header["corpus"]), path), "json" if options.json else options.format
     )

@@ -208,11 +208,9 @@ def _overview(options: argparse.Namespace) -> int:
     for row in rows:
         print(f"{row['client']:<15} {'found' if row['found'] else 'not found'}: {row['file']}")
         for one in row["installed"]:
-            state = (
-                f"installed as {one['name']!r}"
-                if one["name"]
-                else "its configuration cannot be read"
-            )
+            state = "its configuration cannot be read"
+            if one["name"]:
+                state = f"installed as {one['name']!r}"
             print(
                 f"{'':<16}{state} in {one['file']}"
                 + (f": {one['problem']}" if one["problem"] else "")
@@ -378,10 +376,8 @@ def _examine(options: argparse.Namespace) -> int:
     from graphrag_mcp.exchange.files import located
 
     if options.repair:
-        raise BadInput(
-            "doctor repairs only indexes of its own",
-            "Leave --repair out; each fault says what to do",
-        )
+        what = "doctor repairs only indexes of its own"
+        raise BadInput(what, "Leave --repair out; each fault says what to do")
     found = examine(located(existing(options.folder)))
     wrong = [one for one in found if not one.remark]
     if options.json:

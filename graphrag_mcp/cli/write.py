@@ -444,10 +444,8 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         )
         print(f"asked models {number_of(calls, 'times')}: {tokens}")
     if result.pending:
-        print(
-            f"a model has still to answer: {counts_line(result.pending)} (run it again)",
-            file=sys.stderr,
-        )
+        what = f"a model has still to answer: {counts_line(result.pending)} (run it again)"
+        print(what, file=sys.stderr)
         for reason, count in _reasons(
             [one for one in result.degraded if one["kind"] != RECORDS]
         ).items():

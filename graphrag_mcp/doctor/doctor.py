@@ -68,28 +68,22 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     """The record for people, one thing a line."""
     models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
     names = [*corpora[:NAMED], *([f"{len(corpora) - NAMED} more"] if len(corpora) > NAMED else [])]
-    unclear = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
+    meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
+    if record["corpus"]:
+        meant = f"{record['corpus']}, generation {record['generation']}"
+    there = record["extras"].items()
+    extras = ", ".join(f"{name} {'yes' if one else 'no'}" for name, one in there)
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),
-        (
-            "extras",
-            ", ".join(
-                f"{name} {'yes' if there else 'no'}" for name, there in record["extras"].items()
-            ),
-        ),
+        ("extras", extras),
         ("chat model", _with_server(models["chat"], models) or NOBODY),
         ("vectors", _with_server(models["embedding"], models) or "none"),
         ("reranking", models["rerank"] or "none"),
         ("home", record["home"]),
         ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
         ("corpora", ", ".join(names) or "none yet"),
-        (
-            "meant here",
-            f"{record['corpus']}, generation {record['generation']}"
-            if record["corpus"]
-            else unclear,
-        ),
+        ("meant here", meant),
     ]
     for host in record["hosts"]:
         problem = f" ({host['problem']})" if host["problem"] else ""

@@ -86,8 +86,6 @@ class Fault:
 
 
 class Faults:
-    """What was found, in order."""
-
     def __init__(self) -> None:
         self.found: list[Fault] = []
 

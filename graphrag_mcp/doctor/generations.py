@@ -304,11 +304,9 @@ def told(found: Changes) -> list[str]:
         f"From generation {found.since} ({found.committed}) to {found.generation}, the current one:"
     ]
     for table, one in found.counts.items():
-        came = (
-            f" ({one['added']:,} new, {one['removed']:,} gone)"
-            if one["added"] or one["removed"]
-            else " (the same)"
-        )
+        came = " (the same)"
+        if one["added"] or one["removed"]:
+            came = f" ({one['added']:,} new, {one['removed']:,} gone)"
         lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
     if found.names:
         lines.append(f"Names that came: {', '.join(found.names)}.")
@@ -357,10 +355,8 @@ def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
         return found
     numbers = [str(one.generation) for one in kept(folder)]
     more = f"{len(numbers) - SHOWN} older ones and " if len(numbers) > SHOWN else ""
-    raise NotFound(
-        f"generation {generation} of {folder.name} is not kept",
-        f"Kept are {more}{', '.join(numbers[-SHOWN:])}; name one of these",
-    )
+    what = f"generation {generation} of {folder.name} is not kept"
+    raise NotFound(what, f"Kept are {more}{', '.join(numbers[-SHOWN:])}; name one of these")
 
 
 def _readable(folder: Path, manifest: Manifest) -> bool:

@@ -73,10 +73,8 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not found:
         raise BadInput(f"{path} holds no questions", _ADVICE)
     if not any(one.gold or one.evidence or one.answers for one in found):
-        raise BadInput(
-            f"no question of {path} says what should be found",
-            "Add gold, evidence or answer to them",
-        )
+        what = f"no question of {path} says what should be found"
+        raise BadInput(what, "Add gold, evidence or answer to them")
     seen: dict[str, int] = {}
     unique = []
     for one in found:  # two questions of one id would be compared with each other
@@ -168,7 +166,6 @@ def _strings(value: Any) -> tuple[str, ...]:
 
 
 def is_set(path: Path) -> bool:
-    """Is this a folder that brings its own documents?"""
     return path.is_dir() and all((path / name).is_file() for name in NAMES)
 
 
@@ -458,33 +455,16 @@ def table(result: EvalResult) -> str:
     metrics = [
         metric for metric in METRICS if any(metric in scores.means for scores in result.modes)
     ]
-    head = [
-        "mode",
-        *metrics,
-        "tokens",
-        "wall p50",
-        "wall p95",
-        "CPU p50",
-        "CPU p95",
-        "nothing found",
-        "failed",
-    ]
+    clocks = ("wall p50", "wall p95", "CPU p50", "CPU p95")
+    head = ["mode", *metrics, "tokens", *clocks, "nothing found", "failed"]
     rows = []
     for scores in result.modes:
         shown = [
             f"{scores.means[metric]:.1f}" if metric in scores.means else "" for metric in metrics
         ]
-        clocks = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
-        rows.append(
-            [
-                scores.mode,
-                *shown,
-                f"{scores.tokens:.0f}",
-                *clocks,
-                str(scores.not_found),
-                str(scores.failed),
-            ]
-        )
+        times = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
+        counts = (str(scores.not_found), str(scores.failed))
+        rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *times, *counts])
     title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
     lines = [title, "", *_lines(head, rows)]
     if result.unknown_gold:
@@ -507,18 +487,8 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
     for row in differences:
         change = f"{row.other - row.one:+.1f}" + (" *" if row.sure else "")
         span, counts = f"{row.low:+.1f} to {row.high:+.1f}", f"{row.better}/{row.worse}"
-        rows.append(
-            [
-                row.mode,
-                row.metric,
-                f"{row.one:.1f}",
-                f"{row.other:.1f}",
-                change,
-                span,
-                counts,
-                f"{row.p:.3f}",
-            ]
-        )
+        sides = (f"{row.one:.1f}", f"{row.other:.1f}")
+        rows.append([row.mode, row.metric, *sides, change, span, counts, f"{row.p:.3f}"])
     head = ["mode", "metric", one, other, "difference", "95 %", "better/worse", "p"]
     note = "* more than chance: sign test below 0.05 and an interval without 0"
     return "\n".join([f"# {other} against {one}", "", *_lines(head, rows), "", note])

@@ -63,11 +63,9 @@ def sample(
         note = ""
     else:
         nearness = _by_words(pool)
-        note = (
-            "the centroid was found by words, because not every vector could be had"
-            if vectors
-            else ""
-        )
+        note = ""
+        if vectors:
+            note = "the centroid was found by words, because not every vector could be had"
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
     return [pool[at] for at in best[:limit]], note
@@ -269,11 +267,9 @@ def _plain(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     ends = [end for _, end in sentences(text) if end <= longest]
-    return (
-        text[: ends[-1]].rstrip()
-        if ends
-        else text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
-    )
+    if ends:
+        return text[: ends[-1]].rstrip()
+    return text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
 
 
 def clean_types(value: Any) -> tuple[str, ...]:

@@ -161,11 +161,9 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = row.get(name)
         if not empty(value):
-            return (
-                value
-                if isinstance(value, str)
-                else json.dumps(value, default=str, ensure_ascii=False)
-            )
+            if isinstance(value, str):
+                return value
+            return json.dumps(value, default=str, ensure_ascii=False)
     return ""
 
 

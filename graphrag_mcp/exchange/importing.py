@@ -143,6 +143,11 @@ def _loosely(folded: tuple[str, array[int]], document: str, text: str, after: in
 Row = dict[str, Any]  # id, level, parent (id or ""), members
 Said = list[tuple[int, str]]
 DEEPEST = 32
+TREE_NOTES = (
+    "communities have no two linked entities here, or not the ones they had: they are computed again",
+    "entities are in two communities of one level (an update was appended): the first holds",
+    "communities have entities that are in none of their children: these form one of their own",
+)
 
 
 def tree_of(
@@ -183,20 +188,7 @@ def tree_of(
             rows.append(_row(whole - taken, level, above))
             rests += 1
     lost = len(communities) - len(number_of)
-    said = [
-        (
-            lost,
-            "communities have no two linked entities here, or not the ones they had: they are computed again",
-        ),
-        (
-            doubled,
-            "entities are in two communities of one level (an update was appended): the first holds",
-        ),
-        (
-            rests,
-            "communities have entities that are in none of their children: these form one of their own",
-        ),
-    ]
+    said = list(zip((lost, doubled, rests), TREE_NOTES, strict=True))
     return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of, said
 
 
@@ -311,16 +303,12 @@ class _Writer:
             nowhere,
             "relationships are left out: no text unit that is there holds them, or an end has no name",
         )
-        note(
-            moved,
-            "relationships name no text unit that is there: they stand in those of their ends",
-        )
+        what = "relationships name no text unit that is there: they stand in those of their ends"
+        note(moved, what)
         note(loops, "relationships join an entity with itself and count for no pair")
         note(light, f"relationships have no weight above 0: they count {LIGHTEST:g}")
-        note(
-            sum(count - 1 for count in pairs.values()),
-            "relationships join the same two entities as another one",
-        )
+        what = "relationships join the same two entities as another one"
+        note(sum(count - 1 for count in pairs.values()), what)
         return found
 
     def end(self, title: str) -> str:
@@ -390,10 +378,8 @@ class _Writer:
                             _at(holder.record.names, Name(key, title, "unknown", ""))
                         )
                         self.units_of[key].add(id)
-        self.foreign.note(
-            len(strange),
-            "ends of relationships are no entities of their own: they have no description",
-        )
+        what = "ends of relationships are no entities of their own: they have no description"
+        self.foreign.note(len(strange), what)
 
     def _claims(self) -> None:
         nowhere = unquoted = 0
@@ -764,10 +750,8 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
         home = next((id for id in unit.documents if id in holders), "")
         of_document[home].append(unit)
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
-    foreign.note(
-        len(alone),
-        "text units belong to no document that is there: each becomes a document of its own",
-    )
+    what = "text units belong to no document that is there: each becomes a document of its own"
+    foreign.note(len(alone), what)
     near = lost = 0
     for id, units in of_document.items():
         holder = holders[id]

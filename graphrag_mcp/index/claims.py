@@ -57,8 +57,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimParams:
-    """What claims depend on."""
-
     entity_specs: tuple[str, ...]
     description: str
     language: str

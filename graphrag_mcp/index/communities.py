@@ -115,7 +115,6 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
 
 
 def without(texts: Texts, ids: Container[str]) -> Texts:
-    """The other text units."""
     import numpy as np
 
     keep = np.array([id not in ids for id in texts.ids], bool)

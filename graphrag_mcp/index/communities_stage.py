@@ -131,7 +131,6 @@ def _units_of(snapshot: Snapshot, files: Mapping[str, str]) -> dict[str, Sequenc
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
-    """The hierarchy as it was written."""
     path = _paths(snapshot)
     units: dict[str, list[str]] = defaultdict(list)
     rows = snapshot.rows("communities").to_pylist()
@@ -487,6 +486,9 @@ def _writing(
     )
 
 
+CLAIM = ("id", "subject", "object", "type", "status", "description", "text_unit_id")
+
+
 def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
     """The claims about members of these communities, by any of their names."""
     found: dict[str, list[Claim]] = defaultdict(list)
@@ -494,18 +496,8 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
         subject = meant[row["subject_id"]]
         for community in job.tree.path.get(subject, ()):
             if community in job.wanted:
-                found[community].append(
-                    Claim(
-                        id=row["id"],
-                        subject=row["subject"],
-                        object=row["object"],
-                        type=row["type"],
-                        status=row["status"],
-                        description=row["description"],
-                        subject_id=subject,
-                        text_unit_id=row["text_unit_id"],
-                    )
-                )
+                said = {name: row[name] for name in CLAIM}
+                found[community].append(Claim(**said, subject_id=subject))
     return {
         id: sorted(claims, key=lambda one: (one.subject, one.description))
         for id, claims in found.items()
@@ -664,7 +656,6 @@ def communities(run: Run, recluster: bool) -> None:
 
 
 def _clustered(run: Run) -> tuple[pa.Table, Hierarchy]:
-    """The relationships and the hierarchy."""
     params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
     links = links_of(run.snapshot())
     return links, tree_of(run.snapshot(), params, links)
@@ -780,11 +771,9 @@ def _want(run: Run, changes: Mapping[str, Change]) -> None:
 
 
 def _early(run: Run) -> Callable[[Sequence[Any]], object]:
-    return (
-        run.vectors.early
-        if run.vectors is not None and run.vectors.asker.embeds
-        else lambda _: None
-    )
+    if run.vectors is not None and run.vectors.asker.embeds:
+        return run.vectors.early
+    return lambda _: None
 
 
 def _want_rest(run: Run) -> None:
@@ -810,7 +799,6 @@ class _Beside:
         return self.run.take(future)
 
     def written(self) -> Manifest:
-        """With all vectors."""
         while self._coming():
             pass
         return self.base

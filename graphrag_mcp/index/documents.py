@@ -512,7 +512,6 @@ class Run:
             raise Cancelled
 
     def snapshot(self) -> Snapshot | None:
-        """The generation that this call builds upon, opened once."""
         if self.manifest is None:
             return None
         if self._snapshot is None or self._snapshot.manifest is not self.manifest:

@@ -67,8 +67,6 @@ class Habits:
 
 
 class Answers(Protocol):
-    """What of a reply cache is read here."""
-
     def listing(self, kind: str = "") -> Iterable[Mapping[str, Any]]: ...
 
     def get(self, key: str, preferred: str = "") -> list[Any]: ...
@@ -473,10 +471,8 @@ def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     of the model."""
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
-        why = (
-            f"as in {habits.answers} answers of"
-            if habits.answers
-            else "since no answer is known yet of"
-        )
+        why = "since no answer is known yet of"
+        if habits.answers:
+            why = f"as in {habits.answers} answers of"
         found["because"] = f"up to {habits.names} names a text, {why} this model"
     return found

@@ -112,10 +112,8 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
         target = _one(wish)
         fields = _new(cleaned(wish.fields, target.kind), found[0], wish)
         return _worded(snapshot, overlay, target, fields, row)
-    raise BadInput(
-        f"op {wish.op[:40]!r} is unknown",
-        "Use create, update, rename, merge, delete, undo or reject",
-    )
+    what = f"op {wish.op[:40]!r} is unknown"
+    raise BadInput(what, "Use create, update, rename, merge, delete, undo or reject")
 
 
 def _one(wish: Wish) -> Target:
@@ -137,11 +135,9 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
         found = snapshot.by_key("relationships", [id], "id", TABLES["relationships"].names)
     if not found.num_rows:
         name = " and ".join(target.forms or target.keys)[:100]
-        known = (
-            "Call get_entity for the names there are"
-            if target.kind == "entity"
-            else "Use op create to relate them"
-        )
+        known = "Use op create to relate them"
+        if target.kind == "entity":
+            known = "Call get_entity for the names there are"
         raise NotFound(f"the graph holds no {target.kind} {name!r}", known)
     return found.to_pylist()[0]
 
@@ -221,10 +217,8 @@ def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
             raise BadInput("both ends are one entity", "Give two different ones")
         id = relationship_id(*sorted(map(entity_id, target.keys)))
         if found := snapshot.by_key("relationships", [id], "id", ["n"])["n"].to_pylist():
-            raise BadInput(
-                f"they have a relationship already, r{found[0]}",
-                f'Use op update with ids=["r{found[0]}"]',
-            )
+            wrong = f"they have a relationship already, r{found[0]}"
+            raise BadInput(wrong, f'Use op update with ids=["r{found[0]}"]')
         return
     holder = _holder(snapshot, overlay, target.keys[0])
     if holder is not None:
@@ -270,11 +264,9 @@ def cleaned(given: Mapping[str, Any], kind: str) -> Row:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, list) and name == "keywords":
         value = ", ".join(str(one) for one in value)
-    text = (
-        str(value).encode("utf-8", "replace").decode()
-        if isinstance(value, str | int | float)
-        else ""
-    )
+    text = ""
+    if isinstance(value, str | int | float):
+        text = str(value).encode("utf-8", "replace").decode()
     text = (
         text.replace("\0", "").strip()
         if name == "description"
@@ -302,15 +294,12 @@ def _new(fields: Row, row: Row, wish: Wish) -> Row:
     if wish.op == "rename" and "title" not in fields:
         raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
     if not fields:
-        raise BadInput(
-            "there is nothing to update",
-            'Give fields=["description=..."], or type, keywords, weight',
-        )
+        what = "there is nothing to update"
+        raise BadInput(what, 'Give fields=["description=..."], or type, keywords, weight')
     return {name: value for name, value in fields.items() if row[name] != value}
 
 
 def sentence(row: LogRow, overlay: Overlay) -> str:
-    """What a row means, for people."""
     names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
     fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
     pair = " – ".join(names[:2])
@@ -360,10 +349,8 @@ def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResul
     times."""
     known = {row.id for row in logs.load(folder, read(folder))}
     if twice := sorted({row.id for row in log} & known):
-        raise BadInput(
-            f"this index has edits called {', '.join(twice[:5])} already",
-            "Replay into an index without any",
-        )
+        what = f"this index has edits called {', '.join(twice[:5])} already"
+        raise BadInput(what, "Replay into an index without any")
     return _change(folder, settings, False, lambda *_: list(log))
 
 
@@ -482,11 +469,9 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     """Why a change moves no row now."""
     if rows[-1].op in ("reject", "remove", "restore"):
         return ""
-    what = (
-        fold([row for row in overlay.log if row.id == rows[-1].keys[0]])
-        if rows[-1].op == "undo"
-        else overlay
-    )
+    what = overlay
+    if rows[-1].op == "undo":
+        what = fold([row for row in overlay.log if row.id == rows[-1].keys[0]])
     if what.removed:
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
@@ -753,8 +738,6 @@ def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str
 
 @dataclass
 class Loss:
-    """What goes with documents."""
-
     documents: int
     text_units: int
     passages: int

@@ -607,10 +607,8 @@ def _read(
         table, state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
     )
     if state.snapshot.left_out > left_out:
-        raise Damaged(
-            f"rows of {table} do not match their check values",
-            "Run graphrag-mcp doctor --repair first",
-        )
+        what = f"rows of {table} do not match their check values"
+        raise Damaged(what, "Run graphrag-mcp doctor --repair first")
     return parse(rows)
 
 

@@ -31,6 +31,7 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
+from graphrag_mcp.index.units import sentence_of
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot
@@ -202,8 +203,6 @@ Spans = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One entity as a unit speaks of it."""
-
     key: str
     title: str
     type: str
@@ -291,9 +290,9 @@ class DocumentRecord:
                     _add(rows, row)
         names.named = list(rows.values())
         for one in map(self.statements.__getitem__, record.statements):
-            start, end = _sentence(
-                text, spans, places.get(one.source, []), places.get(one.target, []), one
-            )
+            ends = (places.get(one.source, []), places.get(one.target, []))
+            words = f"{one.source} {one.target} {one.description}"
+            start, end = sentence_of(text, spans, *ends, words)
             said = Said(
                 one.source, one.target, one.description, one.keywords, one.weight, start, end
             )
@@ -424,20 +423,6 @@ def _add(rows: dict[tuple[str, str], Named], row: Named) -> None:
         before.description = f"{before.description}\n{row.description}".strip()
 
 
-def _sentence(
-    text: str, spans: Spans, first: Spans, second: Spans, one: Statement
-) -> tuple[int, int]:
-    """The shortest sentence with both names, else the one with most words of the statement."""
-
-    def holding(found: Spans) -> set[tuple[int, int]]:
-        return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
-
-    both = holding(first) & holding(second)
-    if both:
-        return min(both, key=lambda span: (span[1] - span[0], span))
-    return best_sentence(text, spans, f"{one.source} {one.target} {one.description}")
-
-
 # ---- the log of imports --------------------------------------------------------------------------
 
 
@@ -460,10 +445,8 @@ class ImportLog:
             return record_of(self.new[at])
         self._open()
         if at not in self._place:
-            raise Damaged(
-                f"what was imported with {document.uri} is not in the log of imports",
-                "Run graphrag-mcp import again with the folder it came from",
-            )
+            what = f"what was imported with {document.uri} is not in the log of imports"
+            raise Damaged(what, "Run graphrag-mcp import again with the folder it came from")
         return record_of(self._table["data"][self._place[at]].as_py())
 
     def rows(self, document: Document) -> list[Row]:

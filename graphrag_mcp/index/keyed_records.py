@@ -65,11 +65,9 @@ def records_in(
     elif isinstance(value, dict):
         inner = [(str(name), one) for name, one in value.items() if isinstance(one, dict | list)]
         # {"Ada": {"type": ...}} names its objects by their keys
-        name = (
-            ""
-            if listed or (_is_container(key) and not _bare(parent).startswith(_OF_ENTITIES))
-            else key
-        )
+        name = key
+        if listed or (_is_container(key) and not _bare(parent).startswith(_OF_ENTITIES)):
+            name = ""
         found = _of_object(key, value, owner, name)
         if found is not None:
             inner = [(name, one) for name, one in inner if _is_container(name)]

@@ -212,21 +212,11 @@ _STRENGTH = re.compile(
     re.IGNORECASE,
 )
 _WORDS_OF_STRENGTH = {
-    "very high": 9.0,
-    "very strong": 9.0,
-    "high": 8.0,
-    "strong": 8.0,
-    "medium": 5.0,
-    "moderate": 5.0,
-    "low": 2.0,
-    "weak": 2.0,
-    "very low": 1.0,
-    "very weak": 1.0,
-    "高": 8.0,
-    "强": 8.0,
-    "中": 5.0,
-    "低": 2.0,
-    "弱": 2.0,
+    **dict.fromkeys(("very high", "very strong"), 9.0),
+    **dict.fromkeys(("high", "strong", "高", "强"), 8.0),
+    **dict.fromkeys(("medium", "moderate", "中"), 5.0),
+    **dict.fromkeys(("low", "weak", "低", "弱"), 2.0),
+    **dict.fromkeys(("very low", "very weak"), 1.0),
 }
 
 
@@ -299,11 +289,9 @@ class _Found:
             self.lost.append((reason, record))
 
     def full(self, kind: str) -> bool:
-        return (
-            len(self.entities) >= MOST_ENTITIES
-            if kind == "e"
-            else len(self.relations) >= MOST_RELATIONS
-        )
+        if kind == "e":
+            return len(self.entities) >= MOST_ENTITIES
+        return len(self.relations) >= MOST_RELATIONS
 
     def note_strangers(self, between: str) -> None:
         """Counts what looks like a record of another kind: claims have at least six fields."""

@@ -31,8 +31,6 @@ Evidence = tuple[str, str]  # id of the text unit, sentence
 
 @dataclass(slots=True)
 class EntityRow:
-    """What a report reads of a row of `entities`."""
-
     id: str
     title: str
     text_unit_ids: Sequence[str] = ()
@@ -43,8 +41,6 @@ class EntityRow:
 
 @dataclass(slots=True)
 class EdgeRow:
-    """What a report reads of a row of `relationships`."""
-
     id: str
     source_id: str
     target_id: str
@@ -224,11 +220,9 @@ def alike(one: str, other: str) -> bool:
 @lru_cache(maxsize=8192)
 def _words(text: str) -> frozenset[str]:
     flat = text.casefold()
-    return (
-        frozenset(flat[i : i + 2] for i in range(len(flat)))
-        if mostly_cjk(flat)
-        else frozenset(flat.split())
-    )
+    if mostly_cjk(flat):
+        return frozenset(flat[i : i + 2] for i in range(len(flat)))
+    return frozenset(flat.split())
 
 
 def mostly_cjk(text: str) -> bool:

@@ -144,20 +144,6 @@ def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
         parts += said
 
 
-def extractive_report(
-    community: Community,
-    entities: Sequence[EntityRow],
-    edges: Sequence[EdgeRow],
-    children: Sequence[Report] = (),
-    params: ReportParams | None = None,
-    document_of: Mapping[str, str] | None = None,
-) -> Report:
-    """As `write`, from reports as they are stored."""
-    return write(
-        community, entities, edges, list(map(stored, children)), params, document_of
-    ).report
-
-
 def write(
     community: Community,
     entities: Sequence[EntityRow],

@@ -81,19 +81,8 @@ _EXPLANATION = _keys(
     "explanation description details detail text content body explanations elaboration erklärung beschreibung "
     "explication explicación descripción 解释 解釋 说明 說明 描述 详情 内容 説明 詳細"
 )
-_WORDED = {
-    "critical": 9.5,
-    "very high": 9.0,
-    "high": 8.0,
-    "medium": 5.0,
-    "moderate": 5.0,
-    "low": 2.0,
-    "very low": 1.0,
-    "none": 0.0,
-    "高": 8.0,
-    "中": 5.0,
-    "低": 2.0,
-}
+_WORDED = {"critical": 9.5, "very high": 9.0, "high": 8.0, "medium": 5.0, "moderate": 5.0}
+_WORDED |= {"low": 2.0, "very low": 1.0, "none": 0.0, "高": 8.0, "中": 5.0, "低": 2.0}
 _HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<script|<div)\b", re.IGNORECASE)
 _ECHO = re.compile(
     r"</?(?:context|descriptions)>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE
@@ -301,7 +290,6 @@ def _listed(text: str) -> list[tuple[str, str]]:
 
 
 def _line(value: Any, limit: int) -> str:
-    """One line of plain text."""
     flat = " ".join(_plain(value).split()).strip("#*_ ")
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 

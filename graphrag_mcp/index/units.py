@@ -24,7 +24,7 @@ from graphrag_mcp.index.extraction import (
 )
 from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.losses import Losses
-from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
+from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
 from graphrag_mcp.sources.decode import find_title, front_matter, headings, top_title
 from graphrag_mcp.sources.formats import FORMATS
@@ -141,8 +141,6 @@ class Reader:
 
 @dataclass(slots=True)
 class Reading:
-    """One unit that is being read."""
-
     uri: str
     future: Future[Read]
 
@@ -312,7 +310,8 @@ def from_records(
                     named,
                     _named(unit, key, EntityRecord(name, UNKNOWN, ""), text, found, spans, by),
                 )
-        start, end = _sentence_of(text, spans, first, second, relation)
+        words = f"{relation.source} {relation.target} {relation.description}"
+        start, end = sentence_of(text, spans, first, second, words)
         statement = Said(
             source,
             target,
@@ -374,10 +373,8 @@ def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
         before.description = f"{before.description} {row.description}".strip()
 
 
-def _sentence_of(
-    text: str, spans: Spans, first: Spans, second: Spans, relation: RelationRecord
-) -> tuple[int, int]:
-    """The shortest sentence with both names, else the one with most words of the statement."""
+def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str) -> tuple[int, int]:
+    """The shortest sentence with both names, else the one with most words of what is said."""
 
     def holding(found: Spans) -> set[tuple[int, int]]:
         return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
@@ -385,7 +382,10 @@ def _sentence_of(
     both = holding(first) & holding(second)
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
-    return best_sentence(text, spans, f"{relation.source} {relation.target} {relation.description}")
+    return best_sentence(text, spans, said)
+
+
+CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")
 
 
 def claims_as_rows(
@@ -408,19 +408,12 @@ def _claim_rows(
         n = known.get(id, 0)
         if not n:
             n, number["k"] = number["k"], number["k"] + 1
-        rows[id] = {
+        rows[id] = {name: getattr(claim, name) for name in CLAIMED} | {
             "id": id,
             "n": n,
             "text_unit_id": unit,
-            "subject": claim.subject,
-            "object": claim.object,
             "subject_id": entity_id(subject) if subject else "",
             "object_id": entity_id(target) if target else "",
-            "type": claim.type,
-            "status": claim.status,
-            "start_date": claim.start_date,
-            "end_date": claim.end_date,
-            "description": claim.description,
             "quotes": list(claim.quotes),
             "spans": [edge for span in claim.spans for edge in span],
         }

@@ -39,8 +39,6 @@ class _Wanted:
 
 @dataclass
 class Vectors:
-    """The vectors of one run, table by table."""
-
     asker: Asker
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)

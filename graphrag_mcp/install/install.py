@@ -177,10 +177,8 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     there = _servers(host, text, file)
     known = there.get(name)
     if name in there and not (isinstance(known, dict) and ours(known)):
-        raise BadInput(
-            f"{file} has another server under the name {name!r}",
-            "Give ours another name with --name, or remove that one",
-        )
+        what = f"{file} has another server under the name {name!r}"
+        raise BadInput(what, "Give ours another name with --name, or remove that one")
     merged, notes = _merged(known or {}, made)
     after = _edited(file, lambda: _put(host, text, name, merged))
     change = "added" if known is None else "unchanged" if after == text else "updated"
@@ -216,10 +214,8 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     if known is None:
         return Change(file, before, before, "absent")
     if not ours(known):
-        raise BadInput(
-            f"the server {name!r} in {file} is not graphrag-mcp",
-            "Give the name of ours with --name",
-        )
+        what = f"the server {name!r} in {file} is not graphrag-mcp"
+        raise BadInput(what, "Give the name of ours with --name")
     kept = _read(backup_of(file))
     # An entry that stood there before ours was ours too, of an earlier day: undo takes both away.
     if kept is not None and name not in _servers_or_none(host, kept):
@@ -361,10 +357,8 @@ def _unless_unreadable(work: Callable[[], Any]) -> Any:
 
 
 def _refused(file: Path, error: Unreadable) -> NotEdited:
-    return NotEdited(
-        f"{file}, line {error.line}: {error.what}",
-        "Nothing was written; correct that line and run this again, or edit the file by hand",
-    )
+    what = "Nothing was written; correct that line and run this again, or edit the file by hand"
+    return NotEdited(f"{file}, line {error.line}: {error.what}", what)
 
 
 def _problem(one: Mapping[str, Any]) -> str:

@@ -169,11 +169,9 @@ def trial(
         process.kill()
         readers[1].join(2)
         last = " / ".join(b"".join(said).decode("utf-8", "replace").strip().splitlines()[-3:])[:400]
-        late = (
-            f"no answer within {seconds:.0f} s"
-            if isinstance(error, queue.Empty)
-            else "no answer that is MCP"
-        )
+        late = "no answer that is MCP"
+        if isinstance(error, queue.Empty):
+            late = f"no answer within {seconds:.0f} s"
         what = f"the server does not start as this host would start it ({last or late})"
         raise GraphRAGError(what, _BY_HAND) from error
     finally:
@@ -185,16 +183,10 @@ def trial(
 
 
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
+_CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}}
+_CLIENT |= {"clientInfo": {"name": "graphrag-mcp", "version": "1"}}
 _HANDSHAKE: tuple[dict[str, object], ...] = (
-    {
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "graphrag-mcp", "version": "1"},
-        },
-    },
+    {"id": 1, "method": "initialize", "params": _CLIENT},
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
 )

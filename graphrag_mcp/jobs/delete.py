@@ -100,10 +100,8 @@ def _left(corpora: Path, corpus: str) -> list[Path]:
 @contextlib.contextmanager
 def _alone(home: Path, corpus: str) -> Iterator[None]:
     """No job is open, none can be begun, and no process leads the corpus while this lasts."""
-    busy = Busy(
-        f"corpus {corpus} is at work: a job is open, or another process leads it",
-        "Wait for it, stop it with cancel_job, or end the server that does it",
-    )
+    what = f"corpus {corpus} is at work: a job is open, or another process leads it"
+    busy = Busy(what, "Wait for it, stop it with cancel_job, or end the server that does it")
     with contextlib.ExitStack() as stack:
         try:
             for name in (f"{corpus}.start", corpus):

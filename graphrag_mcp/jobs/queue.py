@@ -26,17 +26,8 @@ from graphrag_mcp.types import IndexRequest, InlineText
 
 def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "graphrag_mcp",
-        "index",
-        "--job",
-        job_id,
-        "--home",
-        str(home),
-    ]
+    words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
+    command = [sys.executable, *words]
     environment = dict(os.environ)
     package = Path(__file__).resolve().parents[2]
     if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
@@ -148,17 +139,13 @@ class Job:
 def load(home: Path, job_id: str) -> Job:
     """The job as it is now. NotFound lists recent jobs."""
     if not job_id.replace("-", "").isalnum() or len(job_id) > 60:
-        raise BadInput(
-            f"job_id {job_id[:40]!r} is not one of ours",
-            "Take it from index_documents or graph_status",
-        )
+        what = f"job_id {job_id[:40]!r} is not one of ours"
+        raise BadInput(what, "Take it from index_documents or graph_status")
     job = read(home, job_id)
     if job is None or not may_open(job.subject):
         recent = ", ".join(job.job_id for job in listing(home)[:5])
-        raise NotFound(
-            f"there is no job {job_id!r}",
-            f"Recent jobs: {recent}" if recent else "No job has been started",
-        )
+        what = f"there is no job {job_id!r}"
+        raise NotFound(what, f"Recent jobs: {recent}" if recent else "No job has been started")
     return as_it_is(home, job)
 
 
@@ -214,7 +201,6 @@ def alive(job: Job) -> bool:
 
 
 def request_of(job: Job) -> IndexRequest:
-    """The request as the pipeline takes it."""
     texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
     plain = {
         name: tuple(value) if isinstance(value, list) else value
@@ -381,8 +367,6 @@ def _parsed(path: Path) -> Job | None:
     except (OSError, ValueError):
         return None
     known = {item.name for item in fields(Job)}
-    return (
-        Job(**{name: value for name, value in body.items() if name in known})
-        if "job_id" in body
-        else None
-    )
+    if "job_id" in body:
+        return Job(**{name: value for name, value in body.items() if name in known})
+    return None

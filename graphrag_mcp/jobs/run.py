@@ -364,11 +364,8 @@ def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
     except BaseException as error:
         name = type(error).__name__
         log.exception("%s failed", jobs[0].job_id)
-        _apart(
-            settings,
-            jobs,
-            f"internal error while indexing ({name}, logged as {jobs[0].job_id}). {RESUME}",
-        )
+        what = f"internal error while indexing ({name}, logged as {jobs[0].job_id}). {RESUME}"
+        _apart(settings, jobs, what)
         if not isinstance(error, Exception):
             raise
         return

@@ -138,11 +138,6 @@ def finish_open(settings: Settings, corpus: str) -> None:
                 _turn(settings, corpus)
 
 
-def is_small(request: IndexRequest) -> bool:
-    """Whether the request fits a thread of this process."""
-    return _survey(request)[0]
-
-
 def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED_AT) -> None:
     """Have what agents handed in merged once it is quiet; at once where it is much, or all `of`
     what was open.

@@ -269,11 +269,9 @@ class Writer:
 
 def storable(text: str) -> str:
     """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes

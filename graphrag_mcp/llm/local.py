@@ -142,11 +142,9 @@ def _own_prompts(where: str) -> dict[str, str]:
         found = json.loads(Path(file).read_text("utf-8")).get("prompts") if file else None
     except (OSError, ValueError, AttributeError):
         return {}
-    return (
-        {str(name): one for name, one in found.items() if isinstance(one, str)}
-        if isinstance(found, dict)
-        else {}
-    )
+    if isinstance(found, dict):
+        return {str(name): one for name, one in found.items() if isinstance(one, str)}
+    return {}
 
 
 # ---- the library, for the reranker as well -------------------------------------------------------

@@ -229,22 +229,18 @@ def chat_from(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
 ) -> OpenAIChat | None:
     """The configured chat model; None when none is set."""
-    return (
-        OpenAIChat(settings, environ, limits or limits_from(settings))
-        if settings.chat_model
-        else None
-    )
+    if settings.chat_model:
+        return OpenAIChat(settings, environ, limits or limits_from(settings))
+    return None
 
 
 def embedder_from(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
 ) -> OpenAIEmbedder | None:
     """The configured embedding model; None when none is set."""
-    return (
-        OpenAIEmbedder(settings, environ, limits or limits_from(settings))
-        if settings.embedding_model
-        else None
-    )
+    if settings.embedding_model:
+        return OpenAIEmbedder(settings, environ, limits or limits_from(settings))
+    return None
 
 
 class OpenAIChat:
@@ -589,11 +585,9 @@ class OpenAIEmbedder:
         dimensions = {len(vector) // 4 for vector in vectors} | ({self._dimension} - {0})
         if len(dimensions) > 1 or 0 in dimensions:
             sizes = " and ".join(map(str, sorted(dimensions)))
-            move = (
-                f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0"
-                if self._wanted
-                else ""
-            )
+            move = ""
+            if self._wanted:
+                move = f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0"
             what = f"vectors of {sizes} numbers where one size is needed"
             raise self._useless(what, move, final=bool(self._wanted), divisible=False)
         return vectors

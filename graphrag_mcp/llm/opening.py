@@ -84,11 +84,9 @@ def open_asker(
     book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
-    space = (
-        f"{s.embedding_model} {s.embedding_dimensions}"
-        if embedder and s.embedding_dimensions
-        else ""
-    )
+    space = ""
+    if embedder and s.embedding_dimensions:
+        space = f"{s.embedding_model} {s.embedding_dimensions}"
     options = {
         "concurrency": s.concurrency,
         "batch": s.embedding_batch,
@@ -123,7 +121,6 @@ def book_of(asker: Asker) -> AnswerBook | None:
 
 
 def text_prompt(asker: Asker) -> str:
-    """What the embedding model puts before each text."""
     return getattr(asker._embedder, "text_prompt", "")
 
 

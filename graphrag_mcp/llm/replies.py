@@ -30,18 +30,8 @@ _NO_KEY = re.compile(r"[^\"'“‘,，\n{}\[\]]++|.", re.DOTALL)
 _COLON = re.compile(r"\s*+(?:[:：]|=>)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PLAIN = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "",
-    "f": "",
-    "/": "/",
-    "\\": "\\",
-    '"': '"',
-    "'": "'",
-    "\n": "\n",
-}
+_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
+_PLAIN |= {same: same for same in "/\\\"'\n"}
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 # A quote ends its string only where JSON could go on: models leave quotes inside a text unescaped.
 _CLOSES = {'"': '"', "'": "'", "“": '”“"', "‘": "’‘'"}
@@ -130,11 +120,9 @@ def _clean(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [_clean(one) for one in value]
-    return (
-        {_clean(key): _clean(one) for key, one in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {_clean(key): _clean(one) for key, one in value.items()}
+    return value
 
 
 class _Reader:
@@ -484,22 +472,7 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _WORD_OR_SIGN = re.compile(r"[^\W_]|[^\x00-\x7f\u2000-\u206f\u3000-\u303f\uff00-\uff0f\w]")
-_PAIRS = (
-    '""',
-    "''",
-    "“”",
-    "‘’",
-    "«»",
-    "「」",
-    "『』",
-    "``",
-    "**",
-    "＂＂",
-    "„“",
-    "<>",
-    "{}",
-    "＜＞",
-)
+_PAIRS = tuple("\"\" '' “” ‘’ «» 「」 『』 `` ** ＂＂ „“ <> {} ＜＞".split())
 
 
 def clean(value: str, longest: int) -> str:

@@ -137,10 +137,8 @@ class ScriptedEmbedder:
             await asyncio.sleep(self._latency)
         failed = self._fail(len(self.calls), texts) if self._fail else None
         if failed is not None:
-            useless = ModelError(
-                f"the embedding model {self.name!r} gave something that is no vector",
-                "Ask it again",
-            )
+            what = f"the embedding model {self.name!r} gave something that is no vector"
+            useless = ModelError(what, "Ask it again")
             raise failed if isinstance(failed, Exception) else useless
         vectors = tuple(self._vector(text) for text in texts)
         return Embedded(
@@ -435,10 +433,8 @@ def _keywords(messages: Sequence[Message]) -> str:
 
 
 def _rating(messages: Sequence[Message]) -> str:
-    return _json(
-        reason="the words of the question that the report holds",
-        rating=_shared(_blocks(messages), _question(messages), 0, 5),
-    )
+    what = "the words of the question that the report holds"
+    return _json(reason=what, rating=_shared(_blocks(messages), _question(messages), 0, 5))
 
 
 def _profile(messages: Sequence[Message]) -> str:

@@ -436,11 +436,8 @@ class Wire:
         ) or _WRONG_KEY.search(said):
             held = f"Set {self._variable} to a key that may use this model, in the environment of this server"
             if not self._key:
-                return ModelError(
-                    f"{self._what} wants a key and {self._variable} is not set {where}",
-                    held,
-                    final=True,
-                )
+                text = f"{self._what} wants a key and {self._variable} is not set {where}"
+                return ModelError(text, held, final=True)
             return ModelError(
                 f"{self._what} refuses the key in {self._variable} {where}", held, final=True
             )
@@ -563,11 +560,9 @@ class Wire:
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting()} to another server"
 
     def _address_setting(self) -> str:
-        return (
-            "OPENAI_BASE_URL"
-            if self._setting == "chat_model"
-            else "OPENAI_BASE_URL or embedding_base_url"
-        )
+        if self._setting == "chat_model":
+            return "OPENAI_BASE_URL"
+        return "OPENAI_BASE_URL or embedding_base_url"
 
     def _pause(self, tried: int, after: float | None) -> float:
         """Full jitter: many callers that failed together do not come back together."""

@@ -627,11 +627,9 @@ def _judged(word: str, tag: str, known: bool, count: int, short: bool) -> tuple[
         return "other", True
     if tag in ("n", "j", "ng", "l") or (short and tag in ("vn", "an", "i", "s")):
         if not known:
-            return (
-                ("other", count > 1)
-                if word[-1] not in ZH_TRAIL and word[0] not in ZH_FUNCTION
-                else None
-            )
+            if word[-1] not in ZH_TRAIL and word[0] not in ZH_FUNCTION:
+                return ("other", count > 1)
+            return None
         if short or count > 1:
             return ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
     return None

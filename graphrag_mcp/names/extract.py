@@ -296,16 +296,9 @@ def _mentions(
     alias_of = {short: long for short, long in alias_of.items() if short != long}
     _share_kinds(type_of, counts, alias_of)
     alias_of |= _family_names(type_of, counts, alias_of)
+    kinds = {key: (type_of.get(key, "other"), key in strong_keys) for key, *_ in rows}
     return [
-        (
-            key,
-            form,
-            type_of.get(key, "other"),
-            key in strong_keys,
-            start,
-            end,
-            alias_of.get(key, ""),
-        )
+        (key, form, *kinds[key], start, end, alias_of.get(key, ""))
         for key, form, start, end in rows
     ]
 

@@ -99,7 +99,6 @@ def is_role(word: str) -> bool:
 
 
 def is_given(word: str) -> bool:
-    """Is this a given name?"""
     return bare(word) in FOREIGN_GIVEN
 
 
@@ -265,11 +264,9 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
     into = INTO.get(language) or (INTO["romance"] if language in _ROMANCE else ())
     if led and led[1].lower() in into and first not in FOREIGN_GIVEN and text[end : end + 1] != "s":
         return "location"
-    return (
-        "location"
-        if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8])
-        else ""
-    )
+    if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]):
+        return "location"
+    return ""
 
 
 def phrases(text: str, language: str) -> Iterator[Candidate]:
@@ -575,9 +572,7 @@ class Names:
             return True
         if owned in ("college", "hospital", "school", "university", "church"):
             return True
-        return last and owned in tuple(
-            "day list law theorem palace cathedral angels cup game".split()
-        )
+        return last and owned in _OWNED
 
     def _keep(
         self, run: list[tuple[str, int, int]], opening: bool, titled: bool, shouted: bool
@@ -663,4 +658,5 @@ _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
+_OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 _ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())

@@ -21,7 +21,6 @@ def _set(name: str) -> frozenset[str]:
 
 
 def _signs(name: str) -> frozenset[str]:
-    """The characters of a list."""
     return frozenset("".join(_LISTS[name].split()))
 
 
@@ -163,19 +162,8 @@ LAST = HEAD_TYPE | _kinds(_LISTS["LAST"])
 FAMILY = AMBIGUOUS_HEADS | _set("FAMILY")
 FIRST = FIRST_TYPE | _kinds(_LISTS["FIRST"])
 ENDINGS = (
-    ("ville", "location"),
-    ("burgh", "location"),
-    ("shire", "location"),
-    ("stan", "location"),
-    ("grad", "location"),
-    ("polis", "location"),
-    ("borough", "location"),
-    ("abad", "location"),
-    ("istan", "location"),
-    ("ology", "concept"),
-    ("ianity", "concept"),
-    ("osophy", "concept"),
-    ("ism", "concept"),
+    *((one, "location") for one in "ville burgh shire stan grad polis borough abad istan".split()),
+    *((one, "concept") for one in "ology ianity osophy ism".split()),
 )
 GIVEN_NAMES = GIVEN | _set("GIVEN_NAMES")
 KNOWN = dict.fromkeys(PLACES, "location") | _kinds(_LISTS["KNOWN"])

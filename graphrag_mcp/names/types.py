@@ -118,11 +118,9 @@ def _own_words(form: str, words: tuple[str, ...], first: str, last: str) -> str:
             return kind
         if last in GIVEN_NAMES and last not in EITHER and words[0].istitle():
             return "person"
-        return (
-            next((kind for ending, kind in ENDINGS if last.endswith(ending)), "")
-            if len(last) > 6
-            else ""
-        )
+        if len(last) > 6:
+            return next((kind for ending, kind in ENDINGS if last.endswith(ending)), "")
+        return ""
     if kind := KNOWN.get("_".join(words).lower().rstrip("."), ""):
         return kind
     if " of " in form and (
@@ -135,11 +133,9 @@ def _own_words(form: str, words: tuple[str, ...], first: str, last: str) -> str:
         return LAST[last]
     if first in FIRST and last not in NEVER:
         team = len(words) > 2 and first in ("san", "los", "las", "santa") and last[-1] == "s"
-        return (
-            "organization"
-            if team and words[-2].lower() not in ("de", "del", "la")
-            else FIRST[first]
-        )
+        if team and words[-2].lower() not in ("de", "del", "la"):
+            return "organization"
+        return FIRST[first]
     return "person" if last in ("jr", "sr") else ""
 
 
@@ -212,11 +208,9 @@ def _listed(text: str, at: int, words: list[str]) -> str:
 def _says(after: list[str], words: list[str]) -> str:
     """By the verb after the name."""
     if after[0] in SAYS_PERSON:
-        return (
-            "person"
-            if words[-1][1:].islower() or "-" in words[-1] or words[-1][:2] in ("Mc", "Ma")
-            else ""
-        )
+        if words[-1][1:].islower() or "-" in words[-1] or words[-1][:2] in ("Mc", "Ma"):
+            return "person"
+        return ""
     if after[0] == "lies":
         return "location"
     if len(after) > 1 and after[0] in ("is", "was"):
@@ -226,12 +220,15 @@ def _says(after: list[str], words: list[str]) -> str:
     return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
+_BEHIND = frozenset("in of by for who that which from".split())
+
+
 def _said(predicate: str) -> str:
     """The type of the first known noun, or noun phrase, of "is a ..."."""
     found = ""
     for word in predicate.split()[:9]:
         kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in tuple("in of by for who that which from".split()):
+        if (found and not kind) or word in _BEHIND:
             break
         found = kind or found
     return found

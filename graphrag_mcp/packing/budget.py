@@ -76,11 +76,9 @@ def joined(items: Sequence[Item]) -> list[str]:
     """
     blocks: list[list[Item]] = []
     for item in items:
-        met = (
-            [block for block in blocks if any(adjoin(item, other) for other in block)]
-            if item.span[1]
-            else []
-        )
+        met = []
+        if item.span[1]:
+            met = [block for block in blocks if any(adjoin(item, other) for other in block)]
         if not met:
             blocks.append([item])
             continue
@@ -340,11 +338,9 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
                     int(len(item.text) * 1.05) + 400,
                 )
                 if price > room or size > letters:
-                    part = (
-                        section.cut(item, int(room))
-                        if section.cut and not shares and taken[section.name]
-                        else None
-                    )
+                    part = None
+                    if section.cut and not shares and taken[section.name]:
+                        part = section.cut(item, int(room))
                     if part is not None and size <= letters and (price := cost(part)) <= room:
                         taken[section.name].append(part)
                         left -= price

@@ -332,12 +332,8 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
 def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:
     """The local ids that a bracket names; None when it is no reference at all."""
-    body = re.sub(
-        r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*",
-        "",
-        inside,
-        flags=re.IGNORECASE,
-    )
+    head = r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*"
+    body = re.sub(head, "", inside, flags=re.IGNORECASE)
     marked = data_said or body != inside
     groups = list(_NUMBERED_GROUP.finditer(body))
     if groups and (marked or groups[0].start() == 0):
@@ -346,11 +342,9 @@ def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | 
             part = body[group.end() : following.start() if following else len(body)]
             letter = str(group.lastgroup)
             for prefix, number in _ID.findall(part):
-                own = (
-                    prefix.lower()
-                    if prefix.lower() in GROUPS and prefix.lower() != letter
-                    else letter
-                )
+                own = letter
+                if prefix.lower() in GROUPS and prefix.lower() != letter:
+                    own = prefix.lower()
                 found.append(own + number)
         if marked or (found and not _REST.sub("", _ID.sub("", _NUMBERED_GROUP.sub("", body)))):
             return list(dict.fromkeys(found))

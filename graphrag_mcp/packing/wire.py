@@ -181,11 +181,9 @@ def _quotes(result: Result, text: str) -> bool:
 def _holds_names(line: str) -> bool:
     """Does a line of the footer hold more than ids and our own words?"""
     kind, _, said = line.partition(": ")
-    return (
-        not _OUR_CALL.fullmatch(said)
-        if kind == "Next"
-        else kind == "Hint" and _NAMES.search(said) is not None
-    )
+    if kind == "Next":
+        return not _OUR_CALL.fullmatch(said)
+    return kind == "Hint" and _NAMES.search(said) is not None
 
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:

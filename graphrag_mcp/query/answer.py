@@ -173,11 +173,9 @@ def read_rating(text: str) -> int:
     except ValueError:
         held = said
     held = held[0] if isinstance(held, list) and held else held
-    value = (
-        next((held[key] for key in ("rating", "score") if key in held), None)
-        if isinstance(held, dict)
-        else held
-    )
+    value = held
+    if isinstance(held, dict):
+        value = next((held[key] for key in ("rating", "score") if key in held), None)
     form = r"\W*+(?:(?:rating|score)\W*+)?(\d{1,3})(?:\.\d+)?(?:\s*+(?:/|of|out of)\s*5)?\W*+\Z"
     match = re.match(form, str(value), re.I)
     if match is None or isinstance(value, bool):

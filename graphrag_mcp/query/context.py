@@ -192,28 +192,10 @@ DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, the one that a
 # Kept in memory of passages that are too many to be kept: all but their texts, of which `terms`
 # only where that is not too much. Each column that is read for a passage costs 16 us: without it 12
 # of 43 ms for 33,000, and 47 MB more.
-SHORT = (
-    *LIGHT[:-1],
-    "n",
-    "part",
-    "parts",
-    "text_unit_id",
-    "uri",
-    "title",
-    "char_start",
-    "char_end",
-    "line_start",
-    "line_end",
-    "n_tokens",
-    "check",
-)
+_SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
+SHORT = (*LIGHT[:-1], "n", "part", "parts", "text_unit_id", "uri", "title", *_SPAN, "check")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
-PASSAGE = tuple(
-    (
-        "id n part parts document_id uri title char_start char_end line_start line_end "
-        "n_tokens text"
-    ).split()
-)
+PASSAGE = ("id", "n", "part", "parts", "document_id", "uri", "title", *_SPAN, "text")
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities
 REFERENCES = {

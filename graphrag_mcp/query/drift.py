@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -151,50 +152,15 @@ STARTS, LOOKED_AT = 12, 60  # entities that proposals begin at, neighbours that 
 SHOWN, MENTIONED = 0.7, 0.3  # how new a neighbour is that stands in cited text, or in an answer
 # what a name in another script than the question's is worth: often the translation of a known one
 FOREIGN = 0.5
-# {there}: the neighbour, {here}: what the answer was about, {topic}: what their relationship is
-# about.
-FORMS: dict[str, dict[str, str]] = {
-    "en": {
-        "person": "What did {there} have to do with {here}{topic}?",
-        "organization": "What part did {there} play in regard to {here}{topic}?",
-        "location": "What happened at {there} that concerns {here}{topic}?",
-        "event": "What did {there} change for {here}{topic}?",
-        "date": "What happened to {here} in {there}{topic}?",
-        "": "How is {there} connected with {here}{topic}?",
-        "topic": " (in regard to {})",
-        "and": " and ",
-    },
-    "zh": {
-        "person": "{there}为{here}做了什么{topic}？",
-        "organization": "{there}对{here}起了什么作用{topic}？",
-        "location": "在{there}发生了哪些与{here}有关的事{topic}？",
-        "event": "{there}给{here}带来了什么变化{topic}？",
-        "date": "{there}时{here}发生了什么{topic}？",
-        "": "{there}与{here}有什么关系{topic}？",
-        "topic": "（关于{}）",
-        "and": "、",
-    },
-    # any other language: the names ask
-    "": {
-        "": "{there} – {here}{topic}?",
-        "topic": " ({})",
-        "and": ", ",
-    },
-}
+FORMS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("drift_questions.toml").read_text("utf-8")
+)
 KINDS = {
-    "organisation": "organization",
-    "company": "organization",
-    "institution": "organization",
-    "place": "location",
-    "geo": "location",
-    "city": "location",
-    "country": "location",
+    **dict.fromkeys(("organisation", "company", "institution"), "organization"),
+    **dict.fromkeys(("place", "geo", "city", "country"), "location"),
+    **dict.fromkeys(("time", "year"), "date"),
+    **dict.fromkeys(("accident", "meeting", "war"), "event"),
     "people": "person",
-    "time": "date",
-    "year": "date",
-    "accident": "event",
-    "meeting": "event",
-    "war": "event",
 }
 GRAMMAR = LANGUAGES["en"] | frozenset(
     "since while until during within between about after before".split()
@@ -392,10 +358,8 @@ class Drift:
         """Write the session's first event, unless it has one."""
         query = clean_query(query)
         if not query:
-            raise BadInput(
-                "the query is empty",
-                'Ask something, e.g. drift_search(query="How did A come to B?")',
-            )
+            what = "the query is empty"
+            raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
         walk = Walk(sessions.read(self.path))
         if walk.header:
             return self._own(walk)
@@ -712,11 +676,9 @@ class Drift:
 
     def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        return (
-            ""
-            if then == now
-            else f"The index has changed since this session began (generation {then} to {now})."
-        )
+        if then == now:
+            return ""
+        return f"The index has changed since this session began (generation {then} to {now})."
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
@@ -731,11 +693,9 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        return (
-            "; ".join(ids)
-            if ids
-            else f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
-        )
+        if ids:
+            return "; ".join(ids)
+        return f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
 
     def _recorded(
         self,

@@ -286,11 +286,9 @@ def _reports(snapshot: Snapshot, query: str, asker: Asker, left: Callable[[], fl
     text = prompt.substitute(report=data(_content(rows[0])), question=data(query))
     ask = Ask("hyde", (Message("user", text),), read_answer, lambda: "")
     given = waited(asker, asked(asker, ask), left())
-    return (
-        _best_reports(snapshot, f"{query} {given.value}")
-        if given is not None and given.by
-        else rows
-    )
+    if given is not None and given.by:
+        return _best_reports(snapshot, f"{query} {given.value}")
+    return rows
 
 
 def _folds(rows: Sequence[Row]) -> list[list[Row]]:
@@ -344,11 +342,9 @@ def _round(
 def _context(session: Drift, walk: Walk, id: str) -> Context | None:
     """What is found for a node; None for nothing."""
     found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
-    sections = (
-        sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
-        if found.passages
-        else []
-    )
+    sections = []
+    if found.passages:
+        sections = sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
     page = fill(sections, STEP_TOKENS)
     return Context(id, sections, page) if any(page.taken.values()) else None
 

@@ -315,9 +315,7 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
             one = one.get("query") or one.get("question") or ""
         if isinstance(one, str) and (query := clean_query(one)) and query not in queries:
             queries.append(query)
-    said = (
-        f"{len(queries)} follow-ups were sent; the first {most} are kept."
-        if len(queries) > most
-        else ""
-    )
+    said = ""
+    if len(queries) > most:
+        said = f"{len(queries)} follow-ups were sent; the first {most} are kept."
     return queries[:most], said

@@ -45,11 +45,9 @@ def log(snapshot: Snapshot) -> EditResult:
         f"- {one['undo_id']} ({one['state']}): {one['what']}, by {one['by']}, {one['time'][:19]}"
         for one in shown
     ]
-    head = (
-        f"{counted(len(result.edits), 'edits')}, the last one first."
-        if lines
-        else "Nothing was edited by hand."
-    )
+    head = "Nothing was edited by hand."
+    if lines:
+        head = f"{counted(len(result.edits), 'edits')}, the last one first."
     result.text, result.edits = "\n".join([head, *lines]), shown
     return result
 
@@ -321,11 +319,9 @@ def _initials(a: Row, b: Row) -> str:
     if len(short) == 1 and len(short[0]) == len(long) and len(long) > 1:  # JRR Tolkien
         return "initials of the same name" if short[0] == "".join(word[0] for word in long) else ""
     middle = long[1:] if len(short) == 1 else []
-    return (
-        "the same but for a middle initial"
-        if middle and all(len(word) == 1 for word in middle)
-        else ""
-    )
+    if middle and all(len(word) == 1 for word in middle):
+        return "the same but for a middle initial"
+    return ""
 
 
 def _starts(a: str, b: str) -> bool:
@@ -359,11 +355,9 @@ def _other_kinds(a: Row, b: Row) -> bool:
 def _acronym(key: str) -> str:
     words = [word for word in re.split(r"[\s\-]+", key) if word]
     letters = "".join(word[0] for word in words if word not in _SMALL)
-    return (
-        letters
-        if len(letters) > 1 and len(words) > 1 and letters.isascii() and letters.isalpha()
-        else ""
-    )
+    if len(letters) > 1 and len(words) > 1 and letters.isascii() and letters.isalpha():
+        return letters
+    return ""
 
 
 def _acronyms(key: str) -> list[str]:
@@ -392,11 +386,9 @@ def _typo(a: Row, b: Row) -> str:
     if len(one) != len(other) or len(differ) != 1 or _other_kinds(a, b):
         return ""
     x, y = differ[0]
-    return (
-        "one letter differs"
-        if min(len(x), len(y)) > 4 and x[0] == y[0] and abs(len(x) - len(y)) <= 1
-        else ""
-    )
+    if min(len(x), len(y)) > 4 and x[0] == y[0] and abs(len(x) - len(y)) <= 1:
+        return "one letter differs"
+    return ""
 
 
 _BLOCKS: tuple[tuple[str, Callable[[str], list[str]]], ...] = (

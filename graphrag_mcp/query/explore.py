@@ -429,11 +429,9 @@ def explore_graph(
         raise BadInput(said, "Give two different ones, or no goal for what is around it")
     result.goal = f"e{ends[1]['n']}"
     found = connect(graph, ends[0]["id"], ends[1]["id"])
-    return (
-        _connected(graph, result, ends, found, budget)
-        if found.paths
-        else _apart(graph, result, ends, found, budget)
-    )
+    if found.paths:
+        return _connected(graph, result, ends, found, budget)
+    return _apart(graph, result, ends, found, budget)
 
 
 # ---- neighbours ----------------------------------------------------------------------------------
@@ -636,11 +634,9 @@ def _apart(
     snapshot = graph.snapshot
     result.state = "not_found" if any(found.ended) else "partial"
     names = [_named(row) for row in ends]
-    limit = (
-        f"No path of up to {LONGEST} steps joins"
-        if found.whole
-        else "No path was found in what was read between"
-    )
+    limit = "No path was found in what was read between"
+    if found.whole:
+        limit = f"No path of up to {LONGEST} steps joins"
     said = "There is no path between" if any(found.ended) else limit
     lines = [f"{said} {names[0]} and {names[1]}."]
     sides: dict[str, int] = {}
@@ -650,11 +646,9 @@ def _apart(
         central = [id for id in central if id != row["id"]][:SIDE]
         sides |= {id: reached[id] for id in (row["id"], *central)}
         rows = _entities(snapshot, central)
-        among = (
-            f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}"
-            if central
-            else ""
-        )
+        among = ""
+        if central:
+            among = f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}"
         size = (
             counted(len(reached), "entities")
             if ended
@@ -711,10 +705,8 @@ def _overview(
     if community:
         tops = snapshot.by_key("communities", [community], "n", [*names, "entity_ids"]).to_pylist()
         if not tops:
-            raise NotFound(
-                f"there is no community c{community}",
-                "Call explore_graph() for the top of the tree",
-            )
+            what = f"there is no community c{community}"
+            raise NotFound(what, "Call explore_graph() for the top of the tree")
         below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
         wanted = f"id IN ({below}) OR parent IN ({below})"
         members = snapshot.by_key(

@@ -77,10 +77,8 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
         return corpus, start, goal
     if len(named) > 1 or not every and corpus.strip() not in ("", *named):
         said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
-        raise BadInput(
-            f"{said} are of different corpora",
-            "Give two of one corpus, for no path leads out of it",
-        )
+        what = f"{said} are of different corpora"
+        raise BadInput(what, "Give two of one corpus, for no path leads out of it")
     return named[0], *(
         qualified(one)[1] if qualified(one)[0] in named else one for one in (start, goal)
     )
@@ -325,10 +323,8 @@ def get_community_report(parts: Sequence[Part], community_id: str, **given: Any)
     snapshot = dict(parts).get(name)
     if snapshot is None:
         listed = ", ".join(f"{corpus}/{alias}" for corpus, _ in parts[:5])
-        raise BadInput(
-            f"{community_id[:60]!r} may be of any of {len(parts)} corpora",
-            f"Say which, e.g. {listed}",
-        )
+        what = f"{community_id[:60]!r} may be of any of {len(parts)} corpora"
+        raise BadInput(what, f"Say which, e.g. {listed}")
     return of_corpus(name, lookup.get_community_report(snapshot, alias, **given))
 
 

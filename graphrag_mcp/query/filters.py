@@ -118,10 +118,8 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     known fields."""
     written = [one for one in wanted if one.strip()]
     if len(written) > MOST:
-        raise BadInput(
-            f"{len(written)} filters were given, and a call takes at most {MOST}",
-            "Join conditions with * (uri=notes/*), or search in several calls",
-        )
+        what = f"{len(written)} filters were given, and a call takes at most {MOST}"
+        raise BadInput(what, "Join conditions with * (uri=notes/*), or search in several calls")
     conditions = [_condition(snapshot, one) for one in written]
     if min_rating > 0:
         conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
@@ -162,11 +160,9 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
     known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
     listed = ", ".join(one for one in DEFAULT_TYPES if one in known)  # not what a model made up
-    return (
-        f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
-        if lost
-        else ""
-    )
+    if lost:
+        return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
+    return ""
 
 
 def _none_passes(about: Sequence[Condition]) -> str:

@@ -135,11 +135,9 @@ def _documents(
     dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
-    undated = (
-        f", {len(ids) - len(dated)} without a date of their own"
-        if dated and len(dated) < len(ids)
-        else ""
-    )
+    undated = ""
+    if dated and len(dated) < len(ids):
+        undated = f", {len(ids) - len(dated)} without a date of their own"
     head = f"{counted(len(ids), 'documents')}{about}{span}{undated}."
     if by in named.KINDS:
         counts = named.most_named(snapshot, by, None if kept is None and not query else set(ids))
@@ -375,11 +373,9 @@ def section(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
     code those of the definition."""
     if source := parse(uri, text):
         inside = source.symbols[1:]
-        return (
-            (inside[number - 1].start, inside[number - 1].end)
-            if 0 < number <= len(inside)
-            else None
-        )
+        if 0 < number <= len(inside):
+            return (inside[number - 1].start, inside[number - 1].end)
+        return None
     listed = list(headings(text))
     if not 0 < number <= len(listed):
         return None

@@ -376,11 +376,9 @@ def get_entity(
     groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
     groups.sort(key=lambda group: near.index(group["id"]))
     result.communities = [f"c{group['n']}" for group in groups]
-    also = (
-        f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}"
-        if result.aliases
-        else ""
-    )
+    also = ""
+    if result.aliases:
+        also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}"
     held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
     intro = f"# {one_line(row['title'], 200)} {bracketed(result.id, row['type'])}\n{held}{also}"
     if edited := duplicates.about(snapshot, row):
@@ -451,11 +449,9 @@ def _candidates(
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (
         " Did you mean one of these?" if items else ""
     )
-    advice = (
-        "Call get_entity with an id from the list, or search_text for the words."
-        if items
-        else "Use search_text."
-    )
+    advice = "Use search_text."
+    if items:
+        advice = "Call get_entity with an id from the list, or search_text for the words."
     if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
@@ -560,7 +556,6 @@ def get_community_report(
     response_format: str = "concise",
     max_tokens: int = 4_000,
 ) -> ReportResult:
-    """One community's report, its members, parent and children."""
     budget, note = clamp_budget(max_tokens, 4_000)
     asked = str(community_id).strip().strip("[]` ")
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)

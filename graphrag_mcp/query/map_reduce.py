@@ -318,7 +318,6 @@ async def read(
 
 
 def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
-    """The reports in this order, as many as the batches hold."""
     left = MOST_BATCHES * BATCH_TOKENS
     rows = []
     for row in context.rows(snapshot, "reports", ids):

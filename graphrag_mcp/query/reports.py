@@ -178,12 +178,9 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
 
 
 def too_deep(snapshot: Snapshot, level: int) -> str:
-    """A sentence when there is no such level."""
-    deepest = (
-        max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
-        if level > 0
-        else 0
-    )
+    deepest = 0
+    if level > 0:
+        deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
     return (
         f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
     )
@@ -271,23 +268,18 @@ def _ranked_by_weight(
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     deepest = max((row["level"] for row in rows), default=0)
-    found = [
-        Rated(
-            id,
-            row["level"],
-            *family.get(id, ("", True)),
-            0.0,
-            0.0,
-            row["n_text_units"] / most,
-            row["rank"],
-        )
-        for row in rows
-        for id in [row["id"]]
-    ]
+    found = [_rated(row, family, 0.0, most) for row in rows]
     chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
     chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
     coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
     return chosen[:READ], coverage
+
+
+def _rated(row: Row, family: Mapping[str, tuple[str, bool]], rating: float, most: int) -> Rated:
+    """`most`: text units of the report that has most."""
+    parent, childless = family.get(row["id"], ("", True))
+    weight = row["n_text_units"] / most
+    return Rated(row["id"], row["level"], parent, childless, rating, rating, weight, row["rank"])
 
 
 def _at_level(one: Rated, level: int) -> bool:
@@ -321,16 +313,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     rated = {
-        row["id"]: Rated(
-            row["id"],
-            row["level"],
-            *family.get(row["id"], ("", True)),
-            similar[row["id"]] * scale,
-            similar[row["id"]] * scale,
-            row["n_text_units"] / most,
-            row["rank"],
-        )
-        for row in rows
+        id: _rated(row, family, similar[id] * scale, most) for row in rows for id in [row["id"]]
     }
     for one in sorted(rated.values(), key=lambda one: (-one.level, one.id)):
         if one.parent in rated:
@@ -425,11 +408,9 @@ def passing(
     """The points with only those statements that cite a document that passes, or no text at all: a
     report on a wide community tells of many documents."""
     wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
-    units = (
-        snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
-        if wanted
-        else None
-    )
+    units = None
+    if wanted:
+        units = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
     pairs = (
         zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
     )

@@ -531,11 +531,9 @@ def _reranked(
     if said is None or len(said) != len(head) or not head:
         return ranked
     low, high, top = min(said), max(said), ranked[0].score() or 1.0
-    opinion = (
-        {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)}
-        if high > low
-        else {}
-    )
+    opinion = {}
+    if high > low:
+        opinion = {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)}
     for passage in (
         ranked if opinion else ()
     ):  # what it did not read counts as the worst that it did read

@@ -168,10 +168,8 @@ def explore(
     wrong = [one for one in words if one not in KINDS]
     if wrong or direction not in ("", "in", "out"):
         said = wrong[0] if wrong else direction
-        raise BadInput(
-            f"there is no kind or direction {said[:40]!r}",
-            f"Use kinds {', '.join(KINDS)} and direction in or out",
-        )
+        what = f"there is no kind or direction {said[:40]!r}"
+        raise BadInput(what, f"Use kinds {', '.join(KINDS)} and direction in or out")
     back = direction != "out" if direction or words != ["contains"] else False
     kinds = {kind for word in words for kind in KINDS[word]}
     tests = "tests" in words

@@ -75,7 +75,6 @@ class Times:
         return self.kept[self.passage]
 
     def words(self) -> dict[When, str]:
-        """The words of each expression."""
         return spoken(self.text, self.start, self.when)
 
     def cited(self) -> list[dict[str, Any]]:

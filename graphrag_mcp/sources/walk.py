@@ -251,11 +251,9 @@ class Quota:
     def left(self, files: Sequence[FoundFile]) -> dict[str, str]:
         """What a result says of files that this call has not read: {"path", "reason"}."""
         name = self.full()
-        many = (
-            f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB"
-            if len(files) > 1
-            else "1 file"
-        )
+        many = "1 file"
+        if len(files) > 1:
+            many = f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB"
         reason = (
             f"left for the next call ({many} from here on): one call takes {name} = {getattr(self, name):,}. "
             f"Index again to go on, or raise {name} in the settings"

@@ -77,11 +77,9 @@ def as_list(value: Any) -> Any:
 
 def as_strings(value: Any) -> Any:
     listed = as_list(value)
-    return (
-        [as_text(item) for item in listed if item is not None]
-        if isinstance(listed, list)
-        else listed
-    )
+    if isinstance(listed, list):
+        return [as_text(item) for item in listed if item is not None]
+    return listed
 
 
 def as_turns(value: Any) -> Any:

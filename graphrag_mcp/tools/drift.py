@@ -206,8 +206,6 @@ def _session(app: App, session_id: str) -> tuple[Drift, str]:
         "",
     )
     if not corpus:
-        raise NotFound(
-            f"there is no DRIFT session {session_id[:60]!r}",
-            'Start one with drift_search(query="...")',
-        )
+        what = f"there is no DRIFT session {session_id[:60]!r}"
+        raise NotFound(what, 'Start one with drift_search(query="...")')
     return Drift(app.snapshot(corpus), path), corpus

@@ -52,11 +52,9 @@ def as_fields(value: Any) -> Any:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return [value]
-    return (
-        [f"{name}={one}" for name, one in value.items()]
-        if isinstance(value, dict)
-        else as_strings(value)
-    )
+    if isinstance(value, dict):
+        return [f"{name}={one}" for name, one in value.items()]
+    return as_strings(value)
 
 
 DryRun = argument(Annotated[bool, BeforeValidator(_on)], "false: do it", "dry_run dryrun preview")
@@ -271,10 +269,8 @@ def remove(
     )
     unknown += f" and {len(chosen.unknown) - 10} more" if len(chosen.unknown) > 10 else ""
     if not chosen.documents:
-        raise NotFound(
-            f"no document is called {unknown}",
-            "Take ids from a result, e.g. d4; get_source takes the same",
-        )
+        what = f"no document is called {unknown}"
+        raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
     lost = edits.loss(folder, chosen)
     result.counts = lost.counts()
     from graphrag_mcp.text.terms import counted

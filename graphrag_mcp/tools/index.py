@@ -190,10 +190,8 @@ def _request(
     good, errors = _texts(texts)
     if not found and not good:
         if errors:
-            raise BadInput(
-                f"none of the {len(errors)} texts can be used: {errors[0]['reason']}",
-                f"Give {_TEXTS}",
-            )
+            what = f"none of the {len(errors)} texts can be used: {errors[0]['reason']}"
+            raise BadInput(what, f"Give {_TEXTS}")
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
@@ -526,11 +524,9 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
         how = "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
         said = f"Model: {result.model}{vectors}. Searches return cited context and you write the answer. {how}"
     if pending:
-        who = (
-            "It has still to answer"
-            if settings.chat_model
-            else "Waiting for an agent (claim_work) or a model:"
-        )
+        who = "Waiting for an agent (claim_work) or a model:"
+        if settings.chat_model:
+            who = "It has still to answer"
         said += f" {who} {', '.join(f'{count} {kind}' for kind, count in result.pending.items())}."
     return said
 

@@ -67,11 +67,9 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
             if name == "entity"
             else next((kind for kind in LETTER if f"/{kind}/" in target), "")
         )
-        return (
-            _ids(app, said.get("corpus", ""), kind, value.strip())
-            if kind and name in ("id", "entity")
-            else []
-        )
+        if kind and name in ("id", "entity"):
+            return _ids(app, said.get("corpus", ""), kind, value.strip())
+        return []
     except (GraphRAGError, OSError):
         return []
 

@@ -224,10 +224,8 @@ def session(app: App, session_id: str) -> str:
 
     walk = Walk(sessions.read(app.drift_path(session_id)))
     if not walk.header:
-        raise NotFound(
-            f"there is no DRIFT session {session_id[:60]!r}",
-            'Start one with drift_search(query="...")',
-        )
+        what = f"there is no DRIFT session {session_id[:60]!r}"
+        raise NotFound(what, 'Start one with drift_search(query="...")')
     header, nodes = walk.header, walk.graph.number_of_nodes()
     text = ""
     for answer, query, most in (
@@ -287,10 +285,8 @@ def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]
 def job_record(app: App, job_id: str) -> str:
     """The record without the request: that may hold whole texts."""
     job = queue.load(app.home, job_id)
-    shown = {
-        name: getattr(job, name)
-        for name in tuple("job_id corpus status phase done total error started updated".split())
-    }
+    names = "job_id corpus status phase done total error started updated".split()
+    shown = {name: getattr(job, name) for name in names}
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
     return _json(

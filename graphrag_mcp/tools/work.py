@@ -136,10 +136,8 @@ async def submit_work(
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
 
-    late = WorkResult(
-        text="submit_work was not finished in time.",
-        hint="Submit the same again: nothing counts twice.",
-    )
+    what = "Submit the same again: nothing counts twice."
+    late = WorkResult(text="submit_work was not finished in time.", hint=what)
     return await serve(ctx, "submit_work", work, late)
 
 

@@ -124,11 +124,9 @@ def _imitations(text: str) -> tuple[tuple[int, int], ...]:
 
 def folded(text: str) -> str:
     """Lower case, in the plain letters that others look like; as long as before."""
-    return (
-        text.lower()
-        if text.isascii()
-        else text.translate({ord(ch): _folded(ch) for ch in set(text)})
-    )
+    if text.isascii():
+        return text.lower()
+    return text.translate({ord(ch): _folded(ch) for ch in set(text)})
 
 
 @lru_cache(maxsize=4096)
