@@ -105,6 +105,19 @@ def test_documents_and_questions_are_as_the_protocol_says() -> None:
     assert [one["id"] for one in questions] == [f"q{n:02}" for n in range(1, 13)]
     assert {one["mode"] for one in questions} == {"local", "global", "drift"}
 
+
+def test_every_question_has_an_answer_and_marks_for_each_way_of_searching(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = json.loads((LIVE / "judged.json").read_text("utf-8"))["answers"]
+    ways = {(one["question"], one["way"]) for one in answers if one["answer"]}
+    assert len(answers) == len(ways) == 48 and len({way for _, way in ways}) == 4
+    assert all(0 <= one[name] <= 10 for one in answers for name in live.CRITERIA)
+    assert all(one["claims_supported"] <= one["claims"] for one in answers)
+    assert live.main(["judged"]) == 0
+    table = capsys.readouterr().out
+    rows = re.findall(r"^\| .+\| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d+ of \d+) \|$",
+                      (ROOT / "docs" / "benchmarks.md").read_text("utf-8"), re.MULTILINE)  # fmt: skip
+    assert len(rows) == 4 and all(f"all (12) | {' | '.join(row[:4])} | {row[4]}" in table for row in rows)
+
 # ---- the kept replies as a model ------------------------------------------------------------------
 
 AGAIN = (

@@ -4,6 +4,7 @@
     live.py open WORK       the requests that have no reply yet
     live.py record WORK     keep requests and replies in recorded/
     live.py replay          records in each kept reply against records that the parsers keep
+    live.py judged          the marks of judged.json by way of searching
 
 Knows the OpenAI protocol, and of the product its commands, its prompts and its parsers.
 """
@@ -330,16 +331,43 @@ def report() -> int:
     return int(any(there > kept for _, there, kept in totals.values()))
 
 
+CRITERIA = ("comprehensiveness", "diversity", "empowerment", "directness")
+
+
+def judged() -> int:
+    """Print the means of the marks by way and mode of the question, and the claims."""
+    answers = json.loads((HERE / "judged.json").read_text("utf-8"))["answers"]
+    questions = json.loads((HERE / "questions.json").read_text("utf-8"))
+    modes = {one["id"]: one["mode"] for one in questions}
+    print("way | questions |", " | ".join(CRITERIA), "| claims supported")
+    for way in ("local", "global", "drift", "vector"):
+        for mode in ("all", "local", "global", "drift"):
+            of = [
+                one
+                for one in answers
+                if one["way"] == way and mode in ("all", modes[one["question"]])
+            ]
+            means = (f"{sum(one[name] for one in of) / len(of):.1f}" for name in CRITERIA)
+            claims = (sum(one[name] for one in of) for name in ("claims_supported", "claims"))
+            print(
+                f"{way} | {mode} ({len(of)}) |",
+                " | ".join(means),
+                "|",
+                " of ".join(map(str, claims)),
+            )
+    return 0
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=("run", "open", "record", "replay"))
+    parser.add_argument("command", choices=("run", "open", "record", "replay", "judged"))
     parser.add_argument("work", type=Path, nargs="?")
     parser.add_argument(
         "--reader", default="", help="record: who wrote the replies, e.g. a model's name"
     )
     options = parser.parse_args(words)
-    if options.command == "replay":
-        return report()
+    if options.command in ("replay", "judged"):
+        return report() if options.command == "replay" else judged()
     if options.work is None:
         parser.error(f"{options.command} needs the folder WORK")
     if options.command == "run":
