@@ -1,10 +1,11 @@
-"""benchmarks/live: requests become files, replies become fixtures, and every kept reply is read without loss."""
+"""benchmarks/live: requests become files, replies become fixtures; an index is made of the kept replies without loss."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,16 @@ from typing import Any
 
 import pytest
 
+from graphrag_mcp.index.extraction import params_from
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest
 from tests.conftest import ROOT
+from tests.openai_server import openai_server
 
 LIVE = ROOT / "benchmarks" / "live"
 spec = importlib.util.spec_from_file_location("live", LIVE / "live.py")
@@ -22,7 +30,7 @@ assert spec and spec.loader
 live: Any = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(live)
 RECORDED = sorted((LIVE / "recorded").glob("*.json"))
-EXTRACT = [{"role": "user", "content": "List the entities of a text\n<text>\nInes leads the Board.\n</text>"}]
+KEPT = [json.loads(path.read_text("utf-8")) for path in RECORDED]
 
 
 @pytest.fixture
@@ -78,8 +86,9 @@ def test_a_run_is_answered_through_files_recorded_and_replayed_without_loss(
 def test_a_lost_record_is_seen() -> None:
     twice = 'Sure!\n("entity"<|>Ines<|>person<|>Ines leads it.)##("entity"<|>Ines<|>person<|>Ines leads it.)'
     tagless = twice + "\n(Board<|>organization<|>The Board is led by Ines.<|>more)\n<|COMPLETE|>"
-    assert live.replay({"kind": "extract", "messages": EXTRACT, "reply": twice}) == (1, 1)
-    there, kept = live.replay({"kind": "extract", "messages": EXTRACT, "reply": tagless})
+    of = {"kind": "extract", "about": "Ines leads the Board."}
+    assert live.replay({**of, "reply": twice}) == (1, 1)
+    there, kept = live.replay({**of, "reply": tagless})
     assert kept < there
 
 
@@ -95,3 +104,119 @@ def test_documents_and_questions_are_as_the_protocol_says() -> None:
     questions = json.loads((LIVE / "questions.json").read_text("utf-8"))
     assert [one["id"] for one in questions] == [f"q{n:02}" for n in range(1, 13)]
     assert {one["mode"] for one in questions} == {"local", "global", "drift"}
+
+
+def test_every_question_has_an_answer_and_marks_for_each_way_of_searching(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = json.loads((LIVE / "judged.json").read_text("utf-8"))["answers"]
+    ways = {(one["question"], one["way"]) for one in answers if one["answer"]}
+    assert len(answers) == len(ways) == 48 and len({way for _, way in ways}) == 4
+    assert all(0 <= one[name] <= 10 for one in answers for name in live.CRITERIA)
+    assert all(one["claims_supported"] <= one["claims"] for one in answers)
+    assert live.main(["judged"]) == 0
+    table = capsys.readouterr().out
+    rows = re.findall(r"^\| .+\| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d+ of \d+) \|$",
+                      (ROOT / "docs" / "benchmarks.md").read_text("utf-8"), re.MULTILINE)  # fmt: skip
+    assert len(rows) == 4 and all(f"all (12) | {' | '.join(row[:4])} | {row[4]}" in table for row in rows)
+
+# ---- the kept replies as a model ------------------------------------------------------------------
+
+AGAIN = (
+    "no reply was kept for these requests (kind, what it is about). A prompt's words may change without this; when what is "
+    "asked is another, record again as benchmarks/live/README.md says: run, answer, record"
+)
+NAMED = re.compile(r'^\(?"?(entity|relationship)"?<\|>(.+?)<\|>(.+?)<\|>(.*)$')
+
+
+def said(kind: str) -> list[dict[str, Any]]:
+    return [one for one in KEPT if one["kind"] == kind]
+
+
+def lines_of(reply: str, kind: str) -> list[tuple[str, str, str]]:
+    """The first fields of the records of a reply, read without the product."""
+    found = (NAMED.match(piece.strip()) for piece in re.split(r"##|\n", reply))
+    return [match.group(2, 3, 4) for match in found if match and match[1] == kind]
+
+
+def bare(name: str) -> str:
+    return re.sub(r"（[^）]*）$", "", name).casefold()
+
+
+@pytest.fixture(scope="module")
+def live_index(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Any, Any]:
+    """The ten documents, indexed with the kept replies as the model: snapshot, result, the replies."""
+    kept, corpus = live.Recorded(LIVE / "recorded"), tmp_path_factory.mktemp("live") / "c"
+    with openai_server(lambda messages, body: kept.reply(messages)) as server:
+        chosen = Settings(chat_model="reader", base_url=server.url, max_retries=0)
+        result = index_documents(corpus, IndexRequest(paths=(str(LIVE / "documents"),)), chosen)
+    return open_snapshot(corpus), result, kept
+
+
+def test_the_ten_documents_are_indexed_with_the_kept_replies(live_index: tuple[Snapshot, Any, Any]) -> None:
+    _, result, kept = live_index
+    assert kept.missing == [], AGAIN
+    assert result.status == "done" and result.counts["added"] == 10 and not result.pending
+    assert set(result.usage["by_stage"]) == {"extract", "glean", "report"}
+
+
+def test_every_entity_and_relationship_that_a_reader_wrote_is_in_the_graph(live_index: tuple[Snapshot, Any, Any]) -> None:
+    snapshot, _, _ = live_index
+    titles = {row["id"]: row["title"] for row in snapshot.rows("entities").to_pylist()}
+    pairs = {frozenset((titles[row["source_id"]].casefold(), titles[row["target_id"]].casefold()))
+             for row in snapshot.rows("relationships").to_pylist()}  # fmt: skip
+    known = {name.removeprefix("the ") for name in map(str.casefold, titles.values())}
+    named, related = set(), set()
+    for one in (*said("extract"), *said("extract_more")):
+        named |= {bare(name).removeprefix("the ") for name, _, _ in lines_of(one["reply"], "entity")}
+        related |= {frozenset((bare(source), bare(target))) for source, target, _ in lines_of(one["reply"], "relationship")}
+    assert len(named) > 60 and named <= known | {"（2022）临民初字第0317号"}
+    assert len(related) > 70 and related <= pairs
+
+
+def test_what_was_damaged_is_repaired_or_counted(live_index: tuple[Snapshot, Any, Any]) -> None:
+    snapshot, result, _ = live_index
+    titles = {row["id"]: row["title"] for row in snapshot.rows("entities").to_pylist()}
+    related = {(titles[row["source_id"]], titles[row["target_id"]]): row for row in snapshot.rows("relationships").to_pylist()}
+    # keywords in the place of the description, in Chinese
+    swapped = related["泰德莱特公司", "临溪新闸"]
+    assert (swapped["description"], swapped["keywords"]) == ("泰德莱特公司承建临溪新闸，总造价2,810万元。", "承建")
+    # a strength as 9/10, and as a part of a sum
+    assert related["Tidewright Ltd", "Tender 2019/07"]["weight"] == 9
+    # a gloss behind a name is no part of it; a type in another language is none of ours
+    kinds = {row["title"]: row["type"] for row in snapshot.rows("entities").to_pylist()}
+    assert kinds["彭哈洛"] == "person" and kinds["万俟小雨"] == "" and kinds["欧阳敏之"] == "person"
+    # the record that was cut off came with the second look, and is not counted as lost
+    assert related["临溪县人民法院", "（2022）临民初字第0317号"]["weight"] == 9
+    assert result.losses == {} and not result.degraded and snapshot.rows("losses").num_rows == 0
+
+
+def test_the_reports_of_a_reader_are_the_reports(live_index: tuple[Snapshot, Any, Any]) -> None:
+    snapshot, _, _ = live_index
+    written = {row["title"]: row for row in snapshot.rows("reports").to_pylist() if row["method"] == "llm"}
+    assert len(written) == len(said("report")) == 5
+    for one in said("report"):
+        start, end = one["reply"].index("{"), one["reply"].rindex("}") + 1
+        meant = json.loads(re.sub(r",(\s*[\]}])", r"\1", one["reply"][start:end]))
+        kept = written[meant["title"]]
+        assert kept["rank"] == float(str(meant["rating"]).removesuffix("/10"))
+        findings = json.loads(kept["findings"])
+        assert [finding["summary"] for finding in findings] == [finding["summary"] for finding in meant["findings"]]
+        assert all("[Data: " in finding["explanation"] for finding in findings)
+    chinese = written["临溪新闸与何大壮倾倒废石案"]["summary"]
+    assert chinese.count("[Data: ") == 4 and "数据" not in chinese
+
+
+def test_other_words_of_a_prompt_find_the_same_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in prompts.folder().glob("*.md"):
+        words = path.read_text("utf-8").replace("List the entities of a text", "Name what a text is about")
+        (tmp_path / path.name).write_text(words, "utf-8")
+    monkeypatch.setattr(prompts, "folder", lambda: tmp_path)
+    prompts._shipped.cache_clear()
+    kept = live.Recorded(LIVE / "recorded")
+    try:
+        for one in said("extract"):
+            prompt = params_from(Settings(), None).prompt(one["about"], "<document>Title: Another</document>\n")
+            assert prompt.startswith("Name what") and kept.reply([{"role": "user", "content": prompt}]) == one["reply"]
+    finally:
+        prompts._shipped.cache_clear()
+    assert kept.reply([{"role": "user", "content": params_from(Settings(), None).prompt("Not asked.")}]) == ""
+    assert kept.missing == [("extract", "Not asked.")]

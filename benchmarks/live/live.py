@@ -4,6 +4,7 @@
     live.py open WORK       the requests that have no reply yet
     live.py record WORK     keep requests and replies in recorded/
     live.py replay          records in each kept reply against records that the parsers keep
+    live.py judged          the marks of judged.json by way of searching
 
 Knows the OpenAI protocol, and of the product its commands, its prompts and its parsers.
 """
@@ -11,6 +12,7 @@ Knows the OpenAI protocol, and of the product its commands, its prompts and its 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import re
@@ -192,19 +194,67 @@ def kind_of(messages: Sequence[dict[str, str]]) -> str:
     return found[0]
 
 
+def about(kind: str, messages: Sequence[dict[str, str]]) -> str:
+    """What a request is about, whatever the words of its prompt: the text that is read, the
+    entities of a report one a line, the title of a report that is rated, else the question."""
+    asked = messages[0]["content"]
+    if kind in ("extract", "claims", "extract_more"):
+        return asked.rpartition("<text>")[2].rpartition("</text>")[0].strip()
+    if kind == "report":
+        table = asked.rpartition("<context>")[2].partition("\nRelationships\n")[0]
+        return "\n".join(
+            row[1] for row in csv.reader(table.splitlines()) if row and row[0].isdecimal()
+        )
+    if kind == "rate":
+        return asked.rpartition("<report>")[2].strip().partition("\n")[0]
+    questions = re.findall(r"^Question: (.+)$", messages[-1]["content"], re.MULTILINE)
+    return questions[-1] if questions else messages[-1]["content"].strip().splitlines()[-1]
+
+
+class Recorded:
+    """The kept replies as a model: a request gets the reply to a request of its kind that was about
+    the same. `missing`: kind and subject of requests that no reply was kept for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.kept = [json.loads(one.read_text("utf-8")) for one in sorted(folder.glob("*.json"))]
+        self.missing: list[tuple[str, str]] = []
+
+    def reply(self, messages: Sequence[dict[str, str]]) -> str:
+        kind = kind_of(messages)
+        wanted = about(kind, messages)
+        of_kind = [one for one in self.kept if one["kind"] == kind]
+        same = [one for one in of_kind if one["about"] == wanted]
+        if not same and kind == "report":  # of the community that has most entities with it
+            same = sorted(of_kind, key=lambda one: -_shared(one["about"], wanted))[:1]
+            same = [one for one in same if _shared(one["about"], wanted) >= 0.5]
+        if not same and kind == "extract_more":
+            return "<|COMPLETE|>"
+        if not same:
+            self.missing.append((kind, wanted[:80]))
+        return same[0]["reply"] if same else ""
+
+
+def _shared(some: str, others: str) -> float:
+    one, other = set(some.splitlines()), set(others.splitlines())
+    return len(one & other) / max(1, len(one | other))
+
+
 def record(work: Path, reader: str) -> int:
-    """Keep requests that have a reply as recorded/NNNN.json; gives how many."""
+    """Keep replies as recorded/NNNN.json in the place of those that were there; gives how many."""
     RECORDED.mkdir(exist_ok=True)
+    for old in RECORDED.glob("*.json"):
+        old.unlink()
     count = 0
     for held in sorted((work / "asks").glob("*.json")):
         reply = held.with_name(f"{held.stem}.reply.md")
         if not reply.exists():
             continue
         asked = json.loads(held.read_text("utf-8"))
+        kind = kind_of(asked["messages"])
         one = {
-            "kind": kind_of(asked["messages"]),
+            "kind": kind,
             "reader": reader,
-            **asked,
+            "about": about(kind, asked["messages"]),
             "reply": reply.read_text("utf-8"),
         }
         _keep(RECORDED / held.name, one)
@@ -217,13 +267,12 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
     from graphrag_mcp.index import claims, describe, records, report_reply
     from graphrag_mcp.query import answer
 
-    asked, reply = one["messages"], one["reply"]
-    kind = kind_of(asked[:1]) if one["kind"] == "extract_more" else one["kind"]
-    if kind == "extract":
-        found = records.parse(reply, text=_text(asked), said=600 if len(asked) > 1 else 60)
+    kind, reply = one["kind"], one["reply"]
+    if kind in ("extract", "extract_more"):
+        found = records.parse(reply, text=one["about"], said=60 if kind == "extract" else 600)
         return _well_formed(reply, 4), len(found.entities) + len(found.relations)
     if kind == "claims":
-        return _well_formed(reply, 8), len(claims.read_claims(reply, _text(asked))[0])
+        return _well_formed(reply, 8), len(claims.read_claims(reply, one["about"])[0])
     if kind == "report":
         return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
     if kind == "map":
@@ -241,14 +290,14 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
     return 1, int(bool(reading(reply)))
 
 
-def _text(asked: Sequence[dict[str, str]]) -> str:
-    return asked[0]["content"].rpartition("<text>")[2].rpartition("</text>")[0]
-
-
 def _well_formed(reply: str, least: int) -> int:
-    """Records with all fields and a value in each, each once; counted apart from the parsers."""
+    """Records with all fields and a value in each, each once; counted apart from the parsers. A last
+    one without its bracket was cut off where the reply has no end mark."""
+    pieces = [piece for piece in re.split(r"##|\n", reply) if FIELDS.search(piece)]
+    if "COMPLETE" not in reply and not "".join(pieces[-1:]).rstrip().endswith((")", "）")):
+        pieces = pieces[:-1]
     found = set()
-    for piece in re.split(r"##|\n", reply):
+    for piece in pieces:
         fields = [field.strip(' ()"\t') for field in FIELDS.split(piece)]
         if len(fields) >= least and all(fields[:least]):
             found.add(tuple(fields))
@@ -282,16 +331,43 @@ def report() -> int:
     return int(any(there > kept for _, there, kept in totals.values()))
 
 
+CRITERIA = ("comprehensiveness", "diversity", "empowerment", "directness")
+
+
+def judged() -> int:
+    """Print the means of the marks by way and mode of the question, and the claims."""
+    answers = json.loads((HERE / "judged.json").read_text("utf-8"))["answers"]
+    questions = json.loads((HERE / "questions.json").read_text("utf-8"))
+    modes = {one["id"]: one["mode"] for one in questions}
+    print("way | questions |", " | ".join(CRITERIA), "| claims supported")
+    for way in ("local", "global", "drift", "vector"):
+        for mode in ("all", "local", "global", "drift"):
+            of = [
+                one
+                for one in answers
+                if one["way"] == way and mode in ("all", modes[one["question"]])
+            ]
+            means = (f"{sum(one[name] for one in of) / len(of):.1f}" for name in CRITERIA)
+            claims = (sum(one[name] for one in of) for name in ("claims_supported", "claims"))
+            print(
+                f"{way} | {mode} ({len(of)}) |",
+                " | ".join(means),
+                "|",
+                " of ".join(map(str, claims)),
+            )
+    return 0
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=("run", "open", "record", "replay"))
+    parser.add_argument("command", choices=("run", "open", "record", "replay", "judged"))
     parser.add_argument("work", type=Path, nargs="?")
     parser.add_argument(
         "--reader", default="", help="record: who wrote the replies, e.g. a model's name"
     )
     options = parser.parse_args(words)
-    if options.command == "replay":
-        return report()
+    if options.command in ("replay", "judged"):
+        return report() if options.command == "replay" else judged()
     if options.work is None:
         parser.error(f"{options.command} needs the folder WORK")
     if options.command == "run":

@@ -13,13 +13,14 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
 from graphrag_mcp.index.records import (
+    CUT_OFF,
     MOST_ENTITIES,
     MOST_RELATIONS,
     EntityRecord,
@@ -263,6 +264,8 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     pairs = {_pair(one): index for index, one in reversed(list(enumerate(relations)))}
     for relation in more.relations:
         gained += _put(relations, pairs, _pair(relation), relation, MOST_RELATIONS)
+    if gained and more.complete:  # what was cut off has been repeated in full
+        first = replace(first, dropped={**first.dropped, CUT_OFF: 0})
     dropped, repaired = (
         Counter(one) + Counter(other)
         for one, other in ((first.dropped, more.dropped), (first.repaired, more.repaired))

@@ -34,6 +34,7 @@ MOST_ENTITIES, MOST_RELATIONS = (
     1000,
 )
 NOTHING_USABLE = "no usable record"
+CUT_OFF = "cut off"  # why the last record of a reply without an end is dropped
 MOST_LOST = 50  # dropped records that are named
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_TYPE = 200, 4000, 40
@@ -170,7 +171,7 @@ def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
             found.dropped["too many"] += 1
         elif one.cut_off:
             found.seen += 1
-            found.drop("cut off")
+            found.drop(CUT_OFF)
         else:
             found.add_fields(one.kind, one.fields, one.keywords_first)
     if len(records) > MOST_SEEN:
