@@ -26,7 +26,7 @@ export class Map2D {
   constructor(transport, open) {
     this.transport = transport; this.open = open;
     this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
-    this.ruler = document.createElement("canvas").getContext("2d"); this.ruler.font = "10px " + FONT; this.widths = new Map();
+    this.ruler = document.createElement("canvas").getContext("2d"); this.ruler.font = "10px " + FONT; this.widths = new Map(); this.cut = new Map();
     this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
     this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
     this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
@@ -252,7 +252,7 @@ export class Map2D {
   lines(title, radius, size) {
     const most = Math.max(1, Math.min(4, Math.floor((radius * 1.5) / (size * 1.2)))), all = shorter(title);
     for (const text of [...all, ...title.split(/, | and |、| · /).slice(1)]) {
-      const words = text.match(WORDS) || [];
+      const words = this.words(text);
       for (let count = 1; count <= most; count++) {
         const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) + 2;
         let [found, low, high] = [this.wrapped(words, (room * 10) / size, count), 0, (room * 10) / size];
@@ -282,7 +282,13 @@ export class Map2D {
     return lines.length ? lines : null;
   }
 
-  // Measured once a word: a frame has no time to measure hundreds.
+  // Once a text: a frame has no time to cut and to measure hundreds.
+  words(text) {
+    if (this.cut.size > 5_000) this.cut.clear();
+    if (!this.cut.has(text)) this.cut.set(text, text.match(WORDS) || []);
+    return this.cut.get(text);
+  }
+
   width10(word) {
     if (this.widths.size > 20_000) this.widths.clear();
     if (!this.widths.has(word)) this.widths.set(word, this.ruler.measureText(word).width);
