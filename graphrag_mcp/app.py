@@ -35,6 +35,7 @@ class App:
         self.settings = settings
         self.corpus = checked_name(corpus) if corpus else ""  # meant where a call names none
         self.home = settings.home
+        self.read_only = False  # may nothing be written for the caller, as a server that only reads
         self.page = ""  # path of the explorer page, where a server of this process serves it
         keep_private(self.home)
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}

@@ -145,6 +145,7 @@ def build_server(
     from graphrag_mcp.tools.results import THREADS, Desk
     from graphrag_mcp.tools.updates import Updates
 
+    app.read_only = app.read_only or read_only
     warmer = _Once(app.warm) if warm else None
     plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
     given, extensions = with_page(plain)

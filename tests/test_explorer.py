@@ -126,7 +126,9 @@ def sample(deep_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     app = App(Settings(home=home), "sample")
     session = Drift(app.snapshot(), app.drift_path("session-1"))
     begun = session.start("Why was the array moved out of the Narrows?")
-    session.step(begun.open_node, "A sill crosses the Narrows [t2].", 80, ["Who found the sill?", "Who signed the accord?"])
+    session.step(begun.open_node, "A sill crosses the Narrows [t2].", 80, ["Who found the sill?", "Who signed the accord?", "What is a sill?"], open_next="none")
+    pruned = next(name for name, node in session.walk().graph.nodes(data=True) if node["query"] == "Who signed the accord?")
+    session.step(begun.open_node, prune=[pruned])
     return home
 
 
@@ -245,6 +247,28 @@ def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path)
 
 
 @browser_only
+def test_a_question_on_two_names_leads_to_what_connects_them(tab: Tab) -> None:
+    tab.go(f"search/{quote('How are Tobias Fenn and Ines Calloway connected?')}")
+    tab.page.locator("#side a", has_text="connected?").click()
+    tab.page.wait_for_selector("#side ol")
+    assert set(tab.heading.split(" – ")) == {"Tobias Fenn", "Ines Calloway"}
+    assert tab.page.locator("#side ol a[href^='#passage/']").count() > 0
+    tab.go(f"search/{quote('What did Tobias Fenn find?')}")
+    assert tab.page.locator("#side a", has_text="connected?").count() == 0
+
+
+@browser_only
+def test_no_name_stands_on_the_line_of_a_direct_connection(tab: Tab, sample: Path) -> None:
+    one = numbers(sample)["entities"]["Harbour Tide Authority"]
+    found = load(App(Settings(home=sample), "sample"), "entity", {"id": str(one)})
+    tab.go(f"path/{one}/{found['relations'][0]['other']['n']}")
+    assert "1 STEP" in tab.text and tab.text.count("ANOTHER WAY") >= 2
+    heights = tab.page.eval_on_selector_all("#graph svg a", "all => all.map(one => [one.classList.contains('centre'), one.querySelector('circle').getAttribute('cy')])")
+    ends = {y for end, y in heights if end}
+    assert len(ends) == 1 and not ends & {y for end, y in heights if not end}
+
+
+@browser_only
 def test_a_second_name_can_be_typed(tab: Tab, sample: Path) -> None:
     tab.go(f"entity/{numbers(sample)['entities']['Tobias Fenn']}")
     tab.page.fill("#side form input", "zzyzx qwrtp")
@@ -295,12 +319,43 @@ def test_no_title_of_the_map_covers_another(tab: Tab, view: str) -> None:
 
 
 @browser_only
+def test_a_title_on_the_map_is_cut_behind_a_phrase_only(tab: Tab) -> None:
+    """In circles of all sizes: the title, its first phrases, one of them, or a beginning that says that it is one."""
+    titles = {
+        "Stock market, economic growth and shares": " ", "Food and Agriculture Organisation, Unilever and Anglo-Dutch": " ",
+        "Yukos, charges and oil company": " ", "广州、长江大桥、铁路": "", "A report by a model on the harbour and its tides": " ",
+    }  # fmt: skip
+    for title, between in titles.items():
+        parts = re.split(", | and |、", title)
+        allowed = {title, *(title[: match.start()] for match in re.finditer(", | and |、", title)), *parts}
+        for radius in range(14, 120, 3):
+            said = between.join(tab.page.evaluate("([title, radius]) => graphragExplorer.map.lines(title, radius, Math.min(14, Math.max(10.5, radius / 6)))", [title, radius]))
+            assert not said or said in allowed or (said.endswith("…") and len(said) > 6), (title, radius, said)
+        assert said == title
+
+
+@browser_only
+@pytest.mark.parametrize("width", [80, 160, 320, 500, 800, 2000])
+def test_every_width_shows_everything_without_scrolling_to_the_side(tab: Tab, sample: Path, width: int) -> None:
+    known = numbers(sample)["entities"]
+    tab.page.set_viewport_size({"width": width, "height": 700})
+    over = """() => { const [a, b] = ['picture', 'side'].map(id => document.getElementById(id).getBoundingClientRect());
+      return [document.documentElement.scrollWidth - innerWidth, a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1]; }"""
+    for view in ("map", "community/5", f"entity/{known['Narrows']}", "passage/t1", f"path/{known['Narrows']}/{known['Tobias Fenn']}", "search/Narrows", "drift", "timeline"):
+        assert tab.go(view).page.evaluate(over) == [0, False], view
+
+
+@browser_only
 def test_a_session_is_a_tree_of_questions_with_what_was_read(tab: Tab) -> None:
     tab.go("drift")
     tab.page.locator("#side li a").first.click()
     tab.page.wait_for_selector(".tree li li")
     assert "Why was the array moved out of the Narrows?" in tab.heading
     assert "answered, score 80" in tab.text and "Who found the sill?" in tab.text
+    for status, name in (("pruned", "pruned"), ("frontier", "waiting"), ("open", "open")):
+        assert all(f" {name}" in said for said in tab.page.locator(f".tree li.{status} > .type").all_inner_texts())
+    assert "Who signed the accord?" in tab.page.locator(".tree li.pruned").inner_text()
+    assert tab.page.locator(".tree li.open, .tree li.frontier").count() == 2
     tab.page.locator("summary", has_text="what was read").first.click()
     tab.page.locator("#side details[open] a[href^='#passage/']").first.click()
     tab.page.wait_for_selector(".passage")
@@ -828,8 +883,10 @@ SUBJECTS = {
 }  # fmt: skip
 
 
-def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path) -> None:
-    """Six subjects of twelve documents; one document of one subject is changed, then one is added."""
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path, read_only: bool) -> None:
+    """Six subjects of twelve documents; one document of one subject is changed, then one is added. A server that only
+    reads writes no map and remembers it."""
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
     for subject, words in SUBJECTS.items():
@@ -838,6 +895,7 @@ def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path) -> None:
             said = [f"The {listed[(i + j) % 10]} and the {listed[(i + 3 * j) % 10]} of {subject.title()} Street {j} matter." for j in range(8)]
             (folder / f"{subject}-{i:02}.md").write_text(f"# {subject.title()} {i}\n\n{' '.join(said)}\n", "utf-8")
     app = App(Settings(home=home), "sample")
+    build_server(app, read_only=read_only)
 
     def topics() -> list[tuple[set[str], dict[str, Any]]]:
         """(subjects of its documents, mark) of the topics at the top."""
@@ -861,6 +919,7 @@ def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path) -> None:
                 assert len(same) == 1 and same[0]["colour"] == mark["colour"]
                 assert max(abs(same[0][name] - mark[name]) for name in "xyr") < 1e-3, (subjects, mark, same)
     assert sum("bread" not in subjects for subjects, _ in before) >= 3
+    assert (home / "corpora" / "sample" / "places.json").exists() != read_only
 
 
 def test_a_topic_that_changes_stays_near_its_place() -> None:

@@ -310,15 +310,20 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     name = app.corpus_for_reading(corpus)
     snapshot = app.snapshot(name)
     try:
-        found = VIEWS[view](app, snapshot, given)
+        found = _shown(app, view, snapshot, given)
     except GraphRAGError:
         app.forget(name)
         newer = app.snapshot(name)
         if newer.manifest.generation == snapshot.manifest.generation:
             raise
-        snapshot, found = newer, VIEWS[view](app, newer, given)
+        snapshot, found = newer, _shown(app, view, newer, given)
     shown = found if SHOW_SECRETS.get() else _without_secrets(found)
     return {**shown, "generation": snapshot.manifest.generation, "corpus": name}
+
+
+def _shown(app: App, view: str, snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
+    topics(snapshot, not app.read_only)  # before a view asks for them
+    return VIEWS[view](app, snapshot, given)
 
 
 def _number(given: Mapping[str, str], name: str, letter: str) -> int:

@@ -26,6 +26,7 @@ SLACK = (
 )
 STEPS = 200  # of moving circles apart
 DIGITS = 6
+CORPORA = 8  # of which a map is kept in memory: some 3 MB for 100,000 entities
 
 Way = list[
     list[float]
@@ -164,10 +165,16 @@ def anchors(
     return found
 
 
+_unwritten: dict[Path, tuple[int, bytes]] = {}  # time of the file when it was not written, the map
+
+
 def read(path: Path) -> tuple[dict[str, Way], float]:
-    """The ways of text units on the last map and its radius; ({}, 0) where there is none."""
+    """The ways of text units on the last map and its radius; ({}, 0) where there is none. A map that
+    could not be written is the last one until another process has written one.
+    """
     try:
-        held = json.loads(path.read_bytes())
+        at, text = _unwritten.get(path, (-1, b""))
+        held = json.loads(text if text and at == _written(path) else path.read_bytes())
         ways = {unit: one["way"] for one in held["topics"] for unit in one["units"]}
         if not all(
             one["way"] and all(len(place) == 4 for place in one["way"]) for one in held["topics"]
@@ -183,20 +190,35 @@ def write(
     made: Map,
     ways: Mapping[tuple[str, ...], Sequence[str]],
     colours: Mapping[str, int],
+    keep: bool = True,
 ) -> None:
     """Keep a map for the next one. `ways`: communities from the top to one without children -> its
-    text units; `colours` of those at the top. Where nothing can be written there is no last map.
+    text units; `colours` of those at the top. Where nothing can or may be written it is kept in
+    memory.
     """
     topics: list[dict[str, Any]] = []
     for way, units in ways.items():
         circles = [made.circles[id] for id in way]
         places = [[one.x, one.y, round(one.r, DIGITS), colours[way[0]]] for one in circles]
         topics.append({"way": places, "units": [*units]})
-    text = json.dumps({"radius": made.radius, "topics": topics}, separators=(",", ":"))
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with suppress(OSError):
-        fresh.write_text(text, "utf-8")
-        fresh.replace(path)
+    text = json.dumps({"radius": made.radius, "topics": topics}, separators=(",", ":")).encode()
+    _unwritten.pop(path, None)
+    if keep:
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        with suppress(OSError):
+            fresh.write_bytes(text)
+            fresh.replace(path)
+            return
+    while len(_unwritten) >= CORPORA:
+        del _unwritten[next(iter(_unwritten))]
+    _unwritten[path] = (_written(path), text)
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 # ---- packing ------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The communities of a generation for the map: titles, sizes, types, dates, circles.
 
 Takes a snapshot; gives `Topics`, made once for a generation, and the data of the views map and
-overview. The last map is kept beside the index (LAST), so that the next one has its places.
+overview. The last map is kept beside the index (LAST), so that the next one has its places; a server
+that only reads keeps it in memory.
 """
 
 from __future__ import annotations
@@ -77,15 +78,16 @@ _known: WeakKeyDictionary[Snapshot, Topics] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def topics(snapshot: Snapshot) -> Topics:
-    """The communities with their places; computed at the first question of a generation."""
+def topics(snapshot: Snapshot, keep: bool = True) -> Topics:
+    """The communities with their places; computed at the first question of a generation. With `keep`
+    the map is written for the next one."""
     with _lock:
         if snapshot not in _known:
-            _known[snapshot] = _made(snapshot)
+            _known[snapshot] = _made(snapshot, keep)
         return _known[snapshot]
 
 
-def _made(snapshot: Snapshot) -> Topics:
+def _made(snapshot: Snapshot, keep: bool) -> Topics:
     names = ["id", "n", "level", "title", "n_text_units", "text_unit_ids"]
     reports = snapshot.rows("reports", "", names)
     families = snapshot.rows("communities", "", ["id", "parent", "children"]).to_pylist()
@@ -107,7 +109,7 @@ def _made(snapshot: Snapshot) -> Topics:
         (id for id, one in by_id.items() if one.parent not in by_id), key=order.__getitem__
     )
     held = dict(zip(reports["id"].to_pylist(), reports["text_unit_ids"].to_pylist(), strict=True))
-    made = _placed(snapshot, by_id, roots, held)
+    made = _placed(snapshot, by_id, roots, held, keep)
     types = _types(snapshot)
     for id, one in by_id.items():
         one.circle, one.type = made.unit(id), types.get(id, "")
@@ -121,6 +123,7 @@ def _placed(
     by_id: Mapping[str, Topic],
     roots: Sequence[str],
     held: Mapping[str, Sequence[str]],
+    keep: bool,
 ) -> places.Map:
     """The circles of the communities, where those of the same text units were on the last map."""
     path = snapshot.folder / LAST
@@ -140,7 +143,7 @@ def _placed(
     for way in ways:
         for id in way:
             by_id[id].colour = colours[way[0]]
-    places.write(path, made, ways, colours)
+    places.write(path, made, ways, colours, keep)
     return made
 
 

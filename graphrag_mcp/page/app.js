@@ -93,7 +93,7 @@ const VIEWS = {
     byId("query").value = query;
     const found = await transport.load("search", { query });
     map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
-    return views.search(found);
+    return views.search(found, transport.kind !== "file");
   },
   async path([from, to]) { const found = await transport.load("path", { id: from, to }); graph.ways(found); return views.path(found); },
   async drift([id]) { onMap(); return views.drift(await transport.load("drift", { id: id || "" })); },

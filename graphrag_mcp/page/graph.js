@@ -48,13 +48,16 @@ export function neighbourhood(data) {
 }
 
 export function ways(data) {
-  const nodes = new Map(), edges = [];
-  data.paths.forEach((steps, row) => {
-    const chain = [steps[0]?.from, ...steps.map((one) => one.to)].filter(Boolean);
+  const nodes = new Map(), edges = [], direct = data.paths.some((steps) => steps.length === 1);
+  let row = direct ? 1 : 0; // nothing stands on the line of a direct connection
+  const rows = Math.max(2, data.paths.length - 1), height = (at) => ((at % 2 ? -1 : 1) * Math.ceil(at / 2)) / Math.ceil((rows + 1) / 2);
+  data.paths.forEach((steps) => {
+    const before = nodes.size, y = height(row), chain = [steps[0]?.from, ...steps.map((one) => one.to)].filter(Boolean);
     chain.forEach((one, at) => {
       const share = chain.length > 1 ? at / (chain.length - 1) : 0;
-      if (!nodes.has(one.n)) nodes.set(one.n, { ...one, x: 2 * share - 1, y: at % (chain.length - 1 || 1) ? (row + 1) / (data.paths.length + 1) * 2 - 1 : 0, r: 10, centre: !at || at === chain.length - 1 });
+      if (!nodes.has(one.n)) nodes.set(one.n, { ...one, x: 2 * share - 1, y: at % (chain.length - 1 || 1) ? y : 0, r: 10, centre: !at || at === chain.length - 1 });
     });
+    row += nodes.size > before + 2 * (before === 0) ? 1 : 0;
     steps.forEach((one) => edges.push([nodes.get(one.from.n), nodes.get(one.to.n), one.weight]));
   });
   draw([...nodes.values()], edges, "the ways between two names");

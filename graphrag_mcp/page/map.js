@@ -6,12 +6,27 @@ const MOST = 1500; // marks drawn at once
 const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
 const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
 const CHANGED = "#d9480f";
+const WIDE = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"; // letters between which a line may end
+const WORDS = new RegExp(`\\s*(?:[${WIDE}][、，。]?|[^\\s${WIDE}]+)`, "gu");
+const TURNED = /^[^\p{L}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u; // begins with a letter that is written from right to left
+const FONT = 'system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif';
 const PALETTE = ["#0b6e75", "#b8561b", "#5b4b9a", "#3c7a36", "#a03a63", "#8a6d1a", "#2f6fb0", "#6d6d6d"];
+
+// A title and its beginnings, without its last phrases: "Apple, music and users", "Apple, music", "Apple"; "广州、铁路", "广州".
+function shorter(title) {
+  const found = [title], last = title.lastIndexOf(" and ");
+  for (let at = last > Math.max(title.lastIndexOf(", "), 0) ? last : 0, text = title; ; ) {
+    if (at > 0) found.push(text = text.slice(0, at));
+    at = Math.max(text.lastIndexOf(", "), text.lastIndexOf("、"), text.lastIndexOf(" · "));
+    if (at <= 0) return found;
+  }
+}
 
 export class Map2D {
   constructor(transport, open) {
     this.transport = transport; this.open = open;
     this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
+    this.ruler = document.createElement("canvas").getContext("2d"); this.ruler.font = "10px " + FONT; this.widths = new Map(); this.cut = new Map();
     this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
     this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
     this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
@@ -202,7 +217,7 @@ export class Map2D {
       if (taken.length > 160 || pr < (one.dot ? 2 : 18)) continue;
       const opened = this.opened(one, pr);
       const size = one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / 6));
-      context.font = `${opened ? 600 : 400} ${size}px system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif`;
+      context.font = `${opened ? 600 : 400} ${size}px ${FONT}`; context.direction = TURNED.test(one.title) ? "rtl" : "ltr";
       const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.phrases(visible(one.title), Math.min(Math.max(pr * 1.9, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
       if (!lines.length) continue;
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
@@ -227,35 +242,57 @@ export class Map2D {
     return low > 1 ? short(text, [...text.slice(0, low)].length + 1) : "";
   }
 
-  // The first phrases of a title that have room.
+  // The longest form of a title that has room.
   phrases(title, room) {
-    const all = title.split(" · ");
-    for (let count = all.length; count > 0; count--) { const some = all.slice(0, count).join(" · "); if (this.context.measureText(some).width <= room) return some; }
-    return this.fit(all[0], room);
+    const all = shorter(title);
+    return all.find((text) => this.context.measureText(text).width <= room) ?? this.fit(all.at(-1), room);
   }
 
-  // A title inside of its circle: as many of its phrases as have room one below the other, whole ones rather than cut ones.
+  // A title inside of its circle, on up to four lines: all of it, else its first phrases, any phrase, its beginning.
   lines(title, radius, size) {
-    const phrases = title.split(" · "), words = phrases.length > 1 ? phrases : this.wrapped(title, radius * 1.6);
-    const most = Math.max(1, Math.min(words.length, 4, Math.floor((radius * 1.5) / (size * 1.2))));
-    let best = [];
-    for (let count = 1; count <= most; count++) {
-      const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) - 4;
-      const whole = words.filter((line) => this.context.measureText(line).width <= room).slice(0, count);
-      if (whole.length > best.length) best = whole;
-      if (phrases.length === 1 && whole.length < count) break; // of running text the first lines only
+    const most = Math.max(1, Math.min(4, Math.floor((radius * 1.5) / (size * 1.2)))), all = shorter(title);
+    for (const text of [...all, ...title.split(/, | and |、| · /).slice(1)]) {
+      const words = this.words(text);
+      for (let count = 1; count <= most; count++) {
+        const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) + 2;
+        let [found, low, high] = [this.wrapped(words, (room * 10) / size, count), 0, (room * 10) / size];
+        if (!found) continue;
+        for (let turn = 0; turn < 5 && count > 1; turn++) { // lines of about the same length stand in the way of fewer others
+          const middle = (low + high) / 2, narrow = this.wrapped(words, middle, count);
+          if (narrow) { found = narrow; high = middle; } else low = middle;
+        }
+        return found;
+      }
     }
-    const cut = best.length || radius < 24 ? "" : this.fit(words[0].trim(), 2 * radius - 8);
-    return best.length ? best : [...cut].length > 6 ? [cut] : []; // two letters say nothing
+    const cut = radius < 24 ? "" : this.fit(all.at(-1).trim(), 2 * radius - 8);
+    return [...cut].length > 6 ? [cut] : []; // two letters say nothing
   }
 
-  wrapped(text, room) {
-    const lines = [""];
-    for (const word of short(text, 120).split(/\s+/)) {
-      const longer = (lines.at(-1) + " " + word).trim();
-      if (lines.at(-1) && this.context.measureText(longer).width > room) lines.push(word); else lines[lines.length - 1] = longer;
+  // Words on at most `count` lines of a width, at 10 pixels a letter; null where they do not fit.
+  wrapped(words, room, count) {
+    const lines = [];
+    let left = -1;
+    for (const word of words) {
+      let wide = this.width10(word);
+      if (wide > left) {
+        if (lines.length === count || (wide = this.width10(word.trim())) > room) return null;
+        lines.push(word.trim()); left = room - wide;
+      } else { lines[lines.length - 1] += word; left -= wide; }
     }
-    return lines;
+    return lines.length ? lines : null;
+  }
+
+  // Once a text: a frame has no time to cut and to measure hundreds.
+  words(text) {
+    if (this.cut.size > 5_000) this.cut.clear();
+    if (!this.cut.has(text)) this.cut.set(text, text.match(WORDS) || []);
+    return this.cut.get(text);
+  }
+
+  width10(word) {
+    if (this.widths.size > 20_000) this.widths.clear();
+    if (!this.widths.has(word)) this.widths.set(word, this.ruler.measureText(word).width);
+    return this.widths.get(word);
   }
 
   legend() {

@@ -76,20 +76,27 @@ export function passage(data, part, span) {
   const parts = data.parts[part - 1], between = /^(\d{1,9})-(\d{1,9})$/.exec(span || "");
   const spans = between ? [[Number(between[1]), Number(between[2])]] : parts && data.parts.length > 1 ? [parts] : [];
   const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
-  const lines = data.line ? `, lines ${data.line} to ${data.last_line}` : "";
-  return [trail([data.document], "document/"), element("h1", { dir: "auto" }, visible(data.title)),
-    note(`[${data.id}] ${data.document.uri}${lines}${data.document.date ? ", " + data.document.date : ""}`),
+  const lines = !data.line ? "" : data.last_line > data.line ? `, lines ${data.line} to ${data.last_line}` : `, line ${data.line}`;
+  return [element("h1", { dir: "auto" }, visible(data.title)),
+    element("p", { class: "note", dir: "auto" }, `[${data.id}] `, link("document/" + data.document.n, data.document.uri || data.title), `${lines}${data.document.date ? ", " + data.document.date : ""}`),
     data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
     element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans)),
     ...(data.entities.length ? [heading("Names in this text"), inline(data.entities)] : []),
     ...(data.communities.length ? [heading("Topics of this text"), trail(data.communities)] : [])];
 }
 
-export function search(data) {
+// Two names of a question are asked about together.
+function pair(data) {
+  const asked = data.query.toLowerCase(), held = data.entities.filter((one) => asked.includes(one.title.toLowerCase()));
+  const [one, other] = held.filter((name) => !held.some((longer) => longer !== name && longer.title.toLowerCase().includes(name.title.toLowerCase())));
+  return other ? element("p", {}, link(`path/${one.n}/${other.n}`, `How are ${short(one.title, 50)} and ${short(other.title, 50)} connected?`)) : "";
+}
+
+export function search(data, paths) {
   const nothing = data.passages.length + data.entities.length + data.communities.length === 0;
   return [element("h1", { dir: "auto" }, "“" + visible(short(data.query, 120)) + "”"), note(data.hint),
     nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...some("Did you mean", data.near.map(named)),
-    ...(data.entities.length ? [heading("Names"), inline(data.entities)] : []), ...some("Topics", data.communities.map(topic)), ...some("Passages", data.passages.map(statement))];
+    ...(data.entities.length ? [heading("Names"), inline(data.entities)] : []), paths ? pair(data) : "", ...some("Topics", data.communities.map(topic)), ...some("Passages", data.passages.map(statement))];
 }
 
 export function path(data) {
