@@ -2,12 +2,15 @@
 
     python benchmarks/code.py find TASKS REPOSITORIES WORK [--only NAME] [--most N] [--kept]
     python benchmarks/code.py calls FOLDER
+    python benchmarks/code.py callers FOLDER [--symbols 50]
 
 `find`: TASKS is a JSONL file of {id, repo, base_commit, issue, gold_files, patch}; REPOSITORIES has a git directory
 `owner+name/repo` for each repository. The source files of the commit, without tests, docs and examples, are
 indexed in WORK, and the text of the issue is searched for as it is. The rank of a file is its place among the files
 of the citations of `local_search` with 20,000 tokens, that of a function its place among the functions in them.
 `calls`: edges between functions of a Python package against those that its syntax trees state.
+`callers`: the callers of some symbols, each asked for in one call, and by grep for the name and a bracket, against the
+same syntax trees.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -351,6 +355,67 @@ def calls(args: argparse.Namespace) -> None:
     print(f"parsed and resolved in {spent:.2f} s CPU")
 
 
+def grepped(folder: Path, name: str) -> tuple[set[str], int]:
+    """The functions with a line that grep finds for a call of this name; and characters of these lines."""
+    said = re.compile(rf"\b{re.escape(name)}\s*\(")
+    found: set[str] = set()
+    characters = 0
+    for path in sorted(folder.rglob("*.py")):
+        lines = path.read_text("utf-8", "replace").splitlines()
+        hits = [
+            at
+            for at, line in enumerate(lines, 1)
+            if said.search(line) and not re.match(rf"\s*(async\s+def|def|class)\s+{name}\b", line)
+        ]
+        parts = list(path.relative_to(folder).with_suffix("").parts)
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        known = functions(path) if hits else []
+        for at in hits:
+            inner = innermost(known, at)
+            found.add(f"{module}.{inner}" if inner else module)
+            characters += len(f"{path.relative_to(folder)}:{at}:{lines[at - 1]}\n")
+    return found, characters
+
+
+def callers(args: argparse.Namespace) -> None:
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.query.explore import explore_graph
+    from graphrag_mcp.settings import Settings
+    from graphrag_mcp.store.tables import open_snapshot
+    from graphrag_mcp.types import IndexRequest
+
+    folder = Path(args.folder).resolve()
+    gold: dict[str, set[str]] = {}
+    oracle = Oracle(folder)
+    for source, target in oracle.edges:  # of a class explore_graph also shows who uses its methods
+        if target in oracle.functions:
+            gold.setdefault(target, set()).add(source)
+    asked = sorted(target for target, sources in gold.items() if len(sources) > 1)
+    asked = asked[:: max(len(asked) // args.symbols, 1)][: args.symbols]
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings(home=Path(home), roots=[str(folder)])
+        index_documents(Path(home) / "c", IndexRequest(paths=(str(folder),)), settings)
+        snapshot = open_snapshot(Path(home) / "c")
+        rows = snapshot.rows("entities", columns=["n", "key"]).to_pylist()
+        key = {f"e{row['n']}": row["key"].partition(".")[2] for row in rows}
+        ours: dict[str, tuple[set[str], int]] = {}
+        for name in asked:
+            label = f"{folder.name.replace('.', '_')}.{name}"
+            result = explore_graph(snapshot, label, kinds=["calls"], max_tokens=20_000, max_nodes=200)
+            ours[name] = {key[edge["source"]] for edge in result.edges}, len(result.text)
+    by_grep = {name: grepped(folder, name.rpartition(".")[2]) for name in asked}
+    for who, found in (("explore_graph", ours), ("grep", by_grep)):
+        right = sum(len(found[name][0] & gold[name]) for name in asked)
+        precision = right / max(sum(len(some) for some, _ in found.values()), 1)
+        recall = right / sum(len(gold[name]) for name in asked)
+        whole = sum(found[name][0] == gold[name] for name in asked)
+        characters = sum(size for _, size in found.values()) // len(asked)
+        print(
+            f"{who}: {len(asked)} symbols, P {precision:.3f} R {recall:.3f}, "
+            f"exactly right {whole}, {characters} characters a symbol"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
@@ -366,6 +431,10 @@ def main() -> None:
     other.add_argument("folder")
     other.add_argument("--differences", type=int, default=0, help="print every Nth difference")
     other.set_defaults(run=calls)
+    third = commands.add_parser("callers")
+    third.add_argument("folder")
+    third.add_argument("--symbols", type=int, default=50)
+    third.set_defaults(run=callers)
     args = parser.parse_args()
     args.run(args)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.code.changes import affected
 from graphrag_mcp.code.parse import parse
-from graphrag_mcp.code.resolve import Edge, resolve
+from graphrag_mcp.code.resolve import Edge, affected, resolve
 from graphrag_mcp.code.symbols import SourceFile, dumped
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import pipeline

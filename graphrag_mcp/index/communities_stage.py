@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.code.parse import language_of
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import descriptions, imported, report_code
+from graphrag_mcp.index import descriptions, imported
 from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
@@ -46,8 +46,11 @@ from graphrag_mcp.index.report_content import (
 from graphrag_mcp.index.report_extractive import (
     Report,
     Written,
+    code_fingerprint,
     compose,
+    compose_code,
     fingerprint,
+    heads,
     outlined,
     quoted,
     stored,
@@ -375,7 +378,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     columns = Columns(job.snapshot, tree, wanted, job.edges, told)
 
     def shown_of(id: str, children: Sequence[Written]) -> tuple[Community, Inside, list[Candidate]]:
-        quotes = report_code.heads(children) if id in tree.titles else quoted(children)
+        quotes = heads(children) if id in tree.titles else quoted(children)
         entities = [one for quote in quotes for one in quote.entities]
         edges = [one for quote in quotes for one in quote.edges]
         community = tree.communities[id]
@@ -398,7 +401,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
         said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
         if title := tree.titles.get(community.id):
-            said = report_code.fingerprint(said, title, members)
+            said = code_fingerprint(said, title, members)
         plain[community.id] = fingerprint(
             community, members, own, [prints[child] for child in below], said
         )
@@ -448,7 +451,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
 
 
 def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
-    return (report_code.compose if item[1].title else compose)(*item)
+    return (compose_code if item[1].title else compose)(*item)
 
 
 def _writing(

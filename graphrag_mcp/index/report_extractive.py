@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heapreplace
 from operator import attrgetter
 
+from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import (
     Candidate,
@@ -179,18 +180,18 @@ def compose(
     share = {one: math.sqrt(value) for one, value in inside.weight.items()}
     candidates = _candidates(inside, share, quotes, params)
     chosen = _summary(candidates, share, inside.terms, params)
-    cite = Citer(inside, params)
+    cite = _Citer(inside, params)
     cjk = mostly_cjk(
         "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
     )
     base = _base(community, inside, cjk, params, [one.text for one in candidates])
-    summary = running(map(cite, chosen)) or _fallback(inside, cite)
+    summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen, params):
-        findings.append({"summary": group[0].text, "explanation": running(map(cite, group))})
+        findings.append({"summary": group[0].text, "explanation": _running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
-            new.append(f"- {running(map(cite, fresh))}")
+            new.append(f"- {_running(map(cite, fresh))}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
     return Written(
         replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes
@@ -208,7 +209,7 @@ def outline(
 def outlined(community: Community, inside: Inside) -> Report:
     """As `outline`, from what is inside the community."""
     params = ReportParams()
-    summary = _fallback(inside, Citer(inside, params))
+    summary = _fallback(inside, _Citer(inside, params))
     base = _base(community, inside, None, params)
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
@@ -241,7 +242,7 @@ def _base(
     )
 
 
-def running(sentences: Iterable[str]) -> str:
+def _running(sentences: Iterable[str]) -> str:
     """Sentences one after the other; no blank before Chinese."""
     text = ""
     for one in sentences:
@@ -365,7 +366,7 @@ def _findings(
 # ---- wording ------------------------------------------------------------------------------------
 
 
-class Citer:
+class _Citer:
     """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
     what it wrote."""
 
@@ -395,7 +396,7 @@ class Citer:
         return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
 
-def _fallback(inside: Inside, cite: Citer) -> str:
+def _fallback(inside: Inside, cite: _Citer) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
     names = " · ".join(_short(inside.rows[one].title, 60) for one in top)
@@ -473,3 +474,109 @@ def telling(text: str, weights: Mapping[str, float]) -> float:
     said = terms_of(text)
     found = sum(sorted(weights[term] for term in said & weights.keys()))
     return found / math.sqrt(8 + len(said)) * (1.15 if _FIGURE.search(text) else 1.0)
+
+
+# ---- source code --------------------------------------------------------------------------------
+
+# By rule: the title is the path. The text is the docstring, the names that are defined there or the
+# files and folders that lie there, then the signature and docstring of each of the heaviest.
+CODE_VERSION = "1"  # raise it when these reports come out differently
+DEFINED = ("class", "interface", "type", "function", "constant", "method")
+SHOWN = 12  # names in the summary
+TOLD = 10  # of them with a sentence of their own
+PACKAGES = frozenset(stem for stems in PACKAGE_FILES.values() for stem in stems)
+
+
+def code_fingerprint(rest: str, title: str, symbols: Iterable[EntityRow]) -> str:
+    """What these reports are made of besides what the fingerprint of every report covers."""
+    told = sorted((row.id, row.type, row.description) for row in symbols)
+    return content_id("code", CODE_VERSION, rest, title, *(part for one in told for part in one))
+
+
+def heads(children: Iterable[Written]) -> list[Candidate]:
+    """What a folder says of each of its parts, the largest first: its path and the first sentence of
+    its report. The file that stands for the folder speaks for the whole, so its sentence is first."""
+    own: list[Candidate] = []
+    found: list[Candidate] = []
+    for one in sorted(children, key=lambda one: (-one.report.n_text_units, one.report.title)):
+        title = one.report.title
+        said = next(iter(one.quotes), None)
+        name = title.rpartition(": ")[2].rpartition("/")[2]  # of small files together their names
+        if said is not None and name.partition(".")[0] in PACKAGES and not found_names(said.text):
+            own.append(Candidate(said.text, 1.0, said.entities, {}, said.units))
+        units = dict.fromkeys(one.report.text_unit_ids[:1])
+        first = "" if said is None or found_names(said.text) else f": {said.text}"
+        entities = said.entities if said is not None else {}
+        text, _ = readable(f"{name}{first}", ReportParams.max_characters)
+        found.append(Candidate(text, 1.0, entities, {}, said.units if said else units))
+    for one in found:
+        one.gain = 1.0  # a part, and not the whole
+    return [*own[:1], *found]
+
+
+def found_names(text: str) -> bool:
+    """Is this the list of names, and no docstring?"""
+    return text.startswith(("Defines ", "Holds "))
+
+
+def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Written:
+    """`quotes`: of its children, by `heads`."""
+    cite = _Citer(inside, ReportParams())
+    base = replace(outlined(community, inside), title=inside.title)
+    if community.children:
+        said = [one for one in quotes if not one.gain][:1]
+        told = [one for one in quotes if one.gain]
+        named = [_held([one.text.partition(":")[0] for one in told], told)] if told else []
+    else:
+        said = list(_docs(inside))
+        symbols = [row for row in inside.own_rows if row.type in DEFINED]
+        symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
+        named = [_defined(symbols)] if symbols else []
+        told = [_told(row, row.description) for row in symbols if row.description]
+    summary = _running(map(cite, [*said, *named])) or base.summary
+    findings = [{"summary": one.text, "explanation": cite(one)} for one in told[:TOLD]]
+    lines = [f"- {one['explanation']}" for one in findings]
+    content = "\n\n".join([f"# {base.title}", summary, *lines])
+    text = _JSON(findings)
+    report = replace(base, summary=summary, full_content=content, findings=text)
+    return Written(report)
+
+
+def _docs(inside: Inside) -> Iterator[Candidate]:
+    """The docstrings of the modules, at most three; with their names where there are several."""
+    modules = [row for row in inside.own_rows if row.type == "module" and _documented(row)]
+    for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:
+        yield _told(
+            row, row.description if len(modules) == 1 else f"{row.title}: {row.description}"
+        )
+
+
+def _documented(row: EntityRow) -> bool:
+    """Is the description a docstring, and not the first lines?"""
+    said = " ".join(row.description.split()).rstrip("…")
+    heads = (" ".join(text.split()) for _, text in row.evidence)
+    return bool(said) and not any(head.startswith(said[:60]) for head in heads)
+
+
+def _told(row: EntityRow, said: str) -> Candidate:
+    text, _ = readable(said, ReportParams.max_characters)
+    return Candidate(text, 1.0, {row.id: None}, {}, dict.fromkeys(sorted(row.text_unit_ids)[:1]))
+
+
+def _defined(symbols: Sequence[EntityRow]) -> Candidate:
+    shown = symbols[:SHOWN]
+    names = [f"{row.type} {row.title}" for row in shown]
+    entities = {row.id: None for row in shown}
+    units = {unit: None for row in shown for unit in sorted(row.text_unit_ids)[:1]}
+    return Candidate(f"Defines {_enumerated(names, len(symbols))}.", 1.0, entities, {}, units)
+
+
+def _held(names: Sequence[str], parts: Sequence[Candidate]) -> Candidate:
+    entities = {id: None for one in parts for id in one.entities}
+    units = {unit: None for one in parts for unit in one.units}
+    return Candidate(f"Holds {_enumerated(names[:SHOWN], len(names))}.", 1.0, entities, {}, units)
+
+
+def _enumerated(shown: Sequence[str], of: int) -> str:
+    more = f" and {of - len(shown)} more" if of > len(shown) else ""
+    return ", ".join(shown) + more

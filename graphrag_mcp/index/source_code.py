@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.code.changes import affected
 from graphrag_mcp.code.parse import PROSE
-from graphrag_mcp.code.resolve import Edge, documented, known, resolve
+from graphrag_mcp.code.resolve import Edge, affected, documented, known, resolve
 from graphrag_mcp.code.symbols import SourceFile, Symbol, called, dumped, loaded
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.graph import (
