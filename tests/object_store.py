@@ -1,5 +1,5 @@
 """An S3 server on this machine (moto), and in front of it a door that fails as stores do: 503, refused credentials,
-conditional puts that are ignored, answers that are lost, a write that is forbidden.
+conditional puts that are ignored, answers that are lost or late, a write that is forbidden.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Trouble:
     status: int = 0  # of every request, while it is set
     read_only: bool = False
     unconditional: bool = False
+    hang: int = 0  # of the next requests are not answered until `released`
+    released: threading.Event = field(default_factory=threading.Event)
     lose_swaps: int = 0  # conditional puts that are done, and answered with 500
     requests: list[str] = field(default_factory=list)
 
@@ -62,6 +64,9 @@ def object_store() -> Iterator[ObjectStore]:
         def serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             trouble.requests.append(f"{self.command} {self.path}")
+            if trouble.hang:
+                trouble.hang -= 1
+                trouble.released.wait(60)
             if status := self.refusal():
                 return self.answer(status, {}, b"" if self.command == "HEAD" else b"<Error><Code>Refused</Code></Error>")
             headers = {name: value for name, value in self.headers.items() if not (trouble.unconditional and name.lower() in CONDITIONS)}
@@ -108,6 +113,7 @@ def object_store() -> Iterator[ObjectStore]:
     try:
         yield ObjectStore(door.server_port, trouble)
     finally:
+        trouble.released.set()
         door.shutdown()
         door.server_close()
         moto.stop()

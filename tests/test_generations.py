@@ -14,10 +14,12 @@ import pytest
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import changes, digest, kept, rollback
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import ROOT, clean_environment
@@ -242,3 +244,39 @@ def test_a_disk_that_fails_at_any_call_gives_an_error_and_costs_nothing(tmp_path
 def test_a_text_beside_the_log_counts_as_well(tmp_path: Path) -> None:
     write(tmp_path / "kb", InlineText(id="a", text="Ingrid Moe met Devi Rao."))
     assert changes(tmp_path / "kb", 1).counts["entities"]["before"] == 2
+
+
+# ---- what a run leaves behind ------------------------------------------------------------------------
+
+
+def test_a_run_that_finds_nothing_to_do_frees_what_the_run_before_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "AT_ONCE", 0.0)
+    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 20)
+    docs, folder = tmp_path / "docs", tmp_path / "corpora" / "kb"
+    docs.mkdir()
+    for number in range(120):
+        (docs / f"{number}.md").write_text(note(number).text, "utf-8")
+
+    def run() -> tuple[int, list[int], int]:
+        """The generation, those that are kept, and the bytes of the tables; ten minutes go by."""
+        assert index_documents(folder, IndexRequest(paths=(docs,)), Settings()).status == "done"
+        for path in (folder / "generations").iterdir():
+            os.utime(path, (time.time() - 700,) * 2)
+        files = [path for path in (folder / "tables").rglob("*") if path.is_file()]
+        numbers = [one.generation for one in manifests.generations(folder)]
+        return current(folder).generation, numbers, sum(path.stat().st_size for path in files)
+
+    first = run()
+    content, reader = digest(open_snapshot(folder)), open_snapshot(folder)
+    assert first[0] > 5 and first[1] == list(range(1, first[0] + 1))
+    second = run()
+    assert min(second[1]) > first[0] and second[2] < 0.7 * first[2]
+    second = run()
+    assert second[1] == [second[0]] and second[2] < 0.6 * first[2]
+    assert run() == second, "a run with nothing left to free changes nothing"
+    assert digest(open_snapshot(folder)) == content and not doctor(folder)
+    with pytest.raises(NotFound):  # one that has been open for longer than ten minutes
+        reader.rows("text_units")
+    (docs / "new.md").write_text("Ida Bellweather came to Port Ellis.", "utf-8")
+    last = run()
+    assert second[0] in last[1], "the last generation of a run is something to go back to"

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,25 @@ def test_passing_errors_and_lost_answers_cost_no_commit(store: ObjectStore, tmp_
     note(one, 3)
     assert not store.trouble.refuse and not store.trouble.lose_swaps
     assert uris(machine(tmp_path / "two")) == {"text:n1", "text:n2", "text:n3"}
+
+
+def test_a_store_that_does_not_answer_in_time_is_asked_again_and_then_given_up(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror, "TIMEOUT", timedelta(seconds=1))
+    monkeypatch.setattr(mirror, "RETRY", timedelta(seconds=4))
+    one, two = machine(tmp_path / "one"), machine(tmp_path / "two")
+    note(one, 1)
+    store.trouble.hang = 1
+    note(one, 2)
+    assert uris(two) == {"text:n1", "text:n2"}
+    store.trouble.hang = 10**6
+    with pytest.raises(GraphRAGError, match="cannot be used"):
+        note(one, 3)
+    assert uris(two) == {"text:n1", "text:n2"}  # from the copy on this machine
+    store.trouble.hang = 0
+    store.trouble.released.set()
+    mirror.of(one.folder("notes")).store.delete(["corpora/notes/lease.json"])
+    note(one, 3)
+    assert uris(two) == {"text:n1", "text:n2", "text:n3"}
 
 
 @pytest.mark.parametrize("how", ["status", "read_only"])

@@ -97,6 +97,19 @@ def test_generations_are_kept_for_ten_minutes_and_the_last_twenty_for_ever(tmp_p
     assert [m.generation for m in manifests.generations(tmp_path)] == list(range(12, 32))
 
 
+def test_of_a_run_of_several_commits_the_last_is_kept(tmp_path: Path) -> None:
+    """Half an index is nothing to go back to, and its files are as large as the whole."""
+    for generation in range(1, 31):
+        manifests.commit(tmp_path, Manifest("kb", generation, began=(generation - 1) // 5 * 5 + 1))
+    manifests.commit(tmp_path, Manifest("kb", 31))  # an edit by hand
+    old = time.time() - 700
+    for path in (tmp_path / "generations").iterdir():
+        os.utime(path, (old, old))
+    for generation in (32, 33):
+        manifests.commit(tmp_path, Manifest("kb", generation, began=32))
+    assert [m.generation for m in manifests.generations(tmp_path)] == [5, 10, 15, 20, 25, 30, 31, 32, 33]
+
+
 def test_the_second_writer_is_told_that_the_corpus_is_busy(tmp_path: Path) -> None:
     folder = tmp_path / "kb"
     refused: list[BaseException] = []

@@ -237,6 +237,7 @@ def rollback(folder: Path, generation: int) -> Manifest:
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             next={letter: max(old.next.get(letter, 1), n) for letter, n in current.next.items()},
             communities_generation=number if settled else old.communities_generation,
+            began=0,
         )
         manifests.commit(folder, new)
         return new

@@ -468,6 +468,7 @@ class Run:
     capped: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
+    began: int = 0  # the first one that this call commits
     # what the next commit says its rows follow
     parameters: dict[str, Any] = field(default_factory=dict)
     models: Models | None = None
@@ -545,11 +546,11 @@ class Run:
 
     def commit(self, manifest: Manifest) -> None:
         """From now on this is the generation."""
-        self.manifest = manifest
+        self.manifest = manifest = replace(manifest, began=self.began)
         commit(self.folder, manifest)
 
-    def compacted(self) -> dict[str, int] | None:
-        return tables.compact(self.folder, self.manifest)
+    def compacted(self, idle: bool = False) -> dict[str, int] | None:
+        return tables.compact(self.folder, self.manifest, idle=idle)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

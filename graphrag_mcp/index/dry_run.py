@@ -418,7 +418,7 @@ class Rehearsal(Run):
     def commit(self, manifest: Manifest) -> None:
         self.manifest = manifest
 
-    def compacted(self) -> dict[str, int] | None:
+    def compacted(self, idle: bool = False) -> dict[str, int] | None:
         return None
 
 

@@ -629,6 +629,7 @@ def written(
         parameters=parameters,
         stale=["communities"] if merged.touched or manifest.stale else [],
         communities_generation=generation if settled else manifest.communities_generation,
+        began=0,
     )
     commit(folder, new)
     return new

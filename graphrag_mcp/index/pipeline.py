@@ -274,6 +274,7 @@ def _work(
     "cancelled"."""
     folder, manifest = run.folder, run.manifest
     run.first_generation = manifest.generation if manifest else 0
+    run.began = run.first_generation + 1
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
     run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
     if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
@@ -310,6 +311,9 @@ def _work(
             leases.corrected(run.folder, run.corrections)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
+            if run.manifest.generation < run.began:
+                run.began = run.manifest.began or run.manifest.generation  # nothing else is in it
+                communities_stage.compact(run, idle=True)
     except Cancelled:
         asker.stop()
         return plan, "cancelled"

@@ -44,7 +44,7 @@ DERIVATION = 8
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
-KEEP_LAST = 20  # and this many whatever their age
+KEEP_LAST = 20  # and the last of this many runs whatever their age
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
@@ -74,6 +74,7 @@ class Manifest:
     parameters: dict[str, Any] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
     communities_generation: int = 0
+    began: int = 0  # the first generation of the run that this one is of; 0: of no other
     # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is
     # handed.
     files: list[dict[str, str]] = field(default_factory=list, compare=False)
@@ -207,7 +208,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
         write_durably(folder / "manifest.json", raw)
         # Looked for where the last generation that names something goes, and where a kill left what
         # it never named.
-        if _prune(folder / "generations", manifest.generation) or _was_killed(folder, manifest):
+        if prune(folder, manifest.generation) or _was_killed(folder, manifest):
             for path in unnamed(folder, manifest):
                 path.unlink(missing_ok=True)
 
@@ -291,22 +292,37 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _prune(folder: Path, current: int) -> bool:
-    """Forget generations past keeping. Did one of them name a file that the oldest kept one does
-    not?
+def prune(folder: Path, current: int) -> bool:
+    """Forget generations past keeping: of a run all but the last, and what is beyond the last runs.
+    Did one of them name a file that the oldest kept one does not?
     """
+    folder = folder / "generations"
     paths = sorted(folder.glob("*.json"))
     # A number above the current one is left from a commit that did not happen.
     dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
-    now = time.time()
-    beyond = paths[: max(0, len(paths) - len(dead) - KEEP_LAST)]
-    old = [path for path in beyond if now - path.stat().st_mtime > KEEP_SECONDS]
+    now, ends, beyond, first = time.time(), 0, [], current + 1
+    for path in reversed(paths[: len(paths) - len(dead)]):
+        number, began = _run_of(path)
+        ends += number < first
+        if number >= first or ends > KEEP_LAST:
+            beyond.append(path)
+        first = min(first, began or number)
+    old = [path for path in reversed(beyond) if now - path.stat().st_mtime > KEEP_SECONDS]
     gone = set(old)
     oldest = next(path for path in paths if path not in gone)
     named = [_named(path) for path in [*old, oldest]] if old else []
     for path in [*dead, *old]:
         path.unlink(missing_ok=True)
     return any(one - named[-1] for one in named)
+
+
+def _run_of(path: Path) -> tuple[int, int]:
+    """The number of a generation, and the first of its run."""
+    try:
+        held = parse(path.read_bytes(), str(path))
+    except (OSError, GraphRAGError):
+        return int(path.stem) if path.stem.isdigit() else 0, 0
+    return held.generation, held.began
 
 
 def _named(path: Path) -> set[str]:

@@ -33,6 +33,7 @@ from graphrag_mcp.store.checksums import recorded
 
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that
+TIMEOUT, RETRY = timedelta(seconds=60), timedelta(seconds=40)  # of a request; of all its tries
 POLL_SECONDS = 2.0  # between two looks at the head of a corpus that is read
 LIST_SECONDS = 5.0
 TRANSFERS = 8  # at a time
@@ -123,8 +124,8 @@ class Store:
         self.url, self._obstore, self._errors = url, obstore, exceptions
         self._probed = False
         options: dict[str, Any] = {
-            "client_options": {"timeout": timedelta(seconds=60)},
-            "retry_config": {"max_retries": 6, "retry_timeout": timedelta(seconds=40)},
+            "client_options": {"timeout": TIMEOUT},
+            "retry_config": {"max_retries": 6, "retry_timeout": RETRY},
         }
         if url.startswith("s3") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
             options["client_options"]["allow_http"] = True

@@ -55,6 +55,7 @@ TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = (
     32,
     64,
 )  # when `compact` acts; the last in versions
+AT_ONCE = 5.0  # seconds for what is opened where nothing is merged
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
 
 log = logging.getLogger(__name__)
@@ -448,19 +449,26 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
     return versions
 
 
-def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str, int] | None:
+def compact(
+    folder: Path, manifest: Manifest, margin: float = 60.0, *, idle: bool = False
+) -> dict[str, int] | None:
     """Merge tails into indexes and small files into big ones where it pays; new versions, or None.
     NOT a commit.
 
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
-    it has merged them.
+    it has merged them. `idle`: nothing else was to be done, so that there is time to free a few.
     """
+    if idle:
+        manifests.prune(folder, manifest.generation)
     database, versions, left = connect(folder), dict(manifest.tables), manifests.left_behind(folder)
     for name, version in sorted(manifest.tables.items()):
+        if idle and not left.get(name):
+            continue
         table = database.open_table(name, version=version)
-        if not _worth_compacting(table, name) and left.get(name, 0) < LEFT_BEHIND:
+        merges = _worth_compacting(table, name)
+        if not merges and left.get(name, 0) < (1 if idle else LEFT_BEHIND):
             continue
         if wrong := spoiled(
             folder, manifest.files, name, version, 1 << 60
@@ -468,10 +476,10 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
-        age += timedelta(seconds=margin + table.count_rows() / MERGED)
+        wait = margin + table.count_rows() / MERGED if merges or not idle else min(margin, AT_ONCE)
         with manifests.writing(folder):
             table = writable(database, name, version)
-            table.optimize(cleanup_older_than=age)
+            table.optimize(cleanup_older_than=age + timedelta(seconds=wait))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
 
