@@ -25,6 +25,8 @@ BATCH = 64  # documents whose texts are read at once
 KEPT = (
     20_000  # passages of a generation whose expressions are kept: a filter asks for all candidates
 )
+COMPARED, READ = 400, 50_000  # documents of years that are compared, and characters of each
+SAME = 0.5  # share of the runs of words that a later version still has
 SHOWN = 6  # resolved expressions that are shown beside one passage
 
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
@@ -37,6 +39,9 @@ _VERSION = re.compile(
     r"|[-_ (](?P<year>(?:19|20)\d\d)(?![\d]|[-_.]?\d)\)?",
     re.IGNORECASE,
 )
+_EDITION = re.compile(r"\b(?:edition|version|release|ausgabe|auflage|édition|edición)\b|版", re.I)
+_WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_]+")  # a letter of Chinese counts as a word
+_DIGITS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[-_ .]+")
 
 Row = Mapping[str, Any]
@@ -208,17 +213,17 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
     one, until when they are valid, and by which document they are superseded; and that another
     document is a later version by its name. Read once a generation."""
     if snapshot not in _validity:
-        _validity[snapshot] = _validities(documents(snapshot))
+        facts = documents(snapshot)
+        _validity[snapshot] = _validities(facts, _later_versions(snapshot, facts))
     return _validity[snapshot]
 
 
-def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _validities(facts: Mapping[str, Mapping[str, Any]], later: Mapping[str, str]) -> dict[str, str]:
     by_name: dict[str, set[str]] = {}
     for id, fact in facts.items():
         for name in fact["document"]:
             by_name.setdefault(name.casefold(), set()).add(id)
     said: dict[str, list[str]] = {}
-    later = _later_versions(facts)
     for id, fact in facts.items():
         held = fact["metadata"]
         old = held.get("supersedes") or []
@@ -237,9 +242,11 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     return {id: f"({'; '.join(some)})" for id, some in said.items()}
 
 
-def _later_versions(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _later_versions(snapshot: Snapshot, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The alias of the next version by content id, where names in one folder differ only in the
-    number behind a v (report-v2, report_v3) or in their year (report 2023, report 2024)."""
+    number behind a v (report-v2, report_v3) or in their year (rules 2023, rules 2024). A year makes
+    a version where the name says edition, or where the texts are the same for the most part: diaries
+    and minutes of years are not versions of each other."""
     series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = {}
     for id, fact in facts.items():
         folder, _, name = fact["uri"].rpartition("/")
@@ -252,10 +259,32 @@ def _later_versions(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
                 series.setdefault((*key, "v" if match["v"] else "year"), {}).setdefault(
                     number, []
                 ).append(id)
-    found = {}
-    for versions in series.values():
+    found: dict[str, str] = {}
+    of_years: list[tuple[str, str]] = []
+    for key, versions in series.items():
         order = sorted(versions)
+        sure = key[-1] == "v" or any(map(_EDITION.search, key[1:]))
         for older, newer in zip(order, order[1:], strict=False):
             if len(versions[newer]) == 1:  # a version that several documents have says nothing
-                found |= dict.fromkeys(versions[older], facts[versions[newer][0]]["document"][0])
-    return found
+                pairs = [(one, versions[newer][0]) for one in versions[older]]
+                found |= {one: facts[other]["document"][0] for one, other in pairs if sure}
+                of_years += [] if sure else pairs
+    same = _same_text(snapshot, of_years)
+    return found | {one: facts[other]["document"][0] for one, other in same}
+
+
+def _same_text(snapshot: Snapshot, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs (content ids) of which the second holds most of the first, in runs of four words;
+    numbers count as equal."""
+    ids = list(dict.fromkeys(id for pair in pairs for id in pair))[:COMPARED]
+    runs: dict[str, set[tuple[str, ...]]] = {}
+    for at in range(0, len(ids), BATCH):
+        rows = snapshot.by_key("documents", ids[at : at + BATCH], "id", ["id", "text"])
+        for row in rows.to_pylist():
+            words = _WORD.findall(_DIGITS.sub("0", row["text"][:READ].casefold()))
+            runs[row["id"]] = set(zip(*(words[n:] for n in range(4)), strict=False))
+    return [
+        (older, newer)
+        for older, newer in pairs
+        if older in runs and len(runs[older] & runs.get(newer, set())) > SAME * len(runs[older])
+    ]

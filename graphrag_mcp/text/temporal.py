@@ -170,6 +170,17 @@ def _span(first: int, last: int) -> Interval:
     return _years(first, last - first + 1)
 
 
+def _centuries(first: int, last: int) -> Interval:
+    """The 19th century is 1801 to 1900."""
+    return _to(_years(100 * first - 99)[0], _years(100 * last)[1])
+
+
+def _half(interval: Interval, half: int) -> Interval:
+    first, last = interval
+    middle = _months(first.year, 7)[0] if last.year == first.year else _years(first.year + 50)[0]
+    return (first, middle - timedelta(days=1)) if half == 1 else (middle, last)
+
+
 def _to(first: date, last: date) -> Interval:
     if first >= last:
         raise ValueError("ends before it begins")
@@ -252,6 +263,12 @@ def _month_near(anchor: date, month: int, which: int) -> Interval:
     return _months(anchor.year + (month < anchor.month or which * month == anchor.month), month)
 
 
+def _month_which(anchor: date, month: int, which: int) -> Interval:
+    """Last March is over, also in a March."""
+    over = which < 0 and month == anchor.month
+    return _months(anchor.year - 1, month) if over else _month_near(anchor, month, which)
+
+
 def _season_near(anchor: date, month: int, which: int) -> Interval:
     """-1: the last such season that is over; 0: this year's; 1: the next that begins."""
     seasons = [_months(year, month, 3) for year in range(anchor.year - 2, anchor.year + 3)]
@@ -279,6 +296,7 @@ Values = Mapping[
 
 _STATED: dict[str, Callable[[Values], Interval]] = {
     "date": lambda v: _day(v["y"], v["month"], v["d"]),
+    "week of date": lambda v: _period(date(v["y"], v["month"], v["d"]), "week", 0),
     "month of year": lambda v: _months(v["y"], v["month"]),
     "days": lambda v: _to(
         _day(v["y"], v["month"], v["d"])[0], _day(v["y"], v["month"], v["d2"])[0]
@@ -293,6 +311,12 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
     ),
     "season of year": lambda v: _months(v["y"], v["season"], 3),
     "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
+    "half of year": lambda v: _half(_years(v["y"]), v["half"]),
+    "century": lambda v: _centuries(v["ordinal"], v["ordinal"]),
+    "centuries": lambda v: _centuries(v["ordinal"], v["ordinal2"]),
+    "half of century": lambda v: _half(_centuries(v["ordinal"], v["ordinal"]), v["half"]),
+    "decade of century": lambda v: _years(100 * v["ordinal"] - 100 + v["tens"], 10),
+    "decade of year": lambda v: _years(v["y"], 10),
     "year": lambda v: _years(v["y"]),
     "years": lambda v: _span(v["y"], v["z"]),
     "decade": lambda v: _years(v["decade"], 10),
@@ -308,10 +332,10 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
     ),
-    "month which": lambda a, v: _month_near(a, v["month"], v["which"]),
+    "month which": lambda a, v: _month_which(a, v["month"], v["which"]),
     "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
     "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
-    "weekday by tense": lambda a, v: _weekday(a, v["weekday"], _tense(v)),
+    "weekday by tense": lambda a, v: _weekday_by_tense(a, v),
     "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
     "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
     "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
@@ -325,6 +349,13 @@ def _tense(values: Values) -> int:
     if values["future"] == values["past"]:
         raise _Unclear
     return 0 if values["future"] else -1
+
+
+def _weekday_by_tense(anchor: date, values: Values) -> Interval:
+    which = _tense(values)
+    if which == 0 and anchor.weekday() == values["weekday"]:
+        raise _Unclear  # today or in a week
+    return _weekday(anchor, values["weekday"], which)
 
 
 def _unit(anchor: date, values: Values) -> Interval:
@@ -345,6 +376,10 @@ def _within(year: int, values: Values) -> Interval:
         return _day(year, values["month"], values["d"])
     if "month" in values:
         return _months(year, values["month"])
+    if "quarter" in values:
+        return _months(year, 3 * values["quarter"] - 2, 3)
+    if "half" in values:
+        return _half(_years(year), values["half"])
     return _months(year, values["season"], 3) if "season" in values else _years(year)
 
 
@@ -381,6 +416,8 @@ _HAN_PLACES = {
     "z": r"1\d\d\d|20\d\d|21\d\d",
     "d": r"3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]",
     "minguo": r"\d{1,3}",
+    "ordinal": r"(?<![\d前])(?:1\d|2[01]|[1-9])|(?<![一二三四五六七八九十前])(?:二十一?|十[一二三四五六七八九]?|[一二三四五六七八九])",
+    "tens": r"[1-9]0|[二三四五六七八九]?十",
 }
 # Everywhere: 2023-05-07, 2023/05/07, 07.05.2023 and, where the day cannot be a month, 25/12/2023
 # and 12/25/2023.
@@ -388,27 +425,35 @@ _NUMERIC = re.compile(
     r"(?<![\d.\-/])(?:(?P<y>1\d\d\d|20\d\d|21\d\d)(?P<s>[-/.])(?P<m>0?[1-9]|1[0-2])(?P=s)(?P<d>3[01]|[12]\d|0?[1-9])"
     r"|(?P<a>3[01]|[12]\d|0?[1-9])(?P<t>[./-])(?P<b>3[01]|[12]\d|0?[1-9])(?P=t)(?P<z>1\d\d\d|20\d\d|21\d\d))(?![\d]|[.\-/]\d)"
 )
+_CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
 _FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
+_OTHER_YEAR = re.compile(  # begins on another day than 1 January
+    r"[财財]年|[财財]政|[会會][计計]年度|[学學]年"
+    r"|\bfiscal|\bFY|\b(?:financial|tax|budget|school|academic)[ -]year|(?:Geschäfts|Wirtschafts|Haushalts|Schul)jahr"
+    r"|\bexercice|\bejercicio|\bannée (?:fiscale|scolaire)|\baño (?:fiscal|escolar)",
+    re.IGNORECASE,
+)
 _OTHER_CALENDAR = re.compile(
     r"农历|農曆|阴历|陰曆|[正腊臘闰閏]月|月初[一二三四五六七八九十]|[闰閏][一二三四五六七八九十]|公元前|前\d{3,4}年"
-    r"|[财財]年|[财財]政|[会會][计計]年度|[学學]年"
-    r"|\bfiscal|\bFY|\b(?:financial|tax|budget|school|academic)[ -]year|(?:Geschäfts|Wirtschafts|Haushalts|Schul)jahr"
-    r"|\bexercice|\bejercicio|\bannée (?:fiscale|scolaire)|\baño (?:fiscal|escolar)"
     r"|\d ?B\.? ?C\b|\bBCE\b|\bv\. ?(?:Chr|u\. ?Z)|\bav\. ?J|\ba\. ?C\b",
     re.IGNORECASE,
 )
 _JOINT = re.compile(
     r" ?(?:(?:to|until|till|through|bis(?: zum)?|à|au|al?|hasta(?: el)?) |[至到~～–—] ?|- )(?:the |den |le |el )?"
 )
+_TO_NUMBER = re.compile(r" ?(?:to|through|bis|à|a|[至到–—-]) ?\d")  # 2000 to 3000 rpm: no years
 # Before a month: the number of a day that the month does not have.
 _DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th|er|[.ºª])?(?: of| de)? ?\Z")
 
 
 # A pattern is tried around the words of the first of these that it holds.
-KEY_KINDS = ("month", "weekday", "season", "day", "unit", "year_word", "minguo", "decade", "y", "d")
+KEY_KINDS = (
+    *("month", "weekday", "season", "day", "unit", "year_word", "minguo", "century", "decade"),
+    *("y", "d"),
+)
 BEFORE, AFTER = 70, 40  # characters before and after such a word
 _TOKEN = re.compile(r"[^\W_]+")
-_HAN_TRIGGERS = re.compile("[天日年月周週期拜季今昨前明后後晚早晨夜]")
+_HAN_TRIGGERS = re.compile("[天日年月周週期拜季今昨前明后後晚早晨夜世]")
 
 
 class _Vocabulary:
@@ -425,9 +470,11 @@ class _Vocabulary:
             | dict.fromkeys(few, 3),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
-        for kind in ("day", "which", "season", "part", "year_word"):
+        for kind in ("day", "which", "season", "part", "year_word", "century"):
             self._words[kind] = _words(table.get(kind, {}))
-        self._words["quarter"] = _words({words: at for at, words in enumerate(table["quarter"], 1)})
+        for kind in ("quarter", "half", "ordinal"):
+            listed = enumerate(table.get(kind, ()), 1)
+            self._words[kind] = _words({words: at for at, words in listed})
         self._few = frozenset(few)
         self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
         han = name == "zh"
@@ -444,7 +491,7 @@ class _Vocabulary:
         self._rules: list[tuple[re.Pattern[str], str, str]] = []
         self._triggers = self._trigger_words(table)
         for template, rule in table["patterns"]:
-            kind = next(kind for kind in KEY_KINDS if f"{{{kind}}}" in template)
+            kind = next((kind for kind in KEY_KINDS if f"{{{kind}}}" in template), "day")
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
@@ -470,8 +517,10 @@ class _Vocabulary:
         text, start, end = match.string, match.start(), match.end()
         if _OTHER_CALENDAR.search(text, max(start - 12, 0), end + 12):
             return True
+        if "d" not in match.groupdict() and _OTHER_YEAR.search(text, max(start - 20, 0), end + 12):
+            return True
         if rule in ("year", "years"):
-            return bool(self._counted.match(text, end))
+            return bool(self._counted.match(text, end) or _TO_NUMBER.match(text, end))
         before = text[max(start - 8, 0) : start]
         return rule in ("month of year", "months") and bool(_DAY_BEFORE.search(before))
 
@@ -509,14 +558,16 @@ class _Vocabulary:
 
     @staticmethod
     def _is_name(match: re.Match[str], rule: str) -> bool:
-        """Is a month or weekday a verb or a name (may, march, sun, mark) in lower case?"""
+        """Is a month or weekday in lower case a verb or a name (may, march, sun), or a day word part of one?"""
+        if rule == "day":  # USA Today
+            before = match.string[max(match.start() - 20, 0) : match.start()]
+            return match[0][0].isupper() and bool(_CAPITALISED.search(before))
         word = match.groupdict().get("month") or match.groupdict().get("weekday") or ""
-        return (
-            word.isascii()
-            and word.islower()
-            and word in ("may", "march", "mar", "sun", "sat", "mon", "wed")
-            and (rule not in ("date", "month of year", "day of month", "days", "days of months"))
-        )
+        if word not in ("may", "march", "mar", "sun", "sat", "mon", "wed"):
+            return False
+        if rule == "day of month":  # they may 5 times, on may 5, may 5th
+            return not re.match(r"on |the |.*\d(?:st|nd|rd|th)", match[0])
+        return rule not in ("date", "month of year", "days", "days of months")
 
     def values(self, match: re.Match[str]) -> dict[str, Any]:
         """The values of a match's placeholders."""
@@ -528,7 +579,7 @@ class _Vocabulary:
             if name == "span":
                 continue
             if kind in self._words:
-                found[kind if kind == "quarter" else name] = self._value(kind, word)
+                found[kind if kind in ("quarter", "half") else name] = self._value(kind, word)
             elif name == "decade":
                 found[name] = int(word[:4])
             else:

@@ -211,11 +211,47 @@ def test_spans_quarters_and_far_relative_words(row: str) -> None:
 the financial year 2023|in tax year 2020|school year 2023/24|in 2023/24|Q3 of fiscal 2024|Wirtschaftsjahr 2023|exercice 2023|2023财年|2023年度
 in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|from 1130 to 1215 GMT|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
 twenty five years ago|2.5 weeks ago|一百年前|2000年前|两千年前|闰四月初三|在五月初五|腊月二十三|农历八月十五|大年初一
-Q3 was bad|in the third quarter|between May and July|Friday week|the 19th century""".replace("\n", "|").split("|"),
+Q3 was bad|in the third quarter|between May and July|Friday week|the last century|上世纪|上半年|第一季度
+H1 FY2024|first half of fiscal 2024|année scolaire 2023-2024|the 5th century BC|the 3rd century B.C.|im 5. Jahrhundert v. Chr.|au Ve siècle av. J.-C.|siglo V a. C.|公元前3世纪|前5世纪
+from 2000 to 3000 rpm|in 2019 pieces|they may 5 times|she will march 3 miles|read USA Today|hoy en día|前天津市长|后天性疾病|前日本首相|明天启三年|下周期|上周期|本月薪|本年度|今年度
+the last week of the war|la dernière semaine de la guerre|la última semana de la guerra|letzte Woche des Krieges|正月初一|腊月廿九|冬月二十|大年三十|光绪二十四年|去年2月29日|29. Februar 2023|2023年2月29日""".replace("\n", "|").split("|"),
 )  # fmt: skip
 def test_impossible_fiscal_lunar_and_counted_words_give_no_date(text: str) -> None:
     """Nor does a part of them: "February 2024" in "30. Februar 2024"."""
     assert meant(text, language=_language(text)) == []
+
+
+HALVES = """
+H1 2024 = 2024-01-01..2024-06-30|2024 H2 = 2024-07-01..2024-12-31|the first half of 2024 = 2024-01-01..2024-06-30|the 2nd half of 2023 = 2023-07-01..2023-12-31
+the 19th century = 1801-01-01..1900-12-31|the late nineteenth century = 1867-09-01..1900-12-31|18th and 19th centuries = 1701-01-01..1900-12-31
+from the 16th to the 18th century = 1501-01-01..1800-12-31|21st-century skills = 2001-01-01..2100-12-31|the second half of the 18th century = 1751-01-01..1800-12-31
+erstes Halbjahr 2024 = 2024-01-01..2024-06-30|im zweiten Halbjahr 2023 = 2023-07-01..2023-12-31|Ende des 19. Jahrhunderts = 1867-09-01..1900-12-31|vom 16. bis 18. Jahrhundert = 1501-01-01..1800-12-31
+au premier semestre 2024 = 2024-01-01..2024-06-30|au XIXe siècle = 1801-01-01..1900-12-31|du XVIe au XVIIIe siècle = 1501-01-01..1800-12-31|la seconde moitié du XVIIIe siècle = 1751-01-01..1800-12-31
+primer semestre de 2024 = 2024-01-01..2024-06-30|a finales del siglo XIX = 1867-09-01..1900-12-31|siglos XVIII y XIX = 1701-01-01..1900-12-31
+2024年上半年 = 2024-01-01..2024-06-30|去年下半年 = 2022-07-01..2022-12-31|今年一季度 = 2023-01-01..2023-03-31|19世纪 = 1801-01-01..1900-12-31|十九世纪末 = 1867-09-01..1900-12-31
+十八世纪上半叶 = 1701-01-01..1750-12-31|17至18世纪 = 1601-01-01..1800-12-31|20世纪80年代 = 1980-01-01..1989-12-31|1980年代 = 1980-01-01..1989-12-31
+the week of 4 March 2024 = 2024-03-04..2024-03-10|week of May 7, 2024 = 2024-05-06..2024-05-12|fiscal year ending 30 June 2024 = 2024-06-30|on may 5 = 2023-05-05
+大前天 = 2023-05-07|大后天 = 2023-05-13|下下周 = 2023-05-22..2023-05-28|上上周日 = 2023-04-30|in 1066 = 1066-01-01..1066-12-31|1898年 = 1898-01-01..1898-12-31
+"""
+
+
+@pytest.mark.parametrize("row", [row for line in HALVES.split("\n") for row in line.split("|") if row])
+def test_half_years_centuries_and_words_beside_them(row: str) -> None:
+    said, _, days = row.rpartition(" = ")
+    known = {"de": "Halbjahr Jahrhundert", "es": "siglo siglos primer"}
+    known["fr"] = "siècle semestre"
+    language = next((name for name, words in known.items() if any(one in words.split() for one in re.findall(r"\w+?(?=s?\b)", said))), "")
+    assert [one.rpartition(" = ")[2] for one in meant(said, language=language)] == [days]
+
+
+def test_a_month_or_day_that_is_now_is_not_the_last_one_and_not_two_days() -> None:
+    friday = date(2024, 3, 1)
+    assert meant("We met last March.", friday) == ["last March = 2023-03-01..2023-03-31"]
+    assert meant("Im letzten März war es kalt.", friday) == ["Im letzten März = 2023-03-01..2023-03-31"]
+    assert meant("We will meet on Friday.", friday) == []  # today or in a week
+    assert meant("We met on Friday.", friday) == ["on Friday = 2024-02-23"]
+    assert meant("It broke in the last week of May 2024.", friday) == ["May 2024 = 2024-05-01..2024-05-31"]
+    assert meant("At 00:30 on 2024-03-01T00:30+14:00 it began, and at 1900 hours it ended.", friday) == ["2024-03-01 = 2024-03-01"]
 
 
 def test_words_that_only_hold_letters_of_another_calendar_do_not_hide_a_date() -> None:
