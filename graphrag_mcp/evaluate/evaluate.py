@@ -30,19 +30,16 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "question": ("question", "query", "q", "prompt", "input"),
-    "gold": tuple(
-        (
-            "gold gold_documents gold_docs documents docs document uris uri titles sources "
-            "source supporting_documents"
-        ).split()
-    ),
-    "evidence": ("evidence", "evidences", "quotes", "quote", "supporting_facts", "contexts"),
-    "answer": ("answer", "answers", "answer_aliases", "expected", "expected_answer"),
-    "type": ("type", "kind", "category"),
-    "id": ("id", "qid", "question_id"),
+_NAMED = {
+    "question": "question query q prompt input",
+    "gold": "gold gold_documents gold_docs documents docs document uris uri titles sources source "
+    "supporting_documents",
+    "evidence": "evidence evidences quotes quote supporting_facts contexts",
+    "answer": "answer answers answer_aliases expected expected_answer",
+    "type": "type kind category",
+    "id": "id qid question_id",
 }
+FIELDS = {name: tuple(words.split()) for name, words in _NAMED.items()}
 NAMES = ("corpus.jsonl", "queries.jsonl")
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'
 

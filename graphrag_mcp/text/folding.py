@@ -14,6 +14,7 @@ Unicode-3.0, see LICENSE. Its second part, by hand, are variants that the mainla
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -237,66 +238,12 @@ def without_cases(key: str) -> str:
 # Words of grammar: what tells a language, and what opens its sentences.
 LANGUAGES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
-    for name, words in {
-        "en": """
-        the of and in to was is for by on that with as from it his at were are which an or this be had has who what""",
-        "de": """
-        der die das und ist nicht ein eine einer eines mit von zu dem den auf für im am des sich als auch es er sie
-        wurde war nach bei aus durch wie oder wir ihr sein seine seit über unter vor wer was wo wann dieser diese
-        dieses zum zur ins vom beim in an so noch nur wenn dass aber sowie bis um welche welcher welches welchen
-        welchem wem wen wessen warum wieso weshalb wohin woher wurden waren worden hatte hatten haben kann können
-        konnte konnten diesem diesen keine""",
-        "fr": """
-        le la les un une des du de et est dans en il elle que qui pour par sur au aux ce cette ces son sa ses avec ne
-        pas plus fut été se sont ont comme mais où ou nous vous ils après avant depuis selon lors quel quelle quels
-        quelles quand comment pourquoi combien lequel laquelle était étaient avait avaient cet leur leurs""",
-        "es": """
-        el la los las un una unos unas de del y es en que por para con su sus al se lo como más fue son era pero no
-        este esta estos entre desde hasta sobre según cuando donde quién qué cuál él ella quiénes cuáles cuándo dónde
-        cómo cuánto cuánta cuántos cuántas eran fueron había habían ese esa esos esas""",
-        "it": """
-        il lo la gli le un una uno di del della dei delle e è in che per con su da nel nella al alla si come fu sono ha
-        non più suo sua ma anche dopo tra fra questo questa quale quali quando dove perché quanto quanti erano hanno
-        aveva""",
-        "pt": """
-        o a os as um uma de do da dos das e é em que por para com no na nos nas se ao seu sua foi são não mais como mas
-        este esta entre até sobre quando onde ele ela qual quais quem quanto quantos quantas eram foram""",
-        "nl": """
-        de het een en van in is op te dat die voor met zijn werd aan door als bij naar ook niet om uit tot over deze
-        hij zij er was maar na wie wat waar welke hoe waarom hoeveel wanneer hebben heeft worden waren""",
-        "tr": """
-        ve bir bu da de ile için olarak olan daha çok en sonra gibi kadar ilk her ne kim nerede hangi nasıl kaç değil
-        tarafından oldu yer alan ise ya veya onun neden niçin nedir kimdir olduğu edilen""",
-        "vi": """
-        và của là có được trong cho với không một các những người này đã để khi từ tại năm ở ai nào đâu gì đến ông bà
-        do nay sau trên""",
-        "ru": """
-        и в во на с со по из к о об у за от до для при не что как это он она они его её их был была было были также но
-        или после под над между через кто где когда который которая эта этот эти том так же а какой какая какие какую
-        сколько чей кем чем каком каким каких каковы чего чему чём кого кому почему этого этому этой этом эту которые
-        которых которого которой котором которому которым может могут можно быть есть является являются ли бы только
-        уже ещё""",
-        "uk": """
-        і й в у на з зі із по до від для при не що як це він вона вони його її їх був була було були також але або
-        після під над між через хто де коли який яка яке яку ця цей ці та й про ким чим скільки чому звідки якою якого
-        яких яким які чого кого кому цього цьому цієї може можуть бути є""",
-        "el": """
-        ο η το οι τα του της των στο στη στην στον και είναι με για από που να θα ήταν ως σε μια ένα ένας τον την αυτό
-        αυτή μετά πριν δεν ποιος ποια ποιο ποιοι πού πότε πώς τι ποιον ποιες ποιους ποιων πόσο πόσα πόσες πόσοι
-        γιατί""",
-    }.items()
+    for name, words in tomllib.loads(
+        Path(__file__).with_name("grammar.toml").read_text("utf-8")
+    ).items()
 }
-# Words of grammar in scripts of which no other language here has a word: they are left out of every
-# question.
-_UNCASED_GRAMMAR = """
-    من في إلى الى عن مع هو هي هم ما ماذا متى أين اين كيف هل كم التي الذي الذين هذا هذه ذلك تلك كان كانت أن ان لا لم لن
-    قد و أو او ثم بعد قبل عند بين كل أي اي إن ومن وهو وهي وفي وكان لماذا وكانت
-    از به در با که را این آن است بود شد برای تا یا هم چه کی کجا کدام چگونه چند چرا بر پس اما نیز خود شده کرد می
-    של את על עם אל הוא היא הם הן זה זו זאת אשר כי לא גם או אבל היה היתה הייתה היו מי מה מתי איפה היכן איך כמה למה
-    האם איזה איזו בין כל יש אין אחרי לפני עד מן כמו רק בו בה לו לה ב ל ה ו
-    का की के को में से ने पर और या है हैं था थी थे यह वह ये वे इस उस कि जो क्या कौन कब कहाँ कहां कैसे कितने किस किसने किसे
-    कौनसा कौनसी एक भी ही तो नहीं हुआ हुई हुए गया गई गए कर लिए तक साथ अपने अपनी किया
-"""
+# Of scripts of which no other language here has a word: left out of every question.
+_UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
 _SNOWBALL = {
     "de": "german",
     "fr": "french",
@@ -318,7 +265,7 @@ _HEBREW = frozenset("הובלמשכ")
 
 
 STOP_WORDS = frozenset(
-    map(folded, [*_UNCASED_GRAMMAR.split(), *LANGUAGES["ru"], *LANGUAGES["uk"], *LANGUAGES["el"]])
+    map(folded, [*_UNCASED_GRAMMAR, *LANGUAGES["ru"], *LANGUAGES["uk"], *LANGUAGES["el"]])
 )
 
 
