@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import json
 import re
 import shutil
@@ -553,6 +554,34 @@ def test_requests_of_others_are_refused(sample: Path) -> None:
 
 
 @browser_only
+def test_a_page_of_another_site_reads_nothing(browser: Any, sample: Path) -> None:
+    """In the browser that has opened the page: by requests, in a frame, and by a window of its own."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)  # says 501: a page is a page
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tries = """async (base) => { const said = [];
+      for (const [path, given] of [["data/overview", {}], ["data/overview", { credentials: "include" }], ["session", { method: "POST", headers: { Authorization: "Bearer x" } }]])
+        said.push(await fetch(base + "/explore/" + path, given).then((got) => got.text(), (error) => String(error)));
+      const frame = document.createElement("iframe"); frame.src = base + "/explore/"; document.body.append(frame);
+      const other = window.open(base + "/explore/"); await new Promise((done) => setTimeout(done, 1500));
+      try { said.push(frame.contentDocument?.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      try { said.push(other?.document.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      return said; }"""
+    try:
+        with explored(sample) as address:
+            made = browser.new_context()
+            Tab(made).open(address)
+            page = made.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            said = page.evaluate(tries, urlsplit(address)._replace(path="", fragment="").geturl())
+            assert all("Failed to fetch" in one for one in said[:3]), said
+            assert all(one in ("closed", "SecurityError") for one in said[3:]), said
+            made.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@browser_only
 def test_the_address_works_once_and_tabs_share_the_session(browser: Any, sample: Path) -> None:
     with explored(sample) as address:
         first = browser.new_context()
@@ -866,7 +895,7 @@ def test_an_edit_and_a_deletion_while_it_is_open(browser: Any, tmp_path: Path) -
         (folder / "packet-2023-02-03.html").unlink()
         assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
         tab.go(f"search/{quote('Olga Tamm')}")
-        assert "Tallinn" in tab.text
+        assert "Tallinn" in tab.text and tab.page.locator("#status").inner_text().startswith("The index has changed.")
         tab.go("changes")
         assert "CHANGED DOCUMENTS (1)" in tab.text and "DOCUMENTS GONE (1)" in tab.text
         shutil.rmtree(home / "corpora" / "sample")
