@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import http.client
 import http.server
 import json
@@ -526,6 +527,41 @@ def test_the_browser_is_opened_where_there_is_a_screen(sample: Path, tmp_path: P
             server.terminate()
             server.wait(20)
     assert opened.read_text("utf-8").strip() == address
+
+
+FIRST_REQUEST = """
+import http.client, json, os, sys, threading
+from pathlib import Path
+from graphrag_mcp import http as served
+from graphrag_mcp.app import App
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.settings import Settings
+
+app = App(Settings(home=Path(sys.argv[1])), "sample")
+load(app, "overview", {}, "sample")
+
+def opened(address):
+    before, (base, _, token) = set(sys.modules), address.partition("#token=")
+    def ask(method, path, token):
+        connection = http.client.HTTPConnection(base.split("/")[2], timeout=60)
+        connection.request(method, path, headers={"Authorization": "Bearer " + token})
+        return json.loads(connection.getresponse().read())
+    def look():
+        session = ask("POST", "/explore/session", token)["token"]
+        assert ask("GET", "/explore/data/map", session)["communities"]
+        print(sorted({name.partition(".")[0] for name in set(sys.modules) - before}), flush=True)
+        os._exit(0)
+    threading.Thread(target=look).start()
+
+served.explore(app, "sample", opened)
+"""
+
+
+def test_the_first_view_waits_for_no_import_of_a_large_package(sample: Path) -> None:
+    """They took 1 s of the time to the first picture."""
+    done = subprocess.run([sys.executable, "-c", FIRST_REQUEST, str(sample)], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=120)
+    assert done.stdout, done.stderr
+    assert not {"mcp", "pydantic", "lancedb", "httpx2"} & set(ast.literal_eval(done.stdout))
 
 
 def test_requests_of_others_are_refused(sample: Path) -> None:
