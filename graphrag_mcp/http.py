@@ -203,6 +203,7 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     ]
     tokens = [Token("explore", hashlib.sha256(once.session.encode()).digest())]
     shares = Shares(1, Limits.of_process().connections)
+    _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door(Starlette(routes=handlers), LOOPBACK, tokens, shares)
     address = address_of(listener).removesuffix(PATH)
     opened(f"{address}{site.BASE}/#token={once.token}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import http.client
+import http.server
 import json
 import re
 import shutil
@@ -527,6 +529,41 @@ def test_the_browser_is_opened_where_there_is_a_screen(sample: Path, tmp_path: P
     assert opened.read_text("utf-8").strip() == address
 
 
+FIRST_REQUEST = """
+import http.client, json, os, sys, threading
+from pathlib import Path
+from graphrag_mcp import http as served
+from graphrag_mcp.app import App
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.settings import Settings
+
+app = App(Settings(home=Path(sys.argv[1])), "sample")
+load(app, "overview", {}, "sample")
+
+def opened(address):
+    before, (base, _, token) = set(sys.modules), address.partition("#token=")
+    def ask(method, path, token):
+        connection = http.client.HTTPConnection(base.split("/")[2], timeout=60)
+        connection.request(method, path, headers={"Authorization": "Bearer " + token})
+        return json.loads(connection.getresponse().read())
+    def look():
+        session = ask("POST", "/explore/session", token)["token"]
+        assert ask("GET", "/explore/data/map", session)["communities"]
+        print(sorted({name.partition(".")[0] for name in set(sys.modules) - before}), flush=True)
+        os._exit(0)
+    threading.Thread(target=look).start()
+
+served.explore(app, "sample", opened)
+"""
+
+
+def test_the_first_view_waits_for_no_import_of_a_large_package(sample: Path) -> None:
+    """They took 1 s of the time to the first picture."""
+    done = subprocess.run([sys.executable, "-c", FIRST_REQUEST, str(sample)], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=120)
+    assert done.stdout, done.stderr
+    assert not {"mcp", "pydantic", "lancedb", "httpx2"} & set(ast.literal_eval(done.stdout))
+
+
 def test_requests_of_others_are_refused(sample: Path) -> None:
     with explored(sample) as address:
         token = address.partition("#token=")[2]
@@ -550,6 +587,34 @@ def test_requests_of_others_are_refused(sample: Path) -> None:
         assert asked(address, "/explore/data/drift?id=../../etc/passwd", **session)[0] == 400
         assert asked(address, "/mcp", "POST", **session)[0] == 404
         assert asked(address, "/explore/data/overview", "POST", **session)[0] == 405
+
+
+@browser_only
+def test_a_page_of_another_site_reads_nothing(browser: Any, sample: Path) -> None:
+    """In the browser that has opened the page: by requests, in a frame, and by a window of its own."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)  # says 501: a page is a page
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tries = """async (base) => { const said = [];
+      for (const [path, given] of [["data/overview", {}], ["data/overview", { credentials: "include" }], ["session", { method: "POST", headers: { Authorization: "Bearer x" } }]])
+        said.push(await fetch(base + "/explore/" + path, given).then((got) => got.text(), (error) => String(error)));
+      const frame = document.createElement("iframe"); frame.src = base + "/explore/"; document.body.append(frame);
+      const other = window.open(base + "/explore/"); await new Promise((done) => setTimeout(done, 1500));
+      try { said.push(frame.contentDocument?.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      try { said.push(other?.document.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      return said; }"""
+    try:
+        with explored(sample) as address:
+            made = browser.new_context()
+            Tab(made).open(address)
+            page = made.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            said = page.evaluate(tries, urlsplit(address)._replace(path="", fragment="").geturl())
+            assert all("Failed to fetch" in one for one in said[:3]), said
+            assert all(one in ("closed", "SecurityError") for one in said[3:]), said
+            made.close()
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @browser_only
@@ -866,7 +931,7 @@ def test_an_edit_and_a_deletion_while_it_is_open(browser: Any, tmp_path: Path) -
         (folder / "packet-2023-02-03.html").unlink()
         assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
         tab.go(f"search/{quote('Olga Tamm')}")
-        assert "Tallinn" in tab.text
+        assert "Tallinn" in tab.text and tab.page.locator("#status").inner_text().startswith("The index has changed.")
         tab.go("changes")
         assert "CHANGED DOCUMENTS (1)" in tab.text and "DOCUMENTS GONE (1)" in tab.text
         shutil.rmtree(home / "corpora" / "sample")

@@ -9,7 +9,7 @@ import * as graph from "./graph.js";
 import * as views from "./views.js";
 
 const TABS = [["map", "map"], ["timeline", "timeline"], ["changes", "what changed"], ["drift", "DRIFT sessions"]];
-let transport, map, tree, recent = null, turn = 0;
+let transport, map, tree, recent = null, turn = 0, newer = false;
 
 const go = (view) => { location.hash = "#" + view; };
 const tabs = () => TABS.filter(([name]) => transport.kind !== "file" || transport.embedded.views[name + "?"]);
@@ -33,7 +33,7 @@ async function route() {
     document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
     byId("side").querySelector("mark")?.scrollIntoView({ block: "center" });
     transport.host?.tell([view, ...rest]);
-    say("");
+    say(newer ? "The index has changed. This is its newest state." : ""); newer = false;
   } catch (error) {
     if (mine !== turn) return;
     byId("side").replaceChildren(...(error instanceof Refused ? refused(error.message) : failed(error)));
@@ -150,7 +150,7 @@ async function start() {
   const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
   transport = new Transport(embedded, host);
   map = new Map2D(transport, go); tree = new Tree(map, go);
-  transport.onnewer = async () => { map.clear(); await map.start(); say("The index has changed. This is its newest state."); };
+  transport.onnewer = async () => { map.clear(); await map.start(); newer = true; };
   window.graphragExplorer = { map, transport };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);
