@@ -439,6 +439,14 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add("goal", nargs="?", default="", metavar="GOAL", help="an entity to connect it with")
     add("--hops", type=int, default=1, metavar="N", help="steps around START, 1 to 4")
     add("--max-nodes", type=int, default=30, metavar="N", help="entities, 2 to 200")
+    add(
+        "--kind",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="of source code: calls, inherits, imports, contains, impact or tests",
+    )
+    add("--direction", default="", metavar="WAY", help="in: what uses START, out: what it uses")
     add("--no-browser", action="store_true", help="only print the address of the page")
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add = command("drift")
