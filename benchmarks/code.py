@@ -401,7 +401,9 @@ def callers(args: argparse.Namespace) -> None:
         ours: dict[str, tuple[set[str], int]] = {}
         for name in asked:
             label = f"{folder.name.replace('.', '_')}.{name}"
-            result = explore_graph(snapshot, label, kinds=["calls"], max_tokens=20_000, max_nodes=200)
+            result = explore_graph(
+                snapshot, label, kinds=["calls"], max_tokens=20_000, max_nodes=200
+            )
             ours[name] = {key[edge["source"]] for edge in result.edges}, len(result.text)
     by_grep = {name: grepped(folder, name.rpartition(".")[2]) for name in asked}
     for who, found in (("explore_graph", ours), ("grep", by_grep)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import Edge, affected, resolve
 from graphrag_mcp.code.symbols import SourceFile, dumped
@@ -162,9 +163,24 @@ def test_a_report_on_source_code_says_what_a_folder_or_file_holds(large: Snapsho
     assert file["summary"].startswith("Ships that carry crates.") and "function load_" in file["summary"]
     assert "def load_0(crate) Load crate number 0." in file["full_content"]
     assert reports["pkg/bare.py"]["summary"].startswith("Defines function drop_")
+    rows = large.rows("entities", "key = 'crates.pkg.bare'", ["description"]).to_pylist()
+    assert rows == [{"description": "Module pkg.bare."}]  # and not the first lines
 
 
 def test_an_entity_of_a_package_or_file_shows_what_it_does(large: Snapshot) -> None:
     package = get_entity(large, "pkg").text
     assert "Transport of crates by sea and rail." in package and "trains.py: Trains of the harbour line." in package
     assert "Ships that carry crates." in get_entity(large, "pkg/ships.py").text
+
+
+def test_the_command_follows_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "crates"
+    write(folder, FILES)
+    home = ["--home", str(tmp_path / "home"), "--corpus", "c"]
+    assert main(["index", str(folder), *home]) == 0
+    capsys.readouterr()
+    assert main(["explore", "Scale.measure_mass", "--kind", "calls", "--direction", "in", *home]) == 0
+    told = capsys.readouterr().out
+    assert "pkg/core.py:21 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told

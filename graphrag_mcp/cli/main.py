@@ -309,6 +309,10 @@ def _upkeep(command: Callable[[str], Options]) -> None:
     add.maybe("goal", "GOAL", "an entity to connect it with")
     add.number("--hops", "steps around START, 1 to 4", 1)
     add.number("--max-nodes", "entities, 2 to 200", 30)
+    kinds = "of source code: calls, inherits, imports, contains, impact or tests"
+    add.many("--kind", "KIND", kinds, default=[])
+    way = "in: what uses START, out: what it uses"
+    add("--direction", way, "WAY", default="")
     add.flag("--no-browser", "only print the address of the page")
     add.number("--max-tokens", "budget of the result")
     add = command("drift")

@@ -153,6 +153,7 @@ def explore(options: argparse.Namespace) -> int:
     options.corpus, start, goal = ends(
         options.start, options.goal, options.corpus, app_of(options).corpora()
     )
+    given |= {"kinds": options.kind, "direction": options.direction}
     found = explore_graph(
         snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given
     )

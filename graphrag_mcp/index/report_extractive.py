@@ -544,18 +544,16 @@ def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidat
 
 def _docs(inside: Inside) -> Iterator[Candidate]:
     """The docstrings of the modules, at most three; with their names where there are several."""
-    modules = [row for row in inside.own_rows if row.type == "module" and _documented(row)]
+    told = {row.id: _documented(row) for row in inside.own_rows if row.type == "module"}
+    modules = [row for row in inside.own_rows if told.get(row.id)]
     for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:
-        yield _told(
-            row, row.description if len(modules) == 1 else f"{row.title}: {row.description}"
-        )
+        said = told[row.id]
+        yield _told(row, said if len(modules) == 1 else f"{row.title}: {said}")
 
 
-def _documented(row: EntityRow) -> bool:
-    """Is the description a docstring, and not the first lines?"""
-    said = " ".join(row.description.split()).rstrip("…")
-    heads = (" ".join(text.split()) for _, text in row.evidence)
-    return bool(said) and not any(head.startswith(said[:60]) for head in heads)
+def _documented(row: EntityRow) -> str:
+    """The docstring; "" of a module without one."""
+    return " ".join(row.description.replace(f"Module {row.title}.", " ").split())
 
 
 def _told(row: EntityRow, said: str) -> Candidate:

@@ -99,7 +99,8 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     quoted = min(max(last, first + 1), first + HEAD)
     line = text.rfind("\n", first + 1, quoted)
     quoted = line if quoted == first + HEAD and line > first else quoted
-    said = " ".join(filter(None, [one.signature, one.doc])) if one.start >= start else ""
+    said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
+    said = said if one.start >= start else ""
     return Named(
         one.name,
         id,
