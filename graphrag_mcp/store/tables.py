@@ -59,7 +59,6 @@ TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = (
     32,
     64,
 )  # when `compact` acts; the last in versions
-AT_ONCE = 5.0  # seconds for what is opened where nothing is merged
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
 
 log = logging.getLogger(__name__)
@@ -466,13 +465,16 @@ def compact(
     """
     if idle:
         manifests.prune(folder, manifest.generation)
-    database, versions, left = connect(folder), dict(manifest.tables), manifests.left_behind(folder)
+    versions, left = dict(manifest.tables), manifests.left_behind(folder)
+    if idle and not any(left.values()):  # LanceDB is not imported for that
+        return None
+    database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
         if idle and not left.get(name):
             continue
         table = database.open_table(name, version=version)
-        merges = _worth_compacting(table, name)
-        if not merges and left.get(name, 0) < (1 if idle else LEFT_BEHIND):
+        few = 1 if idle else LEFT_BEHIND
+        if not _worth_compacting(table, name) and left.get(name, 0) < few:
             continue
         if wrong := spoiled(
             folder, manifest.files, name, version, 1 << 60
@@ -480,10 +482,14 @@ def compact(
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
-        wait = margin + table.count_rows() / MERGED if merges or not idle else min(margin, AT_ONCE)
+        age += timedelta(seconds=margin + table.count_rows() / MERGED)
+        named = {kept.tables.get(name, version) for kept in manifests.generations(folder)}
         with manifests.writing(folder):
             table = writable(database, name, version)
-            table.optimize(cleanup_older_than=age + timedelta(seconds=wait))
+            table.optimize(cleanup_older_than=age)
+            # Nothing was merged, so nothing will be, and Lance keeps the newest version.
+            if idle and table.version == version and named <= {version}:
+                table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
 
