@@ -461,19 +461,17 @@ def compact(
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
-    it has merged them. `idle`: nothing else was to be done, so that there is time to free a few.
+    it has merged them. `idle`: nothing else was to be done, so that what the commits before the
+    last one of a run have left is freed, once they are not kept any more.
     """
-    if idle:
-        manifests.prune(folder, manifest.generation)
     versions, left = dict(manifest.tables), manifests.left_behind(folder)
-    if idle and not any(left.values()):  # LanceDB is not imported for that
-        return None
+    freed = _freed(folder, manifest) if idle and any(left.values()) else set()
+    if idle and not any(left.get(name) for name in freed):
+        return None  # LanceDB is not imported for that
     database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
-        if idle and not left.get(name):
-            continue
+        few = 1 if name in freed else LEFT_BEHIND
         table = database.open_table(name, version=version)
-        few = 1 if idle else LEFT_BEHIND
         if not _worth_compacting(table, name) and left.get(name, 0) < few:
             continue
         if wrong := spoiled(
@@ -483,15 +481,31 @@ def compact(
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
         age += timedelta(seconds=margin + table.count_rows() / MERGED)
-        named = {kept.tables.get(name, version) for kept in manifests.generations(folder)}
         with manifests.writing(folder):
             table = writable(database, name, version)
             table.optimize(cleanup_older_than=age)
             # Nothing was merged, so nothing will be, and Lance keeps the newest version.
-            if idle and table.version == version and named <= {version}:
+            if name in freed and table.version == version:
                 table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
+
+
+def _freed(folder: Path, manifest: Manifest) -> set[str]:
+    """Tables of which no kept generation needs another version, where the run of this generation had
+    others before it that are not kept any more."""
+    if manifest.began in (0, manifest.generation):
+        return set()
+    manifests.prune(folder, manifest.generation)
+    kept = manifests.generations(folder)
+    if any(manifest.began <= one.generation < manifest.generation for one in kept):
+        return set()
+    tables = manifest.tables.items()
+    return {
+        name
+        for name, version in tables
+        if all(one.tables.get(name, version) == version for one in kept)
+    }
 
 
 def _change_table(
