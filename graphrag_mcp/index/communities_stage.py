@@ -67,7 +67,6 @@ from graphrag_mcp.types import content_id
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
-IDLE_TURNS = 4  # Lance merges the files of a table in two, and frees what that has left in the next
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {
     "full_content": "",
@@ -648,26 +647,24 @@ def communities(run: Run, recluster: bool) -> None:
 
 
 def compact(run: Run, idle: bool = False) -> None:
-    """What has become many small files, as a generation of its own. `idle`: see tables.compact; what
-    the generation before held is freed too, once it is not kept any more."""
+    """What has become many small files, as a generation of its own; `idle`: see tables.compact."""
     with run.stage("compact"):
-        for _ in range(IDLE_TURNS if idle else 1):
-            versions = run.compacted(idle)
-            if versions is None:
-                return
-            generation = run.manifest.generation + 1
-            settled = run.manifest.communities_generation == run.manifest.generation
-            run.commit(
-                replace(
-                    run.manifest,
-                    generation=generation,
-                    created=now(),
-                    tables=versions,
-                    communities_generation=generation
-                    if settled
-                    else run.manifest.communities_generation,
-                )
+        versions = run.compacted(idle)
+        if versions is None:
+            return
+        generation = run.manifest.generation + 1
+        settled = run.manifest.communities_generation == run.manifest.generation
+        run.commit(
+            replace(
+                run.manifest,
+                generation=generation,
+                created=now(),
+                tables=versions,
+                communities_generation=generation
+                if settled
+                else run.manifest.communities_generation,
             )
+        )
 
 
 def _clustered(run: Run) -> tuple[pa.Table, Hierarchy]:

@@ -55,7 +55,6 @@ TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = (
     32,
     64,
 )  # when `compact` acts; the last in versions
-AT_ONCE = 5.0  # seconds for what is opened where nothing is merged
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
 
 log = logging.getLogger(__name__)
@@ -458,17 +457,18 @@ def compact(
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
-    it has merged them. `idle`: nothing else was to be done, so that there is time to free a few.
+    it has merged them. `idle`: nothing else was to be done, so that what the commits before the
+    last one of a run have left is freed, once they are not kept any more.
     """
-    if idle:
-        manifests.prune(folder, manifest.generation)
-    database, versions, left = connect(folder), dict(manifest.tables), manifests.left_behind(folder)
+    versions, left = dict(manifest.tables), manifests.left_behind(folder)
+    freed = _freed(folder, manifest) if idle and any(left.values()) else set()
+    if idle and not any(left.get(name) for name in freed):
+        return None  # LanceDB is not imported for that
+    database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
-        if idle and not left.get(name):
-            continue
+        few = 1 if name in freed else LEFT_BEHIND
         table = database.open_table(name, version=version)
-        merges = _worth_compacting(table, name)
-        if not merges and left.get(name, 0) < (1 if idle else LEFT_BEHIND):
+        if not _worth_compacting(table, name) and left.get(name, 0) < few:
             continue
         if wrong := spoiled(
             folder, manifest.files, name, version, 1 << 60
@@ -476,12 +476,32 @@ def compact(
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
-        wait = margin + table.count_rows() / MERGED if merges or not idle else min(margin, AT_ONCE)
+        age += timedelta(seconds=margin + table.count_rows() / MERGED)
         with manifests.writing(folder):
             table = writable(database, name, version)
-            table.optimize(cleanup_older_than=age + timedelta(seconds=wait))
+            table.optimize(cleanup_older_than=age)
+            # Nothing was merged, so nothing will be, and Lance keeps the newest version.
+            if name in freed and table.version == version:
+                table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
+
+
+def _freed(folder: Path, manifest: Manifest) -> set[str]:
+    """Tables of which no kept generation needs another version, where the run of this generation had
+    others before it that are not kept any more."""
+    if manifest.began in (0, manifest.generation):
+        return set()
+    manifests.prune(folder, manifest.generation)
+    kept = manifests.generations(folder)
+    if any(manifest.began <= one.generation < manifest.generation for one in kept):
+        return set()
+    tables = manifest.tables.items()
+    return {
+        name
+        for name, version in tables
+        if all(one.tables.get(name, version) == version for one in kept)
+    }
 
 
 def _change_table(
