@@ -7,7 +7,8 @@ update are found and ordered (LongMemEval).
 LoCoMo: the questions of category 2 whose answer is a date. The days that the evidence turns speak
 of, with the day of their session as the anchor, are compared with the answer: `exact` when both
 ends are within a day of one of them, `overlapping` when they share a day; `session` is the day of
-the session alone. LongMemEval: all sessions of all questions as one corpus, documents by rank.
+the session alone. And all sessions of all talks as one corpus: which share of the sessions with
+evidence are among the first ten, by the category of the question. LongMemEval: all sessions of all questions as one corpus, documents by rank.
 Neither data set belongs into the repository.
 """
 
@@ -60,6 +61,34 @@ def answered(answer: str) -> Interval | None:
         return start - timedelta(days=1), start + timedelta(days=1)
     (found,) = expressions(f"last {unit}", [(0, start)], "en")
     return date.fromisoformat(found.start), date.fromisoformat(found.end)
+
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open domain", 4: "single-hop", 5: "adversarial"}
+
+
+def locomo_sessions(path: Path) -> None:
+    texts, questions = [], []
+    for number, sample in enumerate(json.loads(path.read_text("utf-8"))):
+        talk = sample["conversation"]
+        for name in filter(re.compile(r"session_\d+").fullmatch, talk):
+            id = f"{number}-D{name[8:]}"
+            said = "\n\n".join(f"{turn['speaker']}: {turn['text']}" for turn in talk[name])
+            day = _session_day(talk[f"{name}_date_time"]).isoformat()
+            texts.append(InlineText(said, id, id, {"date": day}))
+        for one in sample["qa"]:
+            sessions = {f"{number}-{turn.partition(':')[0]}" for turn in one["evidence"]}
+            questions.append((CATEGORIES[one["category"]], one["question"], sessions))
+    known = {one.id for one in texts}
+    recall: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / "corpora" / "sessions"
+        index_documents(folder, IndexRequest(texts=tuple(texts)), Settings(home=Path(home)))
+        snapshot = open_snapshot(folder)
+        for kind, question, wanted in questions:
+            if wanted and wanted <= known:
+                top = _first_sessions(snapshot, question)
+                recall[kind].append(len(wanted & top.keys()) / len(wanted))
+    _printed("LoCoMo", len(texts), recall)
 
 
 def locomo(path: Path) -> None:
@@ -132,17 +161,13 @@ def longmemeval(path: Path, most: int) -> None:
 
 
 def _recall(snapshot: Any, questions: list[dict[str, Any]], days: dict[str, str]) -> None:
-    facts = filters.documents(snapshot)
     recall: dict[str, list[float]] = defaultdict(list)
     ordered = []
     for one in questions:
         wanted = set(one["answer_session_ids"])
         if not wanted <= days.keys():
             continue
-        found = local.find(snapshot, one["question"]).passages
-        rows = local.facts(snapshot, [hit.id for hit in found])
-        ranked = list(dict.fromkeys(rows[hit.id][0] for hit in found if hit.id in rows))[:10]
-        top = {facts[id]["uri"].removeprefix("text:"): facts[id]["date"] for id in ranked}
+        top = _first_sessions(snapshot, one["question"])
         recall[one["question_type"]].append(len(wanted & top.keys()) / len(wanted))
         if one["question_type"] == "knowledge-update":
             right = sorted(wanted, key=days.__getitem__)
@@ -150,12 +175,25 @@ def _recall(snapshot: Any, questions: list[dict[str, Any]], days: dict[str, str]
             ordered.append(
                 all(shown) and all(a < b for a, b in zip(shown, shown[1:], strict=False))
             )
+    _printed("LongMemEval", len(days), recall)
+    print(f"updates with all sessions found and ordered: {sum(ordered) / max(len(ordered), 1):.1%}")
+
+
+def _first_sessions(snapshot: Any, question: str) -> dict[str, str]:
+    """The first ten sessions for a question, each with its day."""
+    facts = filters.documents(snapshot)
+    found = local.find(snapshot, question).passages
+    rows = local.facts(snapshot, [hit.id for hit in found])
+    ranked = list(dict.fromkeys(rows[hit.id][0] for hit in found if hit.id in rows))[:10]
+    return {facts[id]["uri"].removeprefix("text:"): facts[id]["date"] for id in ranked}
+
+
+def _printed(name: str, sessions: int, recall: dict[str, list[float]]) -> None:
     every = [value for values in recall.values() for value in values]
-    print(f"LongMemEval: {len(days)} sessions, {len(every)} questions")
+    print(f"{name}: {sessions} sessions, {len(every)} questions")
     print(f"recall@10 of sessions: {sum(every) / max(len(every), 1):.1%}")
     for kind, values in sorted(recall.items()):
         print(f"  {kind}: {sum(values) / len(values):.1%} of {len(values)}")
-    print(f"updates with all sessions found and ordered: {sum(ordered) / max(len(ordered), 1):.1%}")
 
 
 def main() -> None:
@@ -166,6 +204,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.locomo:
         locomo(options.locomo)
+        locomo_sessions(options.locomo)
     if options.longmemeval:
         longmemeval(options.longmemeval, options.sessions)
 

@@ -315,6 +315,8 @@ def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path
     time.locomo(tmp_path / "data.json")
     printed = capsys.readouterr().out
     assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
+    time.locomo_sessions(tmp_path / "data.json")
+    assert "1 sessions, 4 questions" in capsys.readouterr().out
 
 
 # ---- no date is invented -----------------------------------------------------------------------------

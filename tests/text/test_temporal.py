@@ -250,6 +250,7 @@ def test_a_month_or_day_that_is_now_is_not_the_last_one_and_not_two_days() -> No
     assert meant("Im letzten März war es kalt.", friday) == ["Im letzten März = 2023-03-01..2023-03-31"]
     assert meant("We will meet on Friday.", friday) == []  # today or in a week
     assert meant("We met on Friday.", friday) == ["on Friday = 2024-02-23"]
+    assert meant("I won on Monday, and you slept on Tuesday.", friday) == ["on Monday = 2024-02-26", "on Tuesday = 2024-02-27"]
     assert meant("It broke in the last week of May 2024.", friday) == ["May 2024 = 2024-05-01..2024-05-31"]
     assert meant("At 00:30 on 2024-03-01T00:30+14:00 it began, and at 1900 hours it ended.", friday) == ["2024-03-01 = 2024-03-01"]
 
