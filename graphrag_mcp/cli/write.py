@@ -534,11 +534,11 @@ def answers(options: argparse.Namespace) -> int:
     app = app_of(options)
     with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
         book.probe()
-        _say_answers(book, options)
+        _list_answers(book, options)
     return 0
 
 
-def _say_answers(book: AnswerBook, options: argparse.Namespace) -> None:
+def _list_answers(book: AnswerBook, options: argparse.Namespace) -> None:
     if options.action == "clear":
         gone = book.clear(options.kind)
         print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
