@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -184,3 +185,39 @@ def test_the_command_follows_calls(
     assert main(["explore", "Scale.measure_mass", "--kind", "calls", "--direction", "in", *home]) == 0
     told = capsys.readouterr().out
     assert "pkg/core.py:21 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told
+
+
+def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) -> None:
+    """Notebooks, generated, vendored and minified files, other encodings, broken syntax, deep nesting."""
+    folder = tmp_path / "mixed"
+    image = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo" * 3000}}
+    stream = {"output_type": "stream", "name": "stdout", "text": ["41.2 tonnes\n"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Mass of crates\n", "Weighed with `measure_mass`."]},
+        {"cell_type": "code", "source": "print(weigh_all(crates))\n", "outputs": [stream, image]},
+    ]
+    write(folder, {
+        "src/scales.py": "def measure_mass(thing):\n    return 1\n",
+        "nb/mass.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}),
+        "nb/broken.ipynb": '{"cells": [',
+        "gen/many.py": "".join(f"def f{n}(x):\n    return f{max(n - 1, 0)}(x)\n\n\n" for n in range(2000)),
+        "web/chain.js": "a" + ".b()" * 9000 + ";\n", "web/one.min.js": "function gone(){}",
+        "deep/paren.py": "x = " + "(" * 300 + "1" + ")" * 300 + "\n",
+        "deep/sum.py": "x = " + "+".join(["a"] * 9000) + "\n", "deep/list.json": "[" * 9000 + "]" * 9000,
+        "bad/open.py": "def weigh(:\n  x = (\n", "bad/old.py": 'print "two"\n', "bad/tabs.py": "def a():\n\tif 1:\n        pass\n",
+        "empty.py": "",
+    })  # fmt: skip
+    encoded = {"latin.py": ('# -*- coding: latin-1 -*-\ndef größe():\n    return 1\n', "latin-1"),
+               "wide.py": ("def sixteen():\n    return 1\n", "utf-16")}  # fmt: skip
+    for name, (text, encoding) in encoded.items():
+        (folder / name).write_bytes(text.encode(encoding))
+    snapshot = index(folder, tmp_path / "home")
+    keys = set(snapshot.rows("entities")["key"].to_pylist())
+    assert {"mixed.src.scales.measure_mass", "mixed.latin.größe", "mixed.wide.sixteen", "mixed.gen.many.f1999"} <= keys
+    assert not any(key.endswith("gone") for key in keys)
+    rows = {row["uri"]: row["text"] for row in snapshot.rows("documents").to_pylist()}
+    told = rows["mixed/nb/mass.ipynb"]
+    assert "```python\nprint(weigh_all(crates))\n```\n\n```text\n41.2 tonnes\n```" in told and "iVBOR" not in told
+    assert rows["mixed/nb/broken.ipynb"] == '{"cells": ['
+    named = snapshot.rows("entities", "key = 'mixed.src.scales.measure_mass'", ["text_unit_ids"]).to_pylist()
+    assert len(named[0]["text_unit_ids"]) == 2  # the definition and the notebook

@@ -239,9 +239,8 @@ class _Reader:
         self, nodes: list[ast.AST], inside: str, types: Mapping[str, str], fields: Mapping[str, str]
     ) -> None:
         for node in nodes:
-            for one in ast.walk(node):
-                if isinstance(one, ast.Call):
-                    self._reference(one, inside, types, fields)
+            for one in _calls_in(node):
+                self._reference(one, inside, types, fields)
 
     def _reference(
         self,
@@ -278,7 +277,7 @@ class _Reader:
             arguments = {
                 one.arg: _annotation(one.annotation) for one in method.args.args if one.annotation
             }
-            for one in ast.walk(method):
+            for one in _statements(method.body):
                 targets = (
                     one.targets
                     if isinstance(one, ast.Assign)
@@ -333,6 +332,23 @@ class _Reader:
                 (one for value in node.values if (one := self._type(value, types, fields))), ""
             )
         return ""
+
+
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
+
+
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    """All calls; `ast.walk` would look at every name and constant too, half of all nodes."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Call):
+            yield one
+        for name in one._fields:
+            value = getattr(one, name, None)
+            for inner in value if isinstance(value, list) else (value,):
+                if isinstance(inner, ast.AST) and not isinstance(inner, _LEAVES):
+                    todo.append(inner)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -417,7 +433,7 @@ def _annotation(node: ast.expr | None) -> str:
 
 
 PROSE = "prose"  # the language of a document whose names may mean symbols
-PROSE_SUFFIXES = frozenset("md markdown mdx rst adoc asciidoc txt".split())
+PROSE_SUFFIXES = frozenset("md markdown mdx rst adoc asciidoc txt ipynb".split())
 _SPOKEN = re.compile(
     r"`{1,2}~?(?P<quoted>[A-Za-z_][\w.]{2,100})(?:\([^`\n]{0,60}\))?`"
     r"|(?<![\w./`:-])(?P<called>[A-Za-z_][\w.]{2,100})\(\)"

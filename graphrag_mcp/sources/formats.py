@@ -345,6 +345,41 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
         yield Piece(text, metadata=metadata, prose=False)
 
 
+SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
+
+
+def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
+    """The cells of a Jupyter notebook: text as it is, code between fences with what it printed. Images
+    and other data of outputs are left out."""
+    text, metadata = decode(data)
+    try:
+        book = json.loads(text)
+        language = str(book["metadata"].get("language_info", {}).get("name", "python"))
+        parts = [_cell(cell, language) for cell in book["cells"]]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        yield Piece(text, metadata=metadata, prose=False)
+        return
+    yield Piece(clean("\n\n".join(filter(None, parts))), metadata=metadata)
+
+
+def _cell(cell: Mapping[str, Any], language: str) -> str:
+    said = _joined(cell.get("source", "")).strip("\n")
+    if cell["cell_type"] != "code":
+        return said
+    printed = [
+        _joined(one.get("text", "") or one.get("data", {}).get("text/plain", ""))[:SHOWN].strip(
+            "\n"
+        )
+        for one in cell.get("outputs", ())
+    ]
+    blocks = [(language, said), *(("text", one) for one in printed)]
+    return "\n\n".join(f"```{name}\n{block}\n```" for name, block in blocks if block)
+
+
+def _joined(lines: Any) -> str:
+    return lines if isinstance(lines, str) else "".join(map(str, lines))
+
+
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document that a file's only object is: it has a text, and a title or nothing that a row
     would lose."""
@@ -426,6 +461,7 @@ FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,
+    "ipynb": notebook,
     **dict.fromkeys(("jsonl", "ndjson"), json_lines),
     "parquet": parquet,
     **dict.fromkeys(packed.OFFICE, office),
