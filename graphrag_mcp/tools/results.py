@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 # VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
-# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. docs/dev/log.md
-# of 2026-11-22 has the figures.
+# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. See
+# docs/hosts.md.
 SHORT = 2_000
 # how it calls itself
 SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
