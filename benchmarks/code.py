@@ -3,6 +3,7 @@
     python benchmarks/code.py find TASKS REPOSITORIES WORK [--only NAME] [--most N] [--kept]
     python benchmarks/code.py calls FOLDER
     python benchmarks/code.py callers FOLDER [--symbols 50]
+    python benchmarks/code.py edit FOLDER
 
 `find`: TASKS is a JSONL file of {id, repo, base_commit, issue, gold_files, patch}; REPOSITORIES has a git directory
 `owner+name/repo` for each repository. The source files of the commit, without tests, docs and examples, are
@@ -11,6 +12,8 @@ of the citations of `local_search` with 20,000 tokens, that of a function its pl
 `calls`: edges between functions of a Python package against those that its syntax trees state.
 `callers`: the callers of some symbols, each asked for in one call, and by grep for the name and a bracket, against the
 same syntax trees.
+`edit`: CPU of indexing a copy of a folder, and of indexing it again after a function was added to one file. The second
+call runs in the same process, which has imported everything.
 """
 
 from __future__ import annotations
@@ -418,6 +421,25 @@ def callers(args: argparse.Namespace) -> None:
         )
 
 
+def edit(args: argparse.Namespace) -> None:
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.settings import Settings
+    from graphrag_mcp.types import IndexRequest
+
+    with tempfile.TemporaryDirectory() as work:
+        folder, home = Path(work) / "code", Path(work) / "home"
+        shutil.copytree(args.folder, folder)
+        files = sorted(folder.rglob("*.py"), key=lambda path: (path.stat().st_size, path))
+        for what in ("fresh", "a function more"):
+            began = time.process_time()
+            settings = Settings(home=home, roots=[str(folder)])
+            result = index_documents(home / "c", IndexRequest(paths=(str(folder),)), settings)
+            spent = time.process_time() - began
+            print(f"{what}: {result.total} files, {spent:.2f} s CPU, {result.seconds}", flush=True)
+            with open(files[len(files) // 2], "a", encoding="utf-8") as file:
+                file.write("\n\ndef added_for_measuring(thing):\n    return thing\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
@@ -437,6 +459,9 @@ def main() -> None:
     third.add_argument("folder")
     third.add_argument("--symbols", type=int, default=50)
     third.set_defaults(run=callers)
+    fourth = commands.add_parser("edit")
+    fourth.add_argument("folder")
+    fourth.set_defaults(run=edit)
     args = parser.parse_args()
     args.run(args)
 

@@ -184,7 +184,7 @@ def test_the_command_follows_calls(
     capsys.readouterr()
     assert main(["explore", "Scale.measure_mass", "--kind", "calls", "--direction", "in", *home]) == 0
     told = capsys.readouterr().out
-    assert "pkg/core.py:21 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told
+    assert "pkg/core.py:23 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told
 
 
 def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) -> None:

@@ -252,6 +252,21 @@ def test_what_it_uses_what_implements_and_which_tests(asked: Snapshot) -> None:
     assert "Nothing of this kind" in explore_graph(asked, "app.main", kinds=["calls"]).text
 
 
+def test_several_symbols_are_asked_about_in_one_call(asked: Snapshot) -> None:
+    result = explore_graph(asked, "weigh, Scale.get, no_such_thing", kinds=["calls"])
+    heads = [line for line in result.text.splitlines() if line.startswith("#") or "no symbol" in line]
+    assert [head.split(" (")[0] for head in heads[1:]] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
+    lines = [line for line in result.text.splitlines() if line.startswith("- [e")]
+    assert [line.split("] ")[1].split(" (")[0] for line in lines] == ["Crate.open", "main", "test_weigh", "Scale.measure_mass"]
+    assert not any(" calls " in line for line in lines)  # the heading says so
+
+
+def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
+    text = explore_graph(asked, "open", kinds=["calls"]).text
+    assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text
+    assert walked(asked, "Crate", kinds=["inherits"], direction="out") == [("Base", 1)]
+
+
 def test_a_short_name_of_several_symbols_gives_candidates(asked: Snapshot) -> None:
     result = get_entity(asked, "open")
     assert result.state == "not_found" and {one["title"] for one in result.candidates} == {"Crate.open", "open"}

@@ -61,7 +61,7 @@ def names_of(
     and docstrings; and where each stands, from the start of the unit."""
     start, core, end = unit.span.start, unit.passages[0].start, unit.span.end
     kinds = {one.name: one.kind for one in file.symbols}
-    held = [one for one in file.symbols if core <= one.start < end and one.kind != "module"]
+    held = [one for one in file.symbols if core <= one.start < end]
     around = [one for one in file.symbols if one.start <= core < one.end]
     outer = max(around, key=lambda one: (one.start, -one.end), default=None)
     if outer is not None and outer not in held:

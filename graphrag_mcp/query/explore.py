@@ -409,18 +409,19 @@ def explore_graph(
         return _overview(snapshot, result, budget)
     if re.fullmatch(r"c\d{1,12}", start, re.IGNORECASE) and not goal:
         return _overview(snapshot, result, budget, int(start[1:]))
+    if (kinds or direction) and not goal and (names := symbols.asked_for(snapshot, start)):
+        result.start = start if len(names) > 1 else f"e{names[0][1][0]['n']}"
+        asked = kinds or ("calls",)
+        return symbols.explore(snapshot, result, names, asked, direction, hops, nodes, budget)
     ends: list[Row] = []
-    for asked in filter(None, (start, goal)):
-        row, others = resolve(snapshot, asked)
+    for end in filter(None, (start, goal)):
+        row, others = resolve(snapshot, end)
         if row is None:
-            return _candidates(result, asked, others, budget)
+            return _candidates(result, end, others, budget)
         if others:
-            _note(result, f"Others hold the name {asked[:60]!r}: {context.named_list(others)}.")
+            _note(result, f"Others hold the name {end[:60]!r}: {context.named_list(others)}.")
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
-    if (kinds or direction) and len(ends) == 1 and context.is_symbol(ends[0]):
-        asked = kinds or ("calls",)
-        return symbols.explore(snapshot, result, ends[0], asked, direction, hops, nodes, budget)
     graph = Graph(snapshot)
     if len(ends) == 1:
         return _neighbours(graph, result, ends[0], hops, nodes, budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,7 @@ USED = {
     "inherits": "base of",
 }
 FAR = 4  # steps in which tests are looked for
+SAME = 5  # symbols of one short name that are answered at once
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
 TEST = re.compile(
@@ -153,17 +154,28 @@ def walk(
     return found
 
 
+def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
+    """Each name of a comma-separated list with the symbols that have it: one, or up to SAME of one
+    short name. Empty when a single name is no symbol."""
+    found: list[tuple[str, list[Row]]] = []
+    for name in dict.fromkeys(filter(None, (one.strip(" `") for one in start.split(",")))):
+        row, _ = context.resolve(snapshot, name)
+        rows = context.symbols_named(snapshot, name)[:SAME] if row is None else [row]
+        found.append((name, [one for one in rows if context.is_symbol(one)]))
+    return found if len(found) > 1 or any(rows for _, rows in found) else []
+
+
 def explore(
     snapshot: Snapshot,
     result: ExploreResult,
-    row: Row,
+    start: Sequence[tuple[str, list[Row]]],
     asked: Sequence[str],
     direction: str,
     hops: int,
     most: int,
     budget: int,
 ) -> ExploreResult:
-    """The walk from a symbol over the statements that were asked for."""
+    """The walk from each symbol (`asked_for`) over the statements that were asked for."""
     words = [one.strip().lower() for one in asked if one.strip()]
     wrong = [one for one in words if one not in KINDS]
     if wrong or direction not in ("", "in", "out"):
@@ -171,38 +183,64 @@ def explore(
         what = f"there is no kind or direction {said[:40]!r}"
         raise BadInput(what, f"Use kinds {', '.join(KINDS)} and direction in or out")
     back = direction != "out" if direction or words != ["contains"] else False
+    blocks: list[tuple[str, list[Item]]] = []
+    ends: dict[str, Row] = {}
+    more = False
+    for name, symbols in start:
+        if not symbols:
+            blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
+        for row in symbols:
+            steps = _steps(snapshot, row, words, back, hops)
+            keys = [end for one in steps[:most] for end in (one.use.source, one.use.target)]
+            rows = _rows(snapshot, keys)
+            ends |= rows
+            more = more or len(steps) > most
+            plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
+            blocks.append(
+                (_head(row, words, back, steps), _items(snapshot, steps[:most], rows, plain))
+            )
+    intro = blocks[0][0] if len(blocks) == 1 else ""
+    items = [
+        item
+        for head, held in blocks
+        for item in ([] if intro else [Item("", head.replace("\n", " "))]) + held
+    ]
+    sections = [Section("Relationships", items, 1.0, more=more)]
+    into = {"Relationships": "edges"}
+    result = compose(
+        result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
+    )
+    ids = {edge[end] for edge in result.edges for end in ("source", "target")}
+    result.nodes = [_node(one) for one in ends.values() if f"e{one['n']}" in ids]
+    return finish(result, budget)
+
+
+def _steps(snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int) -> list[Step]:
+    """The steps from a symbol, near ones first, and of these the ones in tests last; only tests
+    where `words` ask for them."""
     kinds = {kind for word in words for kind in KINDS[word]}
     tests = "tests" in words
-    known = uses(snapshot)
     whole = (
         back and row["type"] in ("class", "interface", "type", "module") and kinds != {"inherits"}
     )
-    steps = walk(known, row["key"], kinds, back, max(hops, FAR) if tests else hops, whole)
+    far = max(hops, FAR) if tests else hops
+    steps = walk(uses(snapshot), row["key"], kinds, back, far, whole)
+    units = dict.fromkeys(one.use.unit for one in steps)
+    cited = context.unit_citations(snapshot, list(units))
+    tested = {id: bool(TEST.search(one.uri)) for id, one in cited.items()}
     if tests:
-        units = dict.fromkeys(one.use.unit for one in steps)
-        cited = context.unit_citations(snapshot, list(units))
-        steps = [one for one in steps if TEST.search(cited[one.use.unit].uri)]
-    shown = steps[:most]
-    rows = _rows(snapshot, [end for one in shown for end in (one.use.source, one.use.target)])
-    items = _items(snapshot, shown, rows)
-    title = one_line(row["title"], 120)
-    said = ", ".join(words)
-    head = f"# {title} {bracketed(result.start, row['type'])}: {said}, {'what uses it' if back else 'what it uses'}\n"
-    far = defaultdict(int)
-    for one in steps:
-        far[one.hops] += 1
+        return [one for one in steps if tested.get(one.use.unit)]
+    return sorted(steps, key=lambda one: (one.hops, tested.get(one.use.unit, False)))
+
+
+def _head(row: Row, words: Sequence[str], back: bool, steps: Sequence[Step]) -> str:
+    title, id = one_line(row["title"], 120), f"e{row['n']}"
+    way = "what uses it" if back else "what it uses"
+    far = Counter(one.hops for one in steps)
     told = ", ".join(f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(far.items()))
-    head += (
-        f"{told}." if told else "Nothing of this kind was resolved; search_text finds the words."
-    )
-    sections = [Section("Relationships", items, 1.0, more=len(shown) < len(steps))]
-    into = {"Relationships": "edges"}
-    result = compose(
-        result, sections, budget, lambda _: "", intro=head, first="Relationships", into=into
-    )
-    ids = {edge[end] for edge in result.edges for end in ("source", "target")}
-    result.nodes = [_node(one) for one in rows.values() if f"e{one['n']}" in ids]
-    return finish(result, budget)
+    none = "Nothing of this kind was resolved; search_text finds the words."
+    head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
+    return head + (f"{told}." if told else none)
 
 
 def _node(row: Row) -> dict[str, Any]:
@@ -223,8 +261,11 @@ def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:
     return found
 
 
-def _items(snapshot: Snapshot, steps: Sequence[Step], rows: Mapping[str, Row]) -> list[Item]:
-    """One line a step: the symbol, how it is connected, and the place that says so."""
+def _items(
+    snapshot: Snapshot, steps: Sequence[Step], rows: Mapping[str, Row], plain: str = ""
+) -> list[Item]:
+    """One line a step: the symbol, how it is connected, and the place that says so. `plain` is the
+    key of a symbol of which the heading says how all are connected with it."""
     units = list(dict.fromkeys(one.use.unit for one in steps))
     cited = context.unit_citations(snapshot, units)
     found = snapshot.by_key("text_units", units, "id", ["id", "text"])
@@ -232,13 +273,15 @@ def _items(snapshot: Snapshot, steps: Sequence[Step], rows: Mapping[str, Row]) -
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
     number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
     return [
-        _item(one, rows, cited[one.use.unit], texts[one.use.unit], number.get(one.use.id, 0))
+        _item(one, rows, cited[one.use.unit], texts[one.use.unit], number.get(one.use.id, 0), plain)
         for one in steps
         if one.use.source in rows and one.use.target in rows and one.use.unit in cited
     ]
 
 
-def _item(one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number: int) -> Item:
+def _item(
+    one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number: int, plain: str = ""
+) -> Item:
     use = one.use
     source, target = rows[use.source], rows[use.target]
     back = one.key == use.source
@@ -246,7 +289,8 @@ def _item(one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number:
     line = unit.line_start + text.count("\n", 0, use.start)
     cited = context.sentence_citation(unit, use.start, use.end)
     cited = cited.model_copy(update={"line_start": line, "line_end": line})
-    said = f"{(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
+    said = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
+    said = "" if plain and other["key"] == plain else said
     said += f" in {one.places} places" if one.places > 1 else ""
     said += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
     quote = one_line(text[use.start : use.end].partition("\n")[0], QUOTED)
@@ -255,7 +299,7 @@ def _item(one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number:
     head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
     data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
     data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
-    return Item(f"e{here['n']}", f"{head} {said}: {place}", cited, data=data)
+    return Item(f"e{here['n']}", f"{head}{said}: {place}", cited, data=data)
 
 
 # ---- one symbol ------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 Start = argument(
     Text,
-    "e12 or a name; c5: the communities under it; empty: where to begin",
+    "e12 or a name (with kinds: several, by comma); c5: the communities under it",
     "start source from a entity id_or_name name id node query",
 )
 Goal = argument(Text, "To connect start with", "goal target to b end other")
