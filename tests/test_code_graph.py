@@ -261,6 +261,20 @@ def test_several_symbols_are_asked_about_in_one_call(asked: Snapshot) -> None:
     assert not any(" calls " in line for line in lines)  # the heading says so
 
 
+def test_many_uses_in_tests_are_a_line_a_file(tmp_path: Path) -> None:
+    checks = "".join(f"def test_{n}():\n    weigh({n})\n\n\n" for n in range(7))
+    folder = tmp_path / "crates"
+    write(folder, FILES | {"tests/test_core.py": f"from pkg.core import weigh\n\nweigh(0)\n\n{checks}"})
+    result = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["calls"])
+    lines = [line for line in result.text.splitlines() if line.startswith("- ")]
+    assert len(lines) == 3 and "Crate.open" in lines[0] and "main" in lines[1]
+    assert lines[2].startswith("- in crates/tests/test_core.py: ") and " line 3" in lines[2] and lines[2].endswith("]")
+    assert all(f"test_{n}:{6 + 4 * n}" in lines[2] for n in range(7))
+    assert any(one.uri == "crates/tests/test_core.py" for one in result.citations)
+    tests = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["tests"])
+    assert [node["title"] for node in tests.nodes].count("test_3") == 1  # asked for: a line each
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text

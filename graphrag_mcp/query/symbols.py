@@ -197,13 +197,16 @@ def explore(
             more = more or len(steps) > most
             plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
             blocks.append(
-                (_head(row, words, back, steps), _items(snapshot, steps[:most], rows, plain))
+                (
+                    _head(row, words, back, steps),
+                    _items(snapshot, steps[:most], rows, plain, "tests" not in words),
+                )
             )
     intro = blocks[0][0] if len(blocks) == 1 else ""
     items = [
         item
         for head, held in blocks
-        for item in ([] if intro else [Item("", head.replace("\n", " "))]) + held
+        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + held
     ]
     sections = [Section("Relationships", items, 1.0, more=more)]
     into = {"Relationships": "edges"}
@@ -262,21 +265,47 @@ def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:
 
 
 def _items(
-    snapshot: Snapshot, steps: Sequence[Step], rows: Mapping[str, Row], plain: str = ""
+    snapshot: Snapshot,
+    steps: Sequence[Step],
+    rows: Mapping[str, Row],
+    plain: str = "",
+    by_file: bool = False,
 ) -> list[Item]:
     """One line a step: the symbol, how it is connected, and the place that says so. `plain` is the
-    key of a symbol of which the heading says how all are connected with it."""
+    key of a symbol of which the heading says how all are connected with it. `by_file`: more than
+    SAME steps in tests are one line a file, with no edge in the result."""
     units = list(dict.fromkeys(one.use.unit for one in steps))
     cited = context.unit_citations(snapshot, units)
     found = snapshot.by_key("text_units", units, "id", ["id", "text"])
     texts = dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
     number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
-    return [
-        _item(one, rows, cited[one.use.unit], texts[one.use.unit], number.get(one.use.id, 0), plain)
-        for one in steps
-        if one.use.source in rows and one.use.target in rows and one.use.unit in cited
+    held: list[Item] = []
+    tests: dict[str, list[tuple[Step, Item]]] = defaultdict(list)
+    for one in steps:
+        if one.use.source in rows and one.use.target in rows and one.use.unit in cited:
+            unit, text = cited[one.use.unit], texts[one.use.unit]
+            item = _item(one, rows, unit, text, number.get(one.use.id, 0), plain)
+            if by_file and TEST.search(unit.uri):
+                tests[unit.uri].append((one, item))
+            else:
+                held.append(item)
+    if sum(map(len, tests.values())) <= SAME:
+        return held + [item for some in tests.values() for _, item in some]
+    return held + [_tests_of_file(some, rows) for some in tests.values()]
+
+
+def _tests_of_file(some: Sequence[tuple[Step, Item]], rows: Mapping[str, Row]) -> Item:
+    """One line: the tests of a file and their lines."""
+    cited = [unit for _, item in some for unit in item.citations()]
+    callers = [rows[step.key] for step, _ in some]
+    names = [
+        "line " if one["type"] == "module" else f"{one_line(one['title'], 80)}:" for one in callers
     ]
+    lines = [f"{name}{unit.line_start}" for name, unit in zip(names, cited, strict=True)]
+    ids = " ".join(f"[{id}]" for id in dict.fromkeys(unit.id for unit in cited))
+    text = f"- in {one_line(cited[0].uri, 200)}: {', '.join(lines)} {ids}"
+    return Item("", text, cited[0], also=tuple(cited[1:]))
 
 
 def _item(
