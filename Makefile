@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint site bench app-host clean
+.PHONY: help demo test test-all lint site bench app-host clean
 
 # The host of ext-apps, in which tests/test_explorer.py shows the page as an MCP App; esbuild makes one file of it.
 APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 @modelcontextprotocol/core@2 \
@@ -15,7 +15,8 @@ APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
 	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
-	@echo "make test    run all tests"
+	@echo "make test    run the tests that take four minutes together"
+	@echo "make test-all    run all tests, half an hour"
 	@echo "make lint    run ruff"
 	@echo "make site    build the documentation as a site in build/site"
 	@echo "make app-host    install a host of MCP Apps with npm, for one of the tests"
@@ -45,6 +46,9 @@ demo: $(STAMP)
 	@if [ -n "$(FOLDER)" ]; then $(BIN)/graphrag-mcp try "$(FOLDER)"; else $(BIN)/python docs/demo.py; fi
 
 test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
+
+test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP)

@@ -20,8 +20,19 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "docs" / "sample"
 LOOPBACK = ("127.", "::1", "localhost")
 # Started first: whoever of two workers began the longest file last would be left alone with it.
-LONGEST = ("test_bits", "test_generations", "test_conformance", "test_campaigns", "test_imports_kept", "test_secrets",
-           "test_hostile_files", "test_index_model", "test_cli", "test_lance", "test_wheel")  # fmt: skip
+LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_model",
+           "test_generations", "test_campaigns", "test_eval", "test_conformance", "test_crowded")  # fmt: skip
+# Of the tests/test_*.py, those whose tests take more than 13 s together; `make test` leaves them out.
+SLOW = frozenset(
+    """
+    bits campaign_mutants campaigns cli cli_models conformance connections corpus_life crowded docs drift_auto
+    drift_careless drift_export edit_tools edits estimate eval executors explorer extract generations golden
+    hostile_files hosts http http_workers import import_others imports_kept index index_model install
+    install_hosts jobs keys_on_disk live_benchmark losses model_histories object_storage patterns records_kept
+    secrets server_jobs several_machines tables tenants terminal upkeep upkeep_model wheel work work_http
+    work_shown
+    """.split()
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem.removeprefix("test_") in SLOW:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
