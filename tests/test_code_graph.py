@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -320,3 +323,40 @@ def test_modules_that_import_everything_from_each_other_are_resolved_in_steps_th
     found = resolve(parsed)
     sys.setprofile(counted)
     assert sum(one.kind == "calls" for one in found) == 20 and len(looked) < 20 * 20 * 20
+
+
+CALLS = "".join(f"def step_{n}(table):\n    return table[\"a\"][{n}] + weigh_all(table)[\"b\"][\"c\"]\n\n\n" for n in range(250))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder = tmp_path_factory.mktemp("written")
+    files = {f"part_{n}.py": CALLS.replace("step_", f"step_{n}_") for n in range(2)}
+    files |= {"tests/test_all.py": "from core import weigh_all\n\n\ndef test_all():\n    assert weigh_all({})\n",
+              "core.py": "def weigh_all(table):\n    return table\n", "notes.md": "# Notes\n\nWe call `weigh_all` in every step.\n"}  # fmt: skip
+    write(folder, files)
+    return index(folder, tmp_path_factory.mktemp("home"))
+
+
+def test_an_exact_search_lists_every_line_of_source_code_that_holds_it(written: Snapshot) -> None:
+    lines, cursor = [], ""
+    while cursor is not None:
+        page = search_text(written, '"weigh_all(table)"', cursor=cursor, filters=["uri=*.py"], max_tokens=8_000)
+        lines += re.findall(r"(\S+\.py):(\d+): (.*)", page.text)
+        cursor = page.next_cursor or None
+    there = [(file, number + 1, line.strip()) for file in ("part_0.py", "part_1.py", "core.py")
+             for number, line in enumerate((CALLS if file != "core.py" else "def weigh_all(table):\n").replace("step_", f"step_{file[5]}_").splitlines())
+             if "weigh_all(table)" in line]  # fmt: skip
+    assert {(file.rpartition("/")[2], int(number), line) for file, number, line in lines} == set(there)
+
+
+def test_brackets_of_a_program_are_no_links(written: Snapshot) -> None:
+    text = local_search(written, "step_0_3", filters=["uri=*part_0.py"]).text
+    assert 'return table["a"][3] + weigh_all(table)["b"]["c"]' in text
+
+
+def test_a_list_of_documents_that_hold_a_symbol_has_tests_and_notes(written: Snapshot) -> None:
+    for query in ("weigh_all", '"weigh_all"'):
+        listed = list_documents(written, query=query)
+        assert listed.total == 5 and "tests/test_all.py" in listed.text and ":1: from core import weigh_all" in listed.text
+        assert list_documents(written, query=query, filters=["uri=*tests/*"]).total == 1

@@ -163,6 +163,21 @@ def test_sentences_come_from_many_places_and_say_something(snapshot: Snapshot) -
     assert not re.search(r"Hi Bo|Hello|Good morning|Merry", result.text) and len(result.citations) == 4
 
 
+def test_a_sentence_of_a_conversation_says_who_speaks(tmp_path: Path) -> None:
+    talk = "Ada Marsh: We had rain for days. The pier lost forty planks in the storm.\n\nBo Lind: I am sorry to hear that about the planks.\n"
+    texts = (InlineText(talk, "talk", "Talk"), InlineText("Warning: it rains. The pier has forty planks of oak.", "note", "Of oak"))
+    index_documents(tmp_path / "corpora" / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    text = local_search(open_snapshot(tmp_path / "corpora" / "c"), "forty planks pier", form=Form(breadth="sentences")).text
+    assert "Ada Marsh: The pier lost forty planks" in text and "Warning: The pier" not in text
+
+
+def test_hits_are_shown_whole_as_long_as_the_room_lasts(snapshot: Snapshot) -> None:
+    """A part of each of many passages held less of the evidence than the first few of them whole."""
+    text = local_search(snapshot, "dredging of basin 1, dredging of basin 2", max_tokens=1_200).text
+    blocks = [block for block in text.split("\n\n[")]
+    assert sum("…" in block for block in blocks) <= 1
+
+
 def test_a_person_in_the_question_is_a_filter(snapshot: Snapshot) -> None:
     text = local_search(snapshot, "What did Ada Marsh argue about?", form=Form("sentences")).text
     assert "harbour master" not in text and "pier" in text

@@ -21,6 +21,7 @@ from functools import lru_cache
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol, module_name
+from graphrag_mcp.text.readable import language_of
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body
@@ -442,33 +443,6 @@ _SPOKEN = re.compile(
 
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 LONGEST_LINE = 20_000  # characters of a line; longer ones are minified
-
-SUFFIXES: Mapping[str, str] = {
-    suffix: language
-    for language, suffixes in {
-        "python": "py pyi",
-        "javascript": "js mjs cjs jsx",
-        "typescript": "ts mts cts",
-        "tsx": "tsx",
-        "java": "java",
-        "go": "go",
-        "rust": "rs",
-        "c": "c h",
-        "cpp": "cc cpp cxx hh hpp hxx",
-        "c_sharp": "cs",
-        "ruby": "rb",
-        "php": "php",
-        "kotlin": "kt kts",
-        "scala": "scala",
-        "swift": "swift",
-    }.items()
-    for suffix in suffixes.split()
-}
-
-
-def language_of(uri: str) -> str:
-    """The language by the ending of a file's name, "" for none."""
-    return SUFFIXES.get(uri.rpartition("/")[2].rpartition(".")[2].lower(), "")
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.code.parse import language_of
 from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import descriptions, imported
 from graphrag_mcp.index.communities import (
@@ -61,6 +60,7 @@ from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import LIST, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text.readable import language_of
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import content_id
 

@@ -16,8 +16,8 @@ from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.times import stated_date, validity
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something, substance
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import SPEAKER, says_something, substance
+from graphrag_mcp.text.readable import language_of, readable
 from graphrag_mcp.text.terms import query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -110,7 +110,7 @@ def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never chan
 def _best(hit: Hit, worth: Worth) -> Line | None:
     """The sentence of a passage that says most on the question: words of the question, and something
     that only this sentence knows (names, figures)."""
-    best: tuple[float, str] | None = None
+    best: tuple[float, int, str] | None = None
     whole = sum(worth.values()) or 1.0
     for start, end in sentences(hit.body):
         said = hit.body[start:end]
@@ -123,10 +123,11 @@ def _best(hit: Hit, worth: Worth) -> Line | None:
         facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
         value *= (1 + 0.1 * min(facts, 4) / 4) * (0.5 + 0.5 * substance(said))
         if best is None or value > best[0] + 1e-9:
-            best = value, said
+            best = value, start, said
     if best is None:
         return None
-    value, said = best
+    value, start, said = best
+    said = f"{speaker(hit.body, start)}{said}"
     return shortened(Line(hit, said, value * (0.5 + 0.5 * hit.score)), worth)
 
 
@@ -159,9 +160,10 @@ def _when(line: Line) -> tuple[str, str, int]:
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
-SHORT = 150  # tokens up to which a passage is shown whole
+LEAST_ROOM = 150  # tokens for a part of a passage; with less a line says what it is about
 LINE = 160  # characters of the sentence of a weak hit
-MOST_WEAK = 8
+CODE_LINES = 5  # of a passage of source code that hold a literal
+MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE = 0.8  # share of common shingles from which two passages say the same
 SHINGLE = 5  # words of a shingle
 JOINED = 2_400  # characters up to which parts that follow each other are shown as one
@@ -310,7 +312,7 @@ def read(
             prefix + row["uri"],
             cited.said or (stated_date(document) if document else ""),
             row["text"],
-            _body(row["text"], row["title"]),
+            _body(row["text"], row["title"], row["uri"]),
             cited,
             (row["char_start"], row["char_end"]),
             row["document_id"],
@@ -326,8 +328,10 @@ def read(
     return hits
 
 
-def _body(raw: str, title: str) -> str:
-    """The readable text, without a first line that only repeats the title."""
+def _body(raw: str, title: str, uri: str) -> str:
+    """The readable text, without a first line that only repeats the title; source code as it is."""
+    if language_of(uri):
+        return raw.strip("\n")
     text = readable(raw)
     first, newline, rest = text.partition("\n")
     if newline and first.lstrip("# ").strip().casefold() == title.strip().casefold():
@@ -385,7 +389,7 @@ def show(
     strong = [hit for hit in kept if hit.score >= full][:most]
     others = len(kept) - len(strong)
     kept_for_lines = min(page.room // 6, 40 * min(weak, others))
-    shown = _in_full(page, strong, worth, literals, kept_for_lines, generous)
+    shown = _in_full(page, strong, worth, literals, kept_for_lines)
     for hit in kept[shown : shown + weak]:
         if not page.add(_line(hit, worth, literals), hit.sources()):
             break
@@ -394,6 +398,21 @@ def show(
         return next(at for at, hit in enumerate(hits) if hit is kept[shown])
     last = next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
     return max(last, 1)
+
+
+def show_every(page: Page, hits: Sequence[Hit], worth: Worth, literals: Sequence[str]) -> int:
+    """Add all hits of an exact search, as far as there is room: how many. The best of them in full, in
+    half of the room; the others, and source code, as lines."""
+    kept = _without_repeats(page, hits, 0.0)
+    strong = [hit for hit in kept if hit.score >= STRONG * hits[0].score]
+    strong = [hit for hit in strong if not language_of(hit.uri)]
+    _in_full(page, strong, worth, literals, page.room // 2)
+    for hit in kept:
+        if hit.id in page.full:
+            continue
+        if not page.add(_line(hit, worth, literals), hit.sources()) and page.citations:
+            return next(at for at, one in enumerate(hits) if one is hit)
+    return len(hits)
 
 
 def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]:
@@ -421,16 +440,16 @@ def _in_full(
     worth: Worth,
     literals: Sequence[str],
     kept_for_lines: int,
-    generous: bool,
 ) -> int:
-    """Add as many hits as have room, parts that follow each other as one block: how many."""
+    """Add as many hits as have room, whole ones where it lasts, parts that follow each other as one
+    block: how many."""
     room = page.room - kept_for_lines
-    each = room if generous else max(SHORT, room // max(len(strong), 1) - HEAD)
     chosen: list[tuple[Hit, str]] = []
     for hit in strong:
-        body = window(hit.body, worth, min(each, room - HEAD), literals)
+        body = window(hit.body, worth, room - HEAD, literals)
         price = count_tokens(_block(hit, body)) + 2
-        if price > room or room < HEAD:
+        part = body != hit.body and bool(chosen) and room < LEAST_ROOM
+        if price > room or room < HEAD or part:
             break
         chosen.append((hit, body))
         room -= price
@@ -470,7 +489,7 @@ def _join(one: Hit, other: Hit) -> None:
     shared = first.span[1] - second.span[0]
     rest = second.raw[max(shared, 0) :] if second.span[1] > first.span[1] else ""
     one.raw = first.raw + ("\n" if shared < 0 else "") + rest
-    one.body = _body(one.raw, one.title)
+    one.body = _body(one.raw, one.title, one.uri)
     one.span = first.span[0], max(first.span[1], second.span[1])
     one.why = "; ".join(filter(None, [one.why, other.why]))
     parts = [*zip(one.cited, one.spoken, strict=True), *zip(other.cited, other.spoken, strict=True)]
@@ -484,13 +503,42 @@ def _block(hit: Hit, body: str) -> str:
 
 
 def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
-    """A weak hit: id, title and its best sentence for the question."""
+    """A weak hit: id, title and its best sentence for the question; of source code, its line."""
+    if language_of(hit.uri):
+        return "\n".join(code_lines(hit, worth, literals))
     said = best_sentence(hit.body, worth, literals, LINE)
     name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
     date = f"{hit.date} " if hit.date else ""
     return " ".join(
         filter(None, [f"- [{hit.id}] {date}{name}{said}", hit.times(said), hit.validity])
     )
+
+
+def in_brief(hit: Hit, literals: Sequence[str]) -> str:
+    """`[t12.3] sentence`: of what holds a literal; of source code, `[t12.3] :40: line`."""
+    if language_of(hit.uri):
+        return code_lines(hit, {}, literals)[0].removeprefix("- ").replace(f"{hit.uri}:", ":", 1)
+    return f"[{hit.id}] {best_sentence(hit.body, {}, literals, LINE)}"
+
+
+def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
+    """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
+    several lines the id stands before the first."""
+    lines = hit.raw.splitlines()
+    held = [number for number, line in enumerate(lines) if any(one in line for one in literals)]
+    folded = [one.casefold() for one in literals]
+    at = held or [
+        n for n, line in enumerate(lines) if any(one in line.casefold() for one in folded)
+    ]
+    if not at:
+        values = [math.fsum(worth.get(term, 0.0) for term in set(terms(line))) for line in lines]
+        at = [max(range(len(values)), key=lambda number: (values[number], -number), default=0)]
+    first, uri = hit.citation.line_start or 1, one_line(hit.uri, 300)
+    said = [
+        f"{uri}:{first + n}: {one_line(lines[n] if lines else '', LINE)}" for n in at[:CODE_LINES]
+    ]
+    more = [f"  {len(at) - CODE_LINES} more lines in this passage"] if len(at) > CODE_LINES else []
+    return [f"- [{hit.id}] {said[0]}", *(f"  {one}" for one in said[1:]), *more]
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -501,7 +549,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
 
     Grows from the best sentence to the side that is worth more; a gap to another sentence that is
     worth much is shown as "…"."""
-    if count_tokens(text) <= max(room, SHORT if room >= SHORT else room):
+    if count_tokens(text) <= room:
         return text
     spans = sentences(text)
     if not spans:
@@ -572,15 +620,28 @@ def _values(
 
 
 def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: int) -> str:
-    """The sentence that holds most of the question's worth, on one line."""
-    spans = [
-        span for span in sentences(text) if says_something(text[span[0] : span[1]])
-    ] or sentences(text)
-    if not spans:
-        return ""
+    """The sentence that holds most of the question's worth, on one line, with who says it."""
+    spans = sentences(text)
     values = _values(text, spans, worth, literals)
-    start, end = spans[max(range(len(spans)), key=lambda at: (values[at], -at))]
-    return clipped(one_line(text[start:end], 4_000), worth, characters)
+    held = [at for at, value in enumerate(values) if literals and value > sum(worth.values())]
+    telling = [at for at in range(len(spans)) if says_something(text[slice(*spans[at])])]
+    among = held or telling or range(len(spans))
+    if not among:
+        return ""
+    start, end = spans[max(among, key=lambda at: (values[at], -at))]
+    said = f"{speaker(text, start)}{one_line(text[start:end], 4_000)}"
+    return clipped(said, worth, characters)
+
+
+def speaker(text: str, start: int) -> str:
+    """`Ana: ` for a sentence of a conversation that stands within Ana's turn, not at its start; ""
+    where the text is none: it takes two turns."""
+    line = text.rfind("\n", 0, start) + 1
+    who = SPEAKER.match(text, line)
+    if who is None or who.end() > start or len(who[0].split()) > 3:
+        return ""
+    turns = sum(SPEAKER.match(one) is not None for one in text.splitlines())
+    return f"{who[0].strip()} " if turns > 1 else ""
 
 
 def clipped(text: str, worth: Worth, characters: int) -> str:

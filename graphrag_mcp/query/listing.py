@@ -21,7 +21,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import context, hits, local, named, timeline
+from graphrag_mcp.query import context, hits, local, named, text_search, timeline
 from graphrag_mcp.query.filters import Filters, documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
@@ -177,15 +177,15 @@ def _line(
     snapshot: Snapshot, id: str, fact: Fact, date: str, size: tuple[int, int], speaks: Said | None
 ) -> str:
     alias, _, title, uri, file = fact["document"]
-    name = one_line(title or file, 80)
+    where = one_line(uri, 120)
+    name = where if title.casefold() in uri.casefold() else f"{one_line(title, 80)} ({where})"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
     said = speaks() if speaks else ""
     if title in ("", file):  # the first words say more than a file's name
         said = said or _first(snapshot, id)
     said = said or telling(snapshot, id, title)
-    place = f" ({one_line(uri, 120)})" if title and title.casefold() not in uri.casefold() else ""
     when = f"{fact['by']} {date} ".lstrip() if date else ""
-    return f"- [{alias}] {when}{name}{place}, {size[0]:,} characters{parts}: {said}"
+    return f"- [{alias}] {when}{name}, {size[0]:,} characters{parts}: {said}"
 
 
 def telling(snapshot: Snapshot, id: str, title: str) -> str:
@@ -222,9 +222,15 @@ def _speaking(
     kept, narrowed = local.narrowed(snapshot, filters)
     bare = query.strip().strip("\"'“”«»").strip()
     row = context.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
-    if row is not None and _is_called(row, bare):
+    if row is not None and context.is_symbol(row) and _is_called(row, bare):
+        query = (
+            f'"{row["title"].rpartition(".")[2]}"'  # tests and documents use it without a statement
+        )
+    elif row is not None and _is_called(row, bare):
         named = _naming(snapshot, row["id"])
         return named, f' that name "{one_line(row["title"], 80)}"'
+    if text_search.quoted(query):
+        return _holding(snapshot, query, filters), f" that hold {one_line(query, 80)}"
     about = f' that say most on "{one_line(query, 80)}"'
     found = local.find(narrowed, query, filters=kept)
     if local.unheard_of(found):
@@ -235,6 +241,22 @@ def _speaking(
     for line in hits.lines(listed, found.terms, found.names):
         said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
     return said, about
+
+
+def _holding(snapshot: Snapshot, query: str, filters: Sequence[str]) -> dict[str, Said]:
+    """Every document that holds what stands in quotes, with its best sentence or line of it."""
+    ranked, literals = text_search.matches(snapshot, query, filters)
+    rows = snapshot.by_key("passages", [id for id, _ in ranked], "id", ["id", "document_id"])
+    found = dict(zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True))
+    best: dict[str, tuple[str, float]] = {}
+    for id, score in ranked:
+        best.setdefault(found[id], (id, score))
+    return {document: partial(_held, snapshot, one, literals) for document, one in best.items()}
+
+
+def _held(snapshot: Snapshot, passage: tuple[str, float], literals: Sequence[str]) -> str:
+    found = hits.read(snapshot, [passage])
+    return hits.in_brief(found[0][1], literals) if found else ""
 
 
 def _is_called(row: Fact, asked: str) -> bool:
@@ -366,22 +388,6 @@ def characteristic(
 
 
 # ---- outline -------------------------------------------------------------------------------------
-
-
-def section(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
-    """The characters of the heading with this number (from 1) and what stands under it; of source
-    code those of the definition."""
-    if source := parse(uri, text):
-        inside = source.symbols[1:]
-        if 0 < number <= len(inside):
-            return (inside[number - 1].start, inside[number - 1].end)
-        return None
-    listed = list(headings(text))
-    if not 0 < number <= len(listed):
-        return None
-    start, level, _ = listed[number - 1]
-    ends = (place for place, other, _ in listed[number:] if other <= level)
-    return start, next(ends, len(text))
 
 
 def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Line]]:

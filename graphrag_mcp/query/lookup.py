@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import (
     HIGHEST,
@@ -27,7 +28,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
-from graphrag_mcp.query.listing import section
+from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
@@ -260,12 +261,28 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
 
 
+def section_of(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
+    """The characters of the heading with this number (from 1) and what stands under it; of source
+    code those of the definition."""
+    if source := parse(uri, text):
+        inside = source.symbols[1:]
+        if 0 < number <= len(inside):
+            return (inside[number - 1].start, inside[number - 1].end)
+        return None
+    listed = list(headings(text))
+    if not 0 < number <= len(listed):
+        return None
+    start, level, _ = listed[number - 1]
+    ends = (place for place, other, _ in listed[number:] if other <= level)
+    return start, next(ends, len(text))
+
+
 def _section(snapshot: Snapshot, alias: str) -> list[Row]:
     """Passages of the section under a heading of the outline: `d4#3`, the third one."""
     match = _SECTION.fullmatch(alias)
     assert match is not None
     for document in context.numbered(snapshot, "documents", [int(match[1])]):
-        span = section(document["text"], int(match[2]), document["uri"])
+        span = section_of(document["text"], int(match[2]), document["uri"])
         if span is None:
             return []
         names = ["id", "char_start", "char_end"]

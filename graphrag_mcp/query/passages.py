@@ -32,11 +32,12 @@ Ranked = list[tuple[float, int, int]]  # score, place in its corpus, number of t
 @dataclass(frozen=True, slots=True)
 class Form:
     """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must be
-    seen in what is shown."""
+    seen in what is shown. `every`: all hits are shown, not only those near the best one."""
 
     breadth: str = "passages"
     sort: str = "rank"
     literals: Sequence[str] = field(default_factory=tuple)
+    every: bool = False
 
 
 def concise(
@@ -63,15 +64,19 @@ def concise(
         listed.sort(key=lambda hit: (hit.date or "9999", hit.uri, hit.span))
     if not offset:
         _connect(page, sources)
-    taken = offset + hits.show(
-        page,
-        listed,
-        worth,
-        floor=hits.WEAK * best,
-        generous=budget > DEFAULT_TOKENS or form.sort == "time",
-        literals=form.literals,
-    )
-    rest = sum(score >= hits.WEAK * best for score, _, _ in ranked[taken:])
+    if form.every:
+        taken = offset + (hits.show_every(page, listed, worth, form.literals) if listed else 0)
+    else:
+        taken = offset + hits.show(
+            page,
+            listed,
+            worth,
+            floor=hits.WEAK * best,
+            generous=budget > DEFAULT_TOKENS or form.sort == "time",
+            literals=form.literals,
+        )
+    least = 0.0 if form.every else hits.WEAK * best
+    rest = sum(score >= least for score, _, _ in ranked[taken:])
     if not offset:
         _say_exhausted(page, sources, listed)
     return hits.finished(result, page, rest, taken, cursor)

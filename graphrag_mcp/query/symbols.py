@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphrag_mcp.code.parse import language_of
 from graphrag_mcp.code.symbols import called, module_name
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import (
@@ -25,6 +24,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.readable import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.types import Citation, ExploreResult
 

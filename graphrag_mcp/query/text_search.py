@@ -188,10 +188,11 @@ def search_text(
             filter(None, [result.hint, "Try fewer words without quotes, or local_search."])
         )
         return finish(result, budget)
-    if not literals and not cursor.strip() and (exact := _as_written(snapshot, query, ranked)):
-        result.hint = f"{result.hint} {exact}".strip()
+    if not literals and _is_identifier(query):
+        none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
+        result.hint = f"{result.hint} {none}".strip()
     following = partial(write_cursor, snapshot.manifest.generation, asked)
-    form = passages.Form(literals=literals or [query])
+    form = passages.Form(literals=literals or [query], every=bool(literals))
     source = source_of(snapshot, query, ranked)
     return passages.concise(result, [source], budget, offset[0], following, form)
 
@@ -204,25 +205,10 @@ def source_of(
     return hits.Source(snapshot, scored, worth, corpus)
 
 
-def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:
-    """For an identifier or a number: that what follows holds only pieces of it."""
-    if not _is_identifier(query, named=True):
-        return ""
-    ids = [id for id, _ in ranked]
-    texts = snapshot.by_key("passages", ids, "id", ["text"], hold=True)["text"].to_pylist()
-    held = sum(plain(query) in plain(text) for text in texts)
-    if not held:
-        return f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
-    said = f"{one_line(query, 80)!r} stands as it is written in {held} of the {len(ids)} passages found, at the top."
-    return said if held < len(ids) else ""
-
-
-def _is_identifier(query: str, named: bool = False) -> bool:
-    """One word of several parts, with a digit in it; `named`: or without (`get_source`, but
-    `running` as well).
-    """
-    digits = named or any(map(str.isdigit, query))
-    return digits and len(query.split()) == 1 and query.isascii() and len(query_terms(query)) > 1
+def _is_identifier(query: str) -> bool:
+    """One word of several parts: E4471, ADR-019, get_source, getSource, os.path."""
+    marked = any(ch.isdigit() or ch in "_.:/#-" for ch in query) or query[1:] != query[1:].lower()
+    return marked and len(query.split()) == 1 and query.isascii() and len(query_terms(query)) > 1
 
 
 def matches(
@@ -234,7 +220,10 @@ def matches(
     used = query[: retrieval.QUERY_CHARACTERS]
     literals = quoted(used)
     kept, snapshot = local.narrowed(snapshot, filters)
-    ranked = _matches(snapshot, used, [plain(one) for one in literals])
+    ranked: list[tuple[str, float]] = []
+    if not literals and _is_identifier(used) and (ranked := _matches(snapshot, used, [used])):
+        literals = [used]
+    ranked = ranked or _matches(snapshot, used, literals)
     if kept is None:
         return ranked, literals
     facts = local.facts(snapshot, [id for id, _ in ranked])
@@ -258,7 +247,7 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     lost = (
         []
         if found
-        else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
+        else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [one])]
     )
     words = [word.strip(context.MARKS) for word in unquoted(used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
@@ -276,38 +265,24 @@ def said_absent(lost: Sequence[str], where: str) -> str:
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
-    """(passage id, score) best first: the whole query found literally before its words found apart."""
+    """(passage id, score) best first: the whole query found literally before its words found apart;
+    of literals those in the case that they are written in."""
     worth, _ = ranking.term_worth(snapshot, terms_of(query))
     names = ["id", "text", "terms", "n_terms"]
-    found = (
-        snapshot.full_text("passages", list(worth), retrieval.CANDIDATES, names)
-        .select(names)
-        .to_pylist()
-    )
-    found = [row for row in found if _holds(row, literals)]
-    if (
-        literals and not found
-    ):  # only common words, or no word at all (an emoji, a fragment): read them all
-        longest = pattern(max(literals, key=len))
-        rows = snapshot.rows(
-            "passages", f"regexp_like(text, '{longest}')", names, limit=500
-        ).to_pylist()
-        found = [row for row in rows if _holds(row, literals)]
+    if literals:  # every passage is read, for the best ones by words need not be all that hold it
+        longest = pattern(plain(max(literals, key=len)))
+        rows = snapshot.rows("passages", f"regexp_like(text, '{longest}')", names).to_pylist()
+        folded = [plain(one) for one in literals]
+        found = [row for row in rows if all(map(plain(row["text"]).__contains__, folded))]
+    else:
+        proposed = snapshot.full_text("passages", list(worth), retrieval.CANDIDATES, names)
+        found = proposed.select(names).to_pylist()
     score = ranking.bm25(snapshot, worth)
     whole = plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
     top = max(raw.values(), default=0.0) or 1.0
     exact = {row["id"]: whole in plain(row["text"]) for row in found}
-    if _is_identifier(query) and any(
-        exact.values()
-    ):  # not all that holds some part of E4471 or ADR-019
-        raw = {id: value for id, value in raw.items() if exact[id]}
+    cased = {row["id"]: all(one in row["text"] for one in literals) for row in found}
     scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
-    return sorted(
-        scored, key=lambda one: (not literals and not exact[one[0]], -round(one[1], 9), one[0])
-    )
-
-
-def _holds(row: Row, literals: Sequence[str]) -> bool:
-    text = plain(row["text"]) if literals else ""
-    return all(literal in text for literal in literals)
+    first = cased if literals else exact
+    return sorted(scored, key=lambda one: (not first[one[0]], -round(one[1], 9), one[0]))

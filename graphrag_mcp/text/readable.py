@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 
 _ALTERNATIVE = re.compile(r"!\[(?:Image \d+(?:: )?)?([^\]]*)\]")
 _IMAGE = re.compile(
@@ -14,7 +15,8 @@ _IMAGE = re.compile(
 _LINK = re.compile(
     r"\[([^\[\]\n]{0,300})\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?(?: \"[^\"\n]{0,300}\")?\)"
 )
-_NAMED_LINK = re.compile(r"\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
+# a["b"]["c"] and a[1][2] of a program have a letter or a bracket before them.
+_NAMED_LINK = re.compile(r"(?<![\w\])])\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
 _DEFINITION = re.compile(
     r"^ {0,3}\[[^\[\]\n]{1,100}\]:[ \t]{1,4}\S{1,2000}[^\n]{0,300}$", re.MULTILINE
 )
@@ -38,6 +40,34 @@ _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^(
 _CODE = re.compile(r"[=;{}]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 RUN = 3  # so many lines in a row that are a link alone are navigation too
+
+# Of source code, which is shown as it is.
+SUFFIXES: Mapping[str, str] = {
+    suffix: language
+    for language, suffixes in {
+        "python": "py pyi",
+        "javascript": "js mjs cjs jsx",
+        "typescript": "ts mts cts",
+        "tsx": "tsx",
+        "java": "java",
+        "go": "go",
+        "rust": "rs",
+        "c": "c h",
+        "cpp": "cc cpp cxx hh hpp hxx",
+        "c_sharp": "cs",
+        "ruby": "rb",
+        "php": "php",
+        "kotlin": "kt kts",
+        "scala": "scala",
+        "swift": "swift",
+    }.items()
+    for suffix in suffixes.split()
+}
+
+
+def language_of(uri: str) -> str:
+    """The language by the ending of a file's name, "" for none."""
+    return SUFFIXES.get(uri.rpartition("/")[2].rpartition(".")[2].lower(), "")
 
 
 def readable(text: str) -> str:
