@@ -1,13 +1,9 @@
-"""Source code to symbols: which reader a file needs, and which files are not parsed.
+"""Source code to symbols. `parse(uri, text)` gives a `SourceFile`, or None for no known language.
 
-`parse(uri, text)` gives a `SourceFile`, or None for a file in no known language. Python is read by
-the interpreter's own parser; other languages, and Python of another version, by tree-sitter
-grammars (extra `code`). Broken syntax, generated and minified files never raise.
-
-Python source by the interpreter's own parser: definitions, imports, bases, calls with simple types.
-
-The type of a receiver is inferred where the text states it: an annotation, an assignment from a
-constructor, `self` and `cls`, and attributes that `__init__` assigns. Nothing is executed.
+Python is read by the interpreter's own parser; other languages, and Python of another version, by
+tree-sitter grammars (extra `code`). The type of a receiver is inferred where the text states it: an
+annotation, a constructor, `self` and `cls`, attributes that `__init__` assigns. Nothing is executed.
+Broken syntax, generated and minified files never raise.
 """
 
 from __future__ import annotations
@@ -393,6 +389,11 @@ def _base_of(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node  # Generic[T]
 
 
+_CONTAINERS = frozenset(
+    "Union Callable Sequence Mapping Iterable Iterator List Dict Tuple Set".split()
+)
+
+
 def _annotation(node: ast.expr | None) -> str:
     """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X; of list[X] nothing."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -412,24 +413,7 @@ def _annotation(node: ast.expr | None) -> str:
                 else node.slice
             )
             return _annotation(inner)
-        return (
-            _dotted(node.value)
-            if outer[:1].isupper()
-            and outer
-            not in (
-                "Union",
-                "Callable",
-                "Sequence",
-                "Mapping",
-                "Iterable",
-                "Iterator",
-                "List",
-                "Dict",
-                "Tuple",
-                "Set",
-            )
-            else ""
-        )
+        return _dotted(node.value) if outer[:1].isupper() and outer not in _CONTAINERS else ""
     return _dotted(node) if node is not None else ""
 
 

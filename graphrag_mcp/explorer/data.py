@@ -1,18 +1,8 @@
-"""The data of every view of the explorer: a view's name and parameters in, data out.
+"""The data of every view of the explorer: a view's name and parameters in, JSON out.
 
-Takes an `App`, a view and parameters as text, as an address holds them; gives a dictionary ready for
-JSON with the generation that it is of. Credentials that stand in documents are masked, in the text
-of a passage with as many characters, so that offsets stay right. GraphRAGError for what is not there.
-
-The explorer's search box: names, communities and passages for words, with their places on the
-map.
-
-Takes a snapshot and what was typed; gives a dictionary. The ranking is that of local_search and
-global_search without a model.
-
-The explorer's history views: DRIFT sessions, changes since a generation, documents by time.
-
-Takes a snapshot, and for sessions the folder of their journals; gives dictionaries. Reads only.
+Views: the map, a community, an entity, a passage, a path, the search box, DRIFT sessions, changes
+since a generation, documents by time. Credentials that stand in documents are masked, in the text of
+a passage with as many characters, so that offsets stay right. GraphRAGError for what is not there.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
 """Community reports of a run: written by a model where it pays, extractive elsewhere.
 
-Takes the communities to report with their rows; gives a report for each. Every community is its own
-piece of straight-line work: one whose rows fit its prompt waits for no one, so all these are asked
-at once; only a community too large for its prompt waits for the reports of its children. What the
-model cannot write is extractive, and said so. Knows the asker, no store.
-
-Rows of a community as a model reads them: numbered tables within a budget of tokens.
-
-Takes entities, relationships, claims and the texts of children's reports; gives CSV-like tables,
-best rows first, and what each numbered row stands for. The order comes from what the rows say
-alone. Knows no prompt and no reply.
-
-Community reports by a model: what it is shown of a community, and what becomes of its draft.
-
-Takes a community's rows, its children's reports and, in the end, a `Draft`; gives the prompt with
-the numbers that stand in it, and the stored `Report`, whose references are content ids that lead to
-text. Rows are numbered within the prompt in an order fixed by what they say, so the same community
-gives the same prompt in every build. Knows no store and calls no model.
+A model reads the rows of a community as numbered CSV-like tables within a budget of tokens, best
+first, and the reports of its children where the rows do not fit. Their order comes from what the rows
+say alone, so the same community gives the same prompt in every build. References of a stored report
+are content ids that lead to text. Knows the asker, no store.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """The agent as the model: open requests as work items, and the results that agents submit.
 
-Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities
-to report) and puts what an agent submits into the reply cache, where the next indexing finds it. An
-item is a question that the straight-line code of indexing asks and no one answers: it is run with
-an asker that only listens, so there is no second list of what to ask. Knows no tool and writes no
-table.
-
-Validation of what an agent submits for a work item.
-
-Takes a result and the question that it answers; gives the text that is kept as the answer, and
-which records were left out of it and why. Where a model's reply would be repaired an agent is told,
-and can correct it. Pure.
+An item is a question that indexing asks and no model answers: indexing is run with an asker that only
+listens, so there is no second list of what to ask. A submitted result is checked, and put into the
+reply cache, where the next indexing finds it; an agent is told what was left out, and can correct it.
 """
 
 from __future__ import annotations

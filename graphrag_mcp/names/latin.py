@@ -157,21 +157,13 @@ def _genitive(word: str, following: str) -> bool:
     )
 
 
+_BREAKS = frozenset("von|des|der|den|von der|von den|von dem|zu|zur|vom".split("|"))
+
+
 def breaks_german(run: list[Token], gap: str, last: str) -> bool:
     """Does a German name end before "von", "des", "der": Tod von Justus, but Universität von
     Lindental?"""
-    if gap.strip() not in (
-        "von",
-        "des",
-        "der",
-        "den",
-        "von der",
-        "von den",
-        "von dem",
-        "zu",
-        "zur",
-        "vom",
-    ):
+    if gap.strip() not in _BREAKS:
         return False
     if gap.strip() in ("von", "zu", "zur", "von der"):
         return not (bare(last) in FOREIGN_GIVEN or (bare(last) in HEADS and len(run) == 1))

@@ -1,30 +1,11 @@
 """Local search: the passages that answer a question, with the entities, relationships, claims and
 reports around them.
 
-Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to
-read and whose citations stand in the order of the fused ranking. An empty question gives an
-overview. Knows no chat model: an answer, where one is wanted, is added by query/answer.py to what
-was found.
-
-Earlier turns of a conversation: what they add to a question, and the block that stands first in its
-context.
-
-Takes the turns as a caller gives them, oldest first (strings, or `role: content`); gives the last
-user turns, names to look for beside a question that only points back ("and his brother?"), and a
-block within a budget. Asks no model.
-
-Why an item is there: the channels that scored it, its rank in them, and the path by which a link
-reached it.
-
-Takes what was retrieved; gives one short line per item, for `explain`. Changes no ranking.
-
-What a local search looks at, by its mode and its filters: fused retrieval, plain text, or the graph
-alone.
-
-Takes a snapshot and a question; gives the fused `Retrieved`, narrowed and reordered. `local` and
-`fused` are the fused retrieval as it is; `basic` has no graph in it and ends after ten passages;
-`hybrid` has no plain text in it: passages count by the entities and relationships that they hold.
-Knows no budget.
+Takes a snapshot, a question and a budget; gives a `SearchResult` whose citations stand in the order
+of the ranking. An empty question gives an overview. `history` adds names of earlier turns of a
+conversation; `explain` says of each item why it is there. Modes: `local` and `fused` are the fused
+ranking; `basic` leaves out the graph and ends after ten passages; `hybrid` leaves out plain text, so
+that passages count by the entities and relationships that they hold. Asks no model.
 """
 
 from __future__ import annotations

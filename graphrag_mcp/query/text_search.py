@@ -1,12 +1,7 @@
-"""Full-text search over passages, with quoted words that must be there.
+"""Full-text search over passages, and exact search for what stands in quotation marks.
 
-Takes a snapshot and words, with exact ones in quotes; gives the passages that hold them, best
-first. What filters leave out is not proposed. Knows neither entities nor reports.
-
-What stands in quotation marks: read from a query, compared with texts, and proposed to a table in
-any spelling.
-
-Takes strings, gives strings. Knows no tables.
+An exact search reads every passage and finds any spelling of the quoted text: case, width, white
+space, traditional or simplified characters aside. Knows neither entities nor reports.
 """
 
 from __future__ import annotations
