@@ -1,15 +1,10 @@
-"""Error classes.
+"""Error classes. A message is two sentences: what is wrong, then what to do next.
 
-    GraphRAGError                 what is wrong; what to do next ├── BadInput                  an
-    argument cannot be used as given │   └── OutsideRoots          a path that this server may not
-    read ├── NotFound                  a corpus, entity, community, source, session or job that is
-    not there ├── Damaged                   bytes on disk that do not match their check value ├──
-    NewerFormat               an index written by a later release ├── Busy
-    another process holds the writer's lock ├── OutOfMemory           indexing took more memory
-    than it may └── ModelError                a configured model cannot
-    be reached, refuses, or does not answer usefully
-
-A message is always two sentences: what is wrong, then the next move. This file knows nothing else.
+`GraphRAGError` is the base. `BadInput`: an argument cannot be used as given (`OutsideRoots`: a path
+that this server may not read). `NotFound`: a corpus, entity, community, source, session or job is not
+there. `Damaged`: bytes on disk do not match their check value. `NewerFormat`: a later release wrote
+the index. `Busy`: another process holds the writer's lock. `OutOfMemory`: indexing took more memory
+than it may. `ModelError`: a configured model cannot be reached, refuses, or gives no useful answer.
 """
 
 from __future__ import annotations

@@ -416,9 +416,7 @@ def status(options: argparse.Namespace) -> int:
             print(fencing.clean("\n".join(told(found))))
         return 0
     # the graph_status tool, without its wire
-    from graphrag_mcp.tools.index import (
-        status as status_of,
-    )
+    from graphrag_mcp.tools.index import status as status_of
 
     result = status_of(app, options.corpus)
     disk = _on_disk(app, result)

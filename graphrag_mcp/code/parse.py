@@ -240,11 +240,7 @@ class _Reader:
                 self._reference(one, inside, types, fields)
 
     def _reference(
-        self,
-        node: ast.expr,
-        inside: str,
-        types: Mapping[str, str],
-        fields: Mapping[str, str],
+        self, node: ast.expr, inside: str, types: Mapping[str, str], fields: Mapping[str, str]
     ) -> None:
         """A call, or else a base; its span is the expression on the line of the name."""
         kind, target = ("calls", node.func) if isinstance(node, ast.Call) else ("inherits", node)

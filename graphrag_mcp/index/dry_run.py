@@ -37,10 +37,7 @@ from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # answers of a kind from which its habits are told, and the most that are read for it
-ENOUGH, LOOKED_AT = (
-    10,
-    200,
-)
+ENOUGH, LOOKED_AT = (10, 200)
 # CJK
 _DENSE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+")
 FULL = 400  # tokens of a text that holds more names than a reply

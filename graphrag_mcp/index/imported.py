@@ -188,10 +188,7 @@ def fingerprint(row: Row, plain: str) -> str:
 
 
 # the kinds of segments: of documents; of communities and reports
-IMPORTS, GRAPHS = (
-    "imports",
-    "import-graphs",
-)
+IMPORTS, GRAPHS = ("imports", "import-graphs")
 # uri: of a document, or of the import itself for its communities and reports; id: hash of `data`,
 # which is JSON. A row counts for a document whose `file_sha` is that hash.
 IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])

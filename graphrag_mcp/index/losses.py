@@ -16,10 +16,7 @@ UNCOUNTED = ("duplicate",)  # said twice is not lost
 NOT_ASKED_AGAIN = ("self-loop", "too many", "cut off", "end without an entity")
 NAMED = 5  # records of one reason that are named
 # from so many records on, and this share of the reply's, a reply is asked for once more
-MANY, SHARE = (
-    3,
-    0.25,
-)
+MANY, SHARE = (3, 0.25)
 
 
 @dataclass(frozen=True, slots=True)

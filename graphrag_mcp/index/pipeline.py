@@ -184,10 +184,7 @@ def index_documents(
             return _rehearsed(folder, request, settings, asker, progress, cancelled)
         # A server's memory is not that of one call: it indexes only what is little work.
         most = settings.max_memory if _ends() else 0
-        with (
-            _lock(folder, cancelled),
-            limited(most, cancelled, ended) as cancelled,
-        ):
+        with _lock(folder, cancelled), limited(most, cancelled, ended) as cancelled:
             run = Run(
                 folder,
                 settings,
@@ -229,9 +226,7 @@ def resident() -> int:
 
 @contextmanager
 def limited(
-    megabytes: int,
-    cancelled: Callable[[], bool],
-    ended: Callable[[str], object] | None = None,
+    megabytes: int, cancelled: Callable[[], bool], ended: Callable[[str], object] | None = None
 ) -> Iterator[Callable[[], bool]]:
     """`cancelled`, which raises OutOfMemory once the process has held more than `megabytes`; 0 is
     no limit. `ended`: told why, before the process ends because it held half as much again and did

@@ -29,10 +29,7 @@ from graphrag_mcp.llm.replies import (
 from graphrag_mcp.text.terms import normalise_name
 
 # a unit of 1,200 tokens has some 40; what is over comes from a loop
-MOST_ENTITIES, MOST_RELATIONS = (
-    500,
-    1000,
-)
+MOST_ENTITIES, MOST_RELATIONS = (500, 1000)
 NOTHING_USABLE = "no usable record"
 CUT_OFF = "cut off"  # why the last record of a reply without an end is dropped
 MOST_LOST = 50  # dropped records that are named

@@ -93,10 +93,7 @@ BOM = "\ufeff"
 HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
 # Codex waits 10 by itself; uvx may have to fetch everything first
-START_SECONDS = {
-    False: 30,
-    True: 180,
-}
+START_SECONDS = {False: 30, True: 180}
 TRIES = 3
 
 

@@ -93,10 +93,7 @@ def _windows_mark(pid: int) -> str:
 
 FINAL = ("done", "failed", "cancelled")
 # records older than that, or beyond so many and over an hour old, are forgotten
-KEEP_DAYS, KEEP_JOBS = (
-    30,
-    400,
-)
+KEEP_DAYS, KEEP_JOBS = (30, 400)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
 TAKEN_OVER_SOON = (
@@ -252,10 +249,7 @@ def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
     """The job is over: the record says so, and no one looks for it any more."""
     job.status, job.error = status or job.status, error
     # texts are in the index or will be sent again: not kept twice
-    job.request = {
-        **job.request,
-        "texts": [],
-    }
+    job.request = {**job.request, "texts": []}
     save(home, job)
     marker(home, job.corpus, job.job_id).unlink(missing_ok=True)
     flag(home, job.job_id).unlink(missing_ok=True)

@@ -202,16 +202,10 @@ class Screen:
 
 log = logging.getLogger(__name__)
 # what is tried when a way of asking for JSON is refused
-AFTER = {
-    "schema": "object",
-    "object": "none",
-}
+AFTER = {"schema": "object", "object": "none"}
 STREAMING = ("stream_options", "stream")
 # one thing under two names; few servers know both
-LENGTHS = (
-    "max_tokens",
-    "max_completion_tokens",
-)
+LENGTHS = ("max_tokens", "max_completion_tokens")
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
@@ -282,10 +276,7 @@ class OpenAIChat:
         tokens = _about(texts) + max_output if self._limits.counts_tokens else 0
         screen = Screen(on_text) if on_text else None
         # of this call only, where the refusal may be due to its text
-        mode, left_out = (
-            self._json,
-            set[str](),
-        )
+        mode, left_out = (self._json, set[str]())
         while True:
             body = self._body(messages, schema, max_output, mode, left_out)
             try:

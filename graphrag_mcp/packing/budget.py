@@ -237,10 +237,7 @@ class Item:
     tokens: int = 0
     also: tuple[Citation, ...] = ()
     # of the text below its first line, in the document; for passages that are whole
-    span: tuple[int, int] = (
-        0,
-        0,
-    )
+    span: tuple[int, int] = (0, 0)
     part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 

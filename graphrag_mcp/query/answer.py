@@ -571,9 +571,7 @@ def lighten(result: SearchResult | DriftResult, budget: int) -> None:
 
 
 def page_text(
-    sections: Sequence[Section],
-    taken: Mapping[str, list[Item]],
-    names: dict[str, str],
+    sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]
 ) -> str:
     """The page as the model reads it: the same blocks, ids numbered within it, without references to
     what is no row of the page."""

@@ -175,10 +175,7 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
 
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
 # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
-ACCOUNT, ENOUGH = (
-    80,
-    1.3,
-)
+ACCOUNT, ENOUGH = (80, 1.3)
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
@@ -325,10 +322,7 @@ def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -
     """One line per entity: a bullet, described or not, or `id|entity|description|number of
     relationships`."""
     # four names of one sentence have it for description: it is written once
-    items, shown = (
-        [],
-        {""},
-    )
+    items, shown = ([], {""})
     for row in found:
         alias = f"e{row['n']}"
         if detailed:

@@ -238,12 +238,9 @@ def _within(condition: Condition, interval: tuple[str, str]) -> bool:
     """Does the interval share a day with the period, or with the time from it on or up to it?"""
     first, last = dates.days(condition.value)
     after, before = interval[1] >= first, interval[0] <= last
-    return {
-        ">=": after,
-        "<=": before,
-        "=": after and before,
-        "!=": not (after and before),
-    }[condition.op]
+    return {">=": after, "<=": before, "=": after and before, "!=": not (after and before)}[
+        condition.op
+    ]
 
 
 def described(filters: Filters) -> str:

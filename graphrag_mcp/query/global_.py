@@ -21,9 +21,7 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.query import context, hits, local, topics
-from graphrag_mcp.query.answer import (
-    Wish,
-)
+from graphrag_mcp.query.answer import Wish
 from graphrag_mcp.query.map_reduce import with_answer
 from graphrag_mcp.query.reports import (
     asked_about,
@@ -188,9 +186,7 @@ def _written(
     rows = snapshot.by_key("reports", ids, "id", ["id", "method"]).to_pylist()
     written = {row["id"] for row in rows if row["method"] != "extractive"}
     found = ranked(
-        snapshot,
-        asked_about(snapshot, query) or {},
-        [one for one in chosen if one.id in written],
+        snapshot, asked_about(snapshot, query) or {}, [one for one in chosen if one.id in written]
     )
     if kept is not None and kept.documents is not None:
         found = passing(snapshot, found, kept.documents)

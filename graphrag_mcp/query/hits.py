@@ -435,11 +435,7 @@ def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]
 
 
 def _in_full(
-    page: Page,
-    strong: Sequence[Hit],
-    worth: Worth,
-    literals: Sequence[str],
-    kept_for_lines: int,
+    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], kept_for_lines: int
 ) -> int:
     """Add as many hits as have room, whole ones where it lasts, parts that follow each other as one
     block: how many."""

@@ -373,8 +373,7 @@ def characteristic(
         within.update(counter.keys())
     best = {
         name: sorted(
-            counter,
-            key=lambda one: (-counter[one] * math.log(1 + len(counts) / within[one]), one),
+            counter, key=lambda one: (-counter[one] * math.log(1 + len(counts) / within[one]), one)
         )[: NAMES * 3]
         for name, counter in counts.items()
     }

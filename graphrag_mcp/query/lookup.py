@@ -363,11 +363,7 @@ def get_entity(
     own = (
         symbol
         or normalise_name(asked) in {row["key"], *row["names"]}
-        or asked
-        in (
-            f"e{row['n']}",
-            row["id"],
-        )
+        or asked in (f"e{row['n']}", row["id"])
     )
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
@@ -620,12 +616,7 @@ def get_community_report(
 
 
 def _report(
-    snapshot: Snapshot,
-    page: hits.Page,
-    row: Row,
-    result: ReportResult,
-    above: str,
-    detailed: bool,
+    snapshot: Snapshot, page: hits.Page, row: Row, result: ReportResult, above: str, detailed: bool
 ) -> bool:
     """Add the report to the page, in one shape for rules, agents and models. True where all of it had
     room."""

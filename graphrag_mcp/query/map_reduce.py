@@ -11,12 +11,7 @@ from dataclasses import dataclass, replace
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import (
-    Item,
-    Section,
-    compose,
-    one_line,
-)
+from graphrag_mcp.packing.budget import Item, Section, compose, one_line
 from graphrag_mcp.packing.citations import Checked, data, restored
 from graphrag_mcp.query import context
 from graphrag_mcp.query.answer import (
@@ -59,10 +54,7 @@ SEED = (
 )
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
 # at an explicit level; the reports nearest to the question go in
-MOST_BATCHES, MOST_REPORTS = (
-    20,
-    1_000,
-)
+MOST_BATCHES, MOST_REPORTS = (20, 1_000)
 REPORT_CHARACTERS = 12_000  # of one report
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant

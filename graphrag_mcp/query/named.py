@@ -96,9 +96,7 @@ def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | 
 
 
 def _said(
-    snapshot: Snapshot,
-    evidence: Sequence[Mapping[str, str]],
-    documents: Collection[str] | None,
+    snapshot: Snapshot, evidence: Sequence[Mapping[str, str]], documents: Collection[str] | None
 ) -> str:
     """The first sentence of the evidence that says something, of these documents where one is."""
     units = snapshot.by_key(

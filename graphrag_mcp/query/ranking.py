@@ -272,11 +272,7 @@ NEAREST = 3  # words of the corpus for one of them
 # was read as `refuel` and `firing` as `filing`, which cost 0.4 points of the evidence in long
 # English text.
 # fewest of a word; with two exchanged; of the longer one with one other
-LETTERS, EXCHANGED, SLIP_LETTERS = (
-    4,
-    5,
-    7,
-)
+LETTERS, EXCHANGED, SLIP_LETTERS = (4, 5, 7)
 COMMON = 5, 2 / 3  # beginning that words with other endings share: letters, and of the longer one
 ENDING, ADDED = 5, 3  # longest ending of the question's word, and of the other
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")

@@ -14,12 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.packing.budget import (
-    Item,
-    one_line,
-    referenced_ids,
-    render_references,
-)
+from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context, ranking, retrieval
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.folding import SIMPLIFY

@@ -135,17 +135,10 @@ CONNECTED = frozenset({"link", "shared", "beside", "named"})  # parts of a score
 RARE = 1.6  # a name's term is rare from so many times the median worth of a question's terms on
 RERANKED = 50  # passages that a reranker reads
 # of a very long query; most keywords
-QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (
-    20_000,
-    4_000,
-    20,
-)
+QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (20_000, 4_000, 20)
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
 # of `openness`: shares of a question's worth that one passage holds
-WORDS_LACK, WORDS_DECIDE = (
-    0.5,
-    0.9,
-)
+WORDS_LACK, WORDS_DECIDE = (0.5, 0.9)
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by

@@ -13,14 +13,7 @@ from weakref import WeakKeyDictionary
 
 from graphrag_mcp.code.symbols import called, module_name
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import (
-    Item,
-    Section,
-    compose,
-    finish,
-    one_line,
-    short_references,
-)
+from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
@@ -37,12 +30,7 @@ KINDS = {kind: (kind,) for kind in WEIGHT} | {
 }
 # How a step is told: what is listed uses the other, or is used by it.
 USES = {"calls": "calls", "contains": "contains", "imports": "imports", "inherits": "inherits from"}
-USED = {
-    "calls": "called by",
-    "contains": "in",
-    "imports": "imported by",
-    "inherits": "base of",
-}
+USED = {"calls": "called by", "contains": "in", "imports": "imported by", "inherits": "base of"}
 FAR = 4  # steps in which tests are looked for
 SAME = 5  # symbols of one short name that are answered at once
 QUOTED = 160  # characters of a place

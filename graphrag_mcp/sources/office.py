@@ -36,10 +36,7 @@ TEXT_LIMIT = 20_000_000  # characters of one document's text
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
 # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
-_RATIO, _SMALL = (
-    200,
-    10_000_000,
-)
+_RATIO, _SMALL = (200, 10_000_000)
 _PAGES = 20_000
 # columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars
 # else

@@ -306,8 +306,7 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
         _day(v["y"], v["month2"], v["d2"])[0],
     ),
     "months": lambda v: _to(
-        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0],
-        _months(v["y"], v["month2"])[1],
+        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
     ),
     "season of year": lambda v: _months(v["y"], v["season"], 3),
     "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),

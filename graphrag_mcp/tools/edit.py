@@ -17,14 +17,7 @@ from pydantic import BeforeValidator
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import (
-    FALSE_WORDS,
-    Corpus,
-    Strings,
-    argument,
-    as_strings,
-    as_word,
-)
+from graphrag_mcp.tools.contract import FALSE_WORDS, Corpus, Strings, argument, as_strings, as_word
 from graphrag_mcp.tools.results import Ctx, serve, who
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 

@@ -60,10 +60,7 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
 
     for tool in shown:
         # some hosts know the flat key
-        tool.meta = {
-            "ui": {"resourceUri": URI},
-            "ui/resourceUri": URI,
-        }
+        tool.meta = {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
     apps.add_html_resource(

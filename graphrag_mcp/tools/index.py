@@ -74,9 +74,7 @@ Listed = argument(
 
 def counted(count: int, things: str) -> str:
     # its patterns are compiled by a call, not when a server starts
-    from graphrag_mcp.text.terms import (
-        counted as said,
-    )
+    from graphrag_mcp.text.terms import counted as said
 
     return said(count, things)
 
