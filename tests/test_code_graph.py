@@ -254,8 +254,8 @@ def test_what_it_uses_what_implements_and_which_tests(asked: Snapshot) -> None:
 
 def test_several_symbols_are_asked_about_in_one_call(asked: Snapshot) -> None:
     result = explore_graph(asked, "weigh, Scale.get, no_such_thing", kinds=["calls"])
-    heads = [line for line in result.text.splitlines() if line.startswith("#") or "no symbol" in line]
-    assert [head.split(" (")[0] for head in heads[1:]] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
+    heads = [line for line in result.text.splitlines() if line.startswith("# ") or "no symbol" in line]
+    assert [head.split(" (")[0] for head in heads] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
     lines = [line for line in result.text.splitlines() if line.startswith("- [e")]
     assert [line.split("] ")[1].split(" (")[0] for line in lines] == ["Crate.open", "main", "test_weigh", "Scale.measure_mass"]
     assert not any(" calls " in line for line in lines)  # the heading says so
@@ -273,6 +273,27 @@ def test_many_uses_in_tests_are_a_line_a_file(tmp_path: Path) -> None:
     assert any(one.uri == "crates/tests/test_core.py" for one in result.citations)
     tests = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["tests"])
     assert [node["title"] for node in tests.nodes].count("test_3") == 1  # asked for: a line each
+
+
+def test_calls_that_could_mean_several_definitions_are_listed_beside_the_certain_ones(tmp_path: Path) -> None:
+    later = (
+        "import os\nfrom os import seal as close_lid\n\n\nclass Box:\n    def seal(self):\n        return os.seal(1)\n\n\n"
+        "def late(hold):\n    def inner():\n        hold.crate.seal(\n            1)\n    return inner\n"
+    )
+    checks = "".join(f"def test_{n}(hold):\n    hold.seal({n})\n\n\n" for n in range(7))
+    folder = tmp_path / "crates"
+    write(folder, FILES | {"later.py": later, "own.py": "import pkg\n\npkg.Crate().seal()\n", "tests/test_it.py": checks})
+    snapshot = index(folder, tmp_path / "home")
+    text = explore_graph(snapshot, "Crate.seal", kinds=["calls"]).text
+    certain, _, other = text.partition("## Not resolved, same name")
+    assert "own.py:3" in certain and "1 at 1 step" in certain and "own.py" not in other
+    lines = [line for line in other.splitlines() if line.startswith("- ")]
+    assert lines[0].startswith("- crates/later.py:12 in late.inner: `hold.crate.seal(` [t") and len(lines) == 2
+    assert lines[1].startswith("- crates/tests/test_it.py: test_0:2, test_1:6, ")
+    assert "later.py:12" in get_entity(snapshot, "Crate.seal").text
+    assert "Not resolved" not in explore_graph(snapshot, "Crate.seal", direction="out").text
+    (folder / "later.py").write_text(later.replace("import os\n", "import os\n\n\n", 1), "utf-8")
+    assert "crates/later.py:14 in late.inner" in explore_graph(index(folder, tmp_path / "home"), "Crate.seal", kinds=["calls"]).text
 
 
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
+HEAD = 300  # characters of a definition or statement that are quoted
 
 # Files that stand for their folder, and languages in which all files of a folder do.
 PACKAGE_FILES = {
@@ -158,3 +162,14 @@ def loaded(text: str, bases: bool = False) -> tuple[SourceFile, list[list[object
     file.references = [Reference(*one) for one in references if not bases or one[0] == "inherits"]
     file.imports = [Import(*one) for one in imports]
     return file, units
+
+
+def placed(
+    units: Sequence[Any], starts: Sequence[int], start: int, end: int
+) -> tuple[str, int, int]:
+    """The text unit (of `units` as `dumped` has them, `starts` their own parts) whose own part holds
+    the place, and the place in it."""
+    at = max(bisect_right(starts, start) - 1, 0)
+    id, _, first, last = units[at]
+    start = min(max(start, first), last - 1)
+    return id, start - first, min(max(end, start + 1), last, start + HEAD) - first

@@ -3,8 +3,10 @@ holds."""
 
 from __future__ import annotations
 
+import builtins
 import json
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.code.parse import language_of
-from graphrag_mcp.code.symbols import called, module_name
+from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import (
     Item,
@@ -45,6 +47,7 @@ USED = {
 }
 FAR = 4  # steps in which tests are looked for
 SAME = 5  # symbols of one short name that are answered at once
+LINES = 30  # places outside tests that are a line each
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
 TEST = re.compile(
@@ -185,7 +188,7 @@ def explore(
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
     ends: dict[str, Row] = {}
-    more = False
+    more, named = False, {"calls", "inherits"} & _followed(words) if back else set()
     for name, symbols in start:
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
@@ -208,7 +211,10 @@ def explore(
         for head, held in blocks
         for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + held
     ]
-    sections = [Section("Relationships", items, 1.0, more=more)]
+    sections = [Section("Relationships", items, 0.7, more=more)]
+    if named:
+        wanted = (row["key"].rpartition(".")[2] for _, symbols in start for row in symbols)
+        sections.append(_unresolved(snapshot, list(dict.fromkeys(wanted)), named, 0.3))
     into = {"Relationships": "edges"}
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
@@ -221,7 +227,7 @@ def explore(
 def _steps(snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int) -> list[Step]:
     """The steps from a symbol, near ones first, and of these the ones in tests last; only tests
     where `words` ask for them."""
-    kinds = {kind for word in words for kind in KINDS[word]}
+    kinds = _followed(words)
     tests = "tests" in words
     whole = (
         back and row["type"] in ("class", "interface", "type", "module") and kinds != {"inherits"}
@@ -234,6 +240,10 @@ def _steps(snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops:
     if tests:
         return [one for one in steps if tested.get(one.use.unit)]
     return sorted(steps, key=lambda one: (one.hops, tested.get(one.use.unit, False)))
+
+
+def _followed(words: Sequence[str]) -> set[str]:
+    return {kind for word in words for kind in KINDS[word]}
 
 
 def _head(row: Row, words: Sequence[str], back: bool, steps: Sequence[Step]) -> str:
@@ -331,6 +341,94 @@ def _item(
     return Item(f"e{here['n']}", f"{head}{said}: {place}", cited, data=data)
 
 
+# ---- uses that were not resolved -------------------------------------------------------------------
+
+
+def _unresolved(
+    snapshot: Snapshot, names: Sequence[str], kinds: Collection[str], share: float
+) -> Section:
+    """The places that use one of these short names and have no edge, since several definitions or
+    none could be meant: with them a listing of callers is complete. The library's own first; many in
+    one kind of file are a line a file."""
+    items: list[Item] = []
+    for name in names:
+        found = _sites(snapshot, name, kinds)
+        if len(names) > 1 and found:
+            items.append(Item("", f"{name}:"))
+        for tests in (False, True):
+            some = [one for one in found if bool(TEST.search(one[0].uri)) is tests]
+            if len(some) <= (SAME if tests else LINES):
+                items += [_site(*one) for one in some]
+                continue
+            files: dict[str, list[Site]] = defaultdict(list)
+            for one in some:
+                files[one[0].uri].append(one)
+            items += [_sites_of_file(held) for held in files.values()]
+    return Section("Not resolved, same name (may mean it or another)", items, share)
+
+
+Site = tuple[Citation, str, str]  # the place with its line, what it lies in, the text
+
+
+def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
+    if "code" not in snapshot.manifest.tables or name.startswith("__"):
+        return []
+    said = json.dumps(name, ensure_ascii=False).replace("'", "''")
+    where = " OR ".join(f"contains(facts, '[\"{kind}\",{said},')" for kind in sorted(kinds))
+    places: list[tuple[str, int, int, str]] = []
+    for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
+        file, units = loaded(facts)
+        starts = [unit[1] for unit in units]
+        for one in file.references:
+            if one.kind in kinds and one.name == name and not _elsewhere(file, one):
+                inside = one.inside[len(file.module) + 1 :]
+                places.append((*placed(units, starts, one.start, one.end), inside))
+    ids = list(dict.fromkeys(place[0] for place in places))
+    names = ["text_unit_id", "start", "end", "keywords"]
+    edges = snapshot.by_key("evidence", ids, "text_unit_id", names).to_pylist()
+    known = {
+        (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
+    }
+    cited = context.unit_citations(snapshot, ids)
+    rows = snapshot.by_key("text_units", ids, "id", ["id", "text"])
+    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    found = []
+    for unit, start, end, inside in places:
+        if (unit, start, end) not in known and unit in cited and unit in texts:
+            line = cited[unit].line_start + texts[unit].count("\n", 0, start)
+            place = context.sentence_citation(cited[unit], start, end)
+            place = place.model_copy(update={"line_start": line, "line_end": line})
+            quote = one_line(texts[unit][start:end].partition("\n")[0], QUOTED)
+            found.append((place, inside, quote))
+    return sorted(found, key=lambda one: (one[0].uri, one[0].char_start))
+
+
+def _elsewhere(file: SourceFile, one: Reference) -> bool:
+    """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
+    if file.language != "python":
+        return False
+    said = one.type or one.receiver or one.name
+    head = said.removesuffix("()").partition(".")[0]
+    for given in file.imports:
+        if given.local == head:
+            return given.target.partition(".")[0] in sys.stdlib_module_names
+    return said != one.receiver and head != "super" and hasattr(builtins, head)
+
+
+def _site(place: Citation, inside: str, quote: str) -> Item:
+    where = f" in {one_line(inside, 80)}" if inside else ""
+    line = f"{one_line(place.uri, 200)}:{place.line_start}"
+    return Item("", f"- {line}{where}: `{quote}` [{place.id}]", place)
+
+
+def _sites_of_file(some: Sequence[Site]) -> Item:
+    lines = [f"{one_line(inside, 80) or 'line'}:{place.line_start}" for place, inside, _ in some]
+    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place, _, _ in some))
+    first = some[0][0]
+    text = f"- {one_line(first.uri, 200)}: {', '.join(lines)} {ids}"
+    return Item("", text, first, also=tuple(place for place, _, _ in some[1:]))
+
+
 # ---- one symbol ------------------------------------------------------------------------------------
 
 
@@ -375,4 +473,6 @@ def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
         if name == "Contains":
             items.sort(key=lambda one: (one.citation.uri, one.citation.char_start))
         out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(items) < len(steps)))
+    if not whole:
+        out.append(_unresolved(snapshot, [row["key"].rpartition(".")[2]], {"calls"}, 0.1))
     return [section for section in out if section.items]
