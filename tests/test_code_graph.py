@@ -296,6 +296,26 @@ def test_calls_that_could_mean_several_definitions_are_listed_beside_the_certain
     assert "crates/later.py:14 in late.inner" in explore_graph(index(folder, tmp_path / "home"), "Crate.seal", kinds=["calls"]).text
 
 
+def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_to_them() -> None:
+    kinds = "class Kinds:\n    def weigh(self): ...\n\n\nclass Scale:\n    def weigh(self): ...\n\n\n"
+    texts = {
+        "x/p/__init__.py": "",
+        "x/p/kinds.py": f"{kinds}def made() -> Scale: ...\n\n\nkinds = Kinds()\nSCALE = made()\neither = Kinds()\neither = Scale()\n",
+        "x/p/use.py": (
+            "from p import kinds as held\nfrom p.kinds import kinds, SCALE, either, Scale\ntry:\n    _Base = Scale[int]\nexcept TypeError:\n"
+            "    _Base = Scale\na = b\nb = a\n\n\nclass Large(_Base):\n    pass\n\n\ndef one():\n    kinds.weigh()\n\n\n"
+            "def two():\n    held.kinds.weigh()\n\n\ndef three():\n    SCALE.weigh()\n\n\n"
+            "def four():\n    either.weigh()\n    kinds()\n    a.weigh()\n\n\ndef five(kinds):\n    _Base.weigh(kinds)\n"
+        ),
+    }
+    found = {(one.kind, one.source[4:], one.target[4:]) for one in resolve(parse(*one) for one in texts.items())}
+    assert {one for one in found if one[0] in ("calls", "inherits") and one[1].startswith("use.")} == {
+        ("inherits", "use.Large", "kinds.Scale"), ("calls", "use.one", "kinds.Kinds.weigh"),
+        ("calls", "use.two", "kinds.Kinds.weigh"), ("calls", "use.three", "kinds.Scale.weigh"),
+        ("calls", "use.five", "kinds.Scale.weigh"),
+    }  # fmt: skip
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text
