@@ -316,6 +316,15 @@ def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_
     }  # fmt: skip
 
 
+def test_a_class_whose_name_is_a_common_word_of_prose_stays_a_class(tmp_path: Path) -> None:
+    folder = tmp_path / "crates"
+    plans = {f"docs/plan{n}.md": f"# Plan {n}\n\nWe ask Crate for {n} boats. Then Crate answers." for n in range(20)}
+    write(folder, FILES | plans | {"docs/a.md": "# A\n\nThe class `Crate` is heavy. Ask Crate for more.\n"})
+    snapshot = index(folder, tmp_path / "home")
+    assert get_entity(snapshot, "pkg.core.Crate").type == "class"
+    assert "no symbol" not in explore_graph(snapshot, "Crate, Scale", kinds=["inherits"]).text
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text

@@ -18,6 +18,7 @@ from graphrag_mcp.code.resolve import Edge, affected, documented, known, resolve
 from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.graph import (
+    CODE,
     Named,
     Said,
     UnitNames,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.types import Unit
 
 Row = dict[str, Any]
-BY = "code"  # who says what is known of a symbol
 # Weights of relationships; that of a call is its certainty.
 WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
 SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
@@ -112,7 +112,7 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
         max(last, first + 1),
         "",
         said,
-        BY,
+        CODE,
     )
 
 
