@@ -325,6 +325,33 @@ def test_a_class_whose_name_is_a_common_word_of_prose_stays_a_class(tmp_path: Pa
     assert "no symbol" not in explore_graph(snapshot, "Crate, Scale", kinds=["inherits"]).text
 
 
+def test_the_heading_says_what_lies_beyond_the_steps_that_were_asked_for(asked: Snapshot) -> None:
+    near = explore_graph(asked, "Scale.get", kinds=["impact"]).text
+    assert "1 at 1 step, 2 more at 2 (give hops=2)." in near
+    assert "at 3 steps, none further resolved." in explore_graph(asked, "Scale.get", kinds=["calls"], hops=3).text
+    several = explore_graph(asked, "Scale.get, weigh", kinds=["calls"], hops=2).text
+    assert "(give hops=3)" in several and "none further" in several
+
+
+def test_the_librarys_own_stand_before_all_tests_whatever_their_distance(tmp_path: Path) -> None:
+    checks = "".join(f"class Test{n}(Base):\n    def test_it(self):\n        weigh({n})\n\n\n" for n in range(40))
+    steps = "".join(f"class Own{n}({'Own' + str(n - 1) if n else 'Crate'}):\n    pass\n\n\n" for n in range(2))
+    folder = tmp_path / "crates"
+    write(folder, FILES | {
+        "pkg/own.py": f"from pkg.core import Crate\n\n\n{steps}",
+        "tests/test_core.py": f"from pkg.core import Base, weigh\n\n\n{checks}",
+    })  # fmt: skip
+    snapshot = index(folder, tmp_path / "home")
+    text = explore_graph(snapshot, "Base", kinds=["inherits"], hops=3).text
+    assert [line.partition("] ")[2].partition(" (")[0] for line in text.splitlines() if line.startswith("- [")] == [
+        "Crate", "Own0", "Own1"
+    ]  # fmt: skip
+    assert text.count("- in crates/tests/test_core.py: Test0:") == 1 and "Test39:" in text
+    both = explore_graph(snapshot, "weigh", kinds=["calls", "tests"]).text
+    lines = [line for line in both.splitlines() if line.startswith("- ")]
+    assert "Crate.open" in lines[0] and "main" in lines[1] and lines[2].startswith("- in crates/tests/") and len(lines) == 3
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text

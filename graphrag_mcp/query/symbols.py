@@ -193,16 +193,24 @@ def explore(
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
         for row in symbols:
-            steps = _steps(snapshot, row, words, back, hops)
-            keys = [end for one in steps[:most] for end in (one.use.source, one.use.target)]
+            own, tests, further = _steps(snapshot, row, words, back, hops)
+            alone = set(words) == {"tests"}
+            steps = own[:most] + (tests[:most] if alone else tests)
+            keys = [end for one in steps for end in (one.use.source, one.use.target)]
             rows = _rows(snapshot, keys)
             ends |= rows
-            more = more or len(steps) > most
+            more = more or len(own) > most or (alone and len(tests) > most)
             plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
             blocks.append(
                 (
-                    _head(row, words, back, steps),
-                    _items(snapshot, steps[:most], rows, plain, "tests" not in words),
+                    _head(
+                        row,
+                        words,
+                        back,
+                        [one.hops for one in own + tests],
+                        _further(words, hops, further),
+                    ),
+                    _items(snapshot, steps, rows, plain, not alone),
                 )
             )
     intro = blocks[0][0] if len(blocks) == 1 else ""
@@ -224,36 +232,48 @@ def explore(
     return finish(result, budget)
 
 
-def _steps(snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int) -> list[Step]:
-    """The steps from a symbol, near ones first, and of these the ones in tests last; only tests
-    where `words` ask for them."""
-    kinds = _followed(words)
-    tests = "tests" in words
-    whole = (
-        back and row["type"] in ("class", "interface", "type", "module") and kinds != {"inherits"}
-    )
-    far = max(hops, FAR) if tests else hops
-    steps = walk(uses(snapshot), row["key"], kinds, back, far, whole)
-    units = dict.fromkeys(one.use.unit for one in steps)
+def _steps(
+    snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int
+) -> tuple[list[Step], list[Step], int]:
+    """The steps from a symbol, those in tests apart, near ones first; only tests where `words` ask
+    for nothing else. And how many more there are one step further."""
+    known, plain = uses(snapshot), [word for word in words if word != "tests"]
+    kinds = _followed(plain)
+    inside = back and row["type"] in ("class", "interface", "type", "module")
+    whole = inside and kinds != {"inherits"}
+    found = walk(known, row["key"], kinds, back, hops + 1, whole) if plain else []
+    near = [one for one in found if one.hops <= hops]
+    also: list[Step] = []
+    if len(plain) < len(words):
+        held = {one.key for one in near}
+        also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside)
+        also = [one for one in also if one.key not in held]
+    units = dict.fromkeys(one.use.unit for one in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
-    tested = {id: bool(TEST.search(one.uri)) for id, one in cited.items()}
-    if tests:
-        return [one for one in steps if tested.get(one.use.unit)]
-    return sorted(steps, key=lambda one: (one.hops, tested.get(one.use.unit, False)))
+    tests = {id for id, one in cited.items() if TEST.search(one.uri)}
+    tested = [one for one in (*near, *also) if one.use.unit in tests]
+    own = [one for one in near if one.use.unit not in tests]
+    return own, sorted(tested, key=lambda one: one.hops), len(found) - len(near)
 
 
 def _followed(words: Sequence[str]) -> set[str]:
     return {kind for word in words for kind in KINDS[word]}
 
 
-def _head(row: Row, words: Sequence[str], back: bool, steps: Sequence[Step]) -> str:
+def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more: str) -> str:
     title, id = one_line(row["title"], 120), f"e{row['n']}"
     way = "what uses it" if back else "what it uses"
-    far = Counter(one.hops for one in steps)
-    told = ", ".join(f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(far.items()))
+    told = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
     none = "Nothing of this kind was resolved; search_text finds the words."
     head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
-    return head + (f"{told}." if told else none)
+    return head + (f"{', '.join([*told, more])}." if told else none)
+
+
+def _further(words: Sequence[str], hops: int, more: int) -> str:
+    """What lies beyond the steps that were asked for."""
+    if not more:
+        return "none further resolved" if set(words) != {"tests"} else f"looked for in {FAR} steps"
+    return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
 
 
 def _node(row: Row) -> dict[str, Any]:
