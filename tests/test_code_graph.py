@@ -352,6 +352,28 @@ def test_the_librarys_own_stand_before_all_tests_whatever_their_distance(tmp_pat
     assert "Crate.open" in lines[0] and "main" in lines[1] and lines[2].startswith("- in crates/tests/") and len(lines) == 3
 
 
+def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
+    folder = tmp_path / "crates"
+    body = "".join(f"        total_{n} = self.measure_mass({n})\n" for n in range(80))
+    wide = f"import functools\n\n\nclass Wide:\n    def before(self):\n        return 0\n\n    @functools.cache\n    def weigh_all(self):\n{body}        return total_7\n\n    def after(self):\n        return 2\n"
+    write(folder, FILES | {"wide.py": wide, "big.py": "class Big:\n" + "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(400))})
+    snapshot = index(folder, tmp_path / "home")
+    named = get_source(snapshot, ["Wide.weigh_all"])
+    entity = get_entity(snapshot, "Wide.weigh_all")
+    assert f'get_source(ids=["{entity.id}"])' in entity.hint
+    assert entity.id in explore_graph(snapshot, "Wide.weigh_all", kinds=["calls"]).hint
+    assert named.text == get_source(snapshot, [entity.id]).text and len(named.sources) == 1
+    assert f"[{entity.id}] " in named.text and "(crates/wide.py:8-90)" in named.text and "@functools.cache" in named.text
+    assert "before" not in named.text and "after" not in named.text and "total_79" in named.text
+    assert named.sources[0]["id"] == entity.id and named.sources[0]["line_start"] == 8
+    around = get_source(snapshot, [entity.id], around=1).text
+    assert "def before" in around and "def after" in around and "total_79" in around
+    assert all(one["id"].startswith("t") for one in get_source(snapshot, ["Big"], max_tokens=20_000).sources)
+    assert get_source(snapshot, ["weigh", "Crate"]).text.count("crates/pkg/core.py:") == 2
+    cut = get_source(snapshot, [entity.id], max_tokens=400)
+    assert cut.truncated and entity.id in cut.next_call
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text

@@ -28,6 +28,7 @@ from graphrag_mcp.query import context
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, ExploreResult
 
 Row = dict[str, Any]
@@ -47,6 +48,7 @@ USED = {
 }
 FAR = 4  # steps in which tests are looked for
 SAME = 5  # symbols of one short name that are answered at once
+WHOLE = 12_000  # characters of a definition that is given in one piece, a result of 4,000 tokens
 LINES = 30  # places outside tests that are a line each
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
@@ -193,26 +195,9 @@ def explore(
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
         for row in symbols:
-            own, tests, further = _steps(snapshot, row, words, back, hops)
-            alone = set(words) == {"tests"}
-            steps = own[:most] + (tests[:most] if alone else tests)
-            keys = [end for one in steps for end in (one.use.source, one.use.target)]
-            rows = _rows(snapshot, keys)
-            ends |= rows
-            more = more or len(own) > most or (alone and len(tests) > most)
-            plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
-            blocks.append(
-                (
-                    _head(
-                        row,
-                        words,
-                        back,
-                        [one.hops for one in own + tests],
-                        _further(words, hops, further),
-                    ),
-                    _items(snapshot, steps, rows, plain, not alone),
-                )
-            )
+            head, held, rows, cut = _block(snapshot, row, words, back, hops, most)
+            ends, more = ends | rows, more or cut
+            blocks.append((head, held))
     intro = blocks[0][0] if len(blocks) == 1 else ""
     items = [
         item
@@ -228,8 +213,26 @@ def explore(
         result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
     )
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
+    if begun := next((row for _, symbols in start for row in symbols), None):
+        result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
     result.nodes = [_node(one) for one in ends.values() if f"e{one['n']}" in ids]
     return finish(result, budget)
+
+
+def _block(
+    snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int, most: int
+) -> tuple[str, list[Item], dict[str, Row], bool]:
+    """The heading and the lines of one symbol, the rows of what they name, and whether `most` left
+    something out."""
+    own, tests, further = _steps(snapshot, row, words, back, hops)
+    alone = set(words) == {"tests"}
+    steps = own[:most] + (tests[:most] if alone else tests)
+    rows = _rows(snapshot, [end for one in steps for end in (one.use.source, one.use.target)])
+    plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
+    far = [one.hops for one in own + tests]
+    head = _head(row, words, back, far, _further(words, hops, further))
+    cut = len(steps) < len(own) + len(tests)
+    return head, _items(snapshot, steps, rows, plain, not alone), rows, cut
 
 
 def _steps(
@@ -463,6 +466,49 @@ def _module(title: str) -> str:
     if language := language_of(title):
         return called(module_name(f"x/{title}", language))
     return title.replace(".", "_").replace(" ", "_").replace("/", ".")
+
+
+def text_of(id: str) -> str:
+    return f'Its text: get_source(ids=["{id}"]).'
+
+
+def definition(snapshot: Snapshot, row: Row) -> list[Row]:
+    """The text of a symbol, decorators included, as a row like one of `passages` with its own
+    `alias`, and with the position of the `last` passage that it reaches; the passages themselves of
+    a module and of more than WHOLE characters. [] where the corpus does not define it."""
+    names = snapshot.by_key("mentions", [row["key"]], "key", ["text_unit_id", "by"]).to_pylist()
+    units = [one["text_unit_id"] for one in names if one["by"] == "code"]
+    ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
+    found: list[Row] = []
+    for document in context.rows(snapshot, "documents", sorted(set(ids))):
+        facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
+        spans = [
+            (one.start, one.end)
+            for text in facts
+            for one in loaded(text, True)[0].symbols
+            if one.name == row["key"]
+        ][:SAME]
+        stored = snapshot.by_key("passages", [document["id"]], "document_id")
+        passages = snapshot.verified("passages", stored).to_pylist()
+        for start, end in spans:
+            found += _definition(row, document["text"], start, end, passages)
+    return found
+
+
+def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
+    held = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
+    held.sort(key=lambda one: one["position"])
+    if not held or row["type"] == "module" or end - start > WHOLE:
+        return held
+    line = text.rfind("\n", 0, start) + 1
+    start = line if not text[line:start].strip() else start
+    first = text.count("\n", 0, start) + 1
+    said = text[start:end]
+    place = {"char_start": start, "char_end": end, "line_start": first}
+    place |= {"line_end": first + said.count("\n"), "text": said, "n_tokens": count_tokens(said)}
+    alias = f"e{row['n']}"
+    own = {"id": f"{alias} {held[0]['id']}", "alias": alias, "last": held[-1]["position"]}
+    return [held[0] | place | own]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:

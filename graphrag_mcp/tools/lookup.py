@@ -275,8 +275,8 @@ async def get_source(
     max_tokens: Budget4000 = 4000,
     around: Around = 0,
 ) -> CallToolResult:
-    """The exact original text behind ids, to read on or to quote from: t33.2 a passage, t33.2+ from
-    there to the end, d4 a document, d4#3 a section of its outline."""
+    """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
+    end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
