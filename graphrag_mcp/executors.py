@@ -212,9 +212,6 @@ def cores() -> int:
     return len(found(0)) if found else os.cpu_count() or 1
 
 
-# ---- parts -----------------------------------------------------------------------------------------
-
-
 def _in_order(
     begin: Callable[[bytes], Callable[[], bytes]],
     function: Callable[[T], R],

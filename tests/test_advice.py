@@ -232,6 +232,21 @@ def test_what_has_no_pages_says_with_which_budget_the_rest_comes(
     assert budget < 20_000 and "max_tokens" not in result["next_call"]
 
 
+@pytest.mark.parametrize("tool, given", [
+    ("get_community_report", {"community_id": "c1"}), ("explore_graph", {"start": "Ada Keene", "hops": 2}),
+    ("explore_graph", {"start": "Ada Keene"}), ("get_entity", {"id_or_name": "Ada Keene"}),
+])  # fmt: skip
+def test_the_next_call_has_only_arguments_that_the_list_of_tools_names(
+    call: Caller, tool: str, given: dict[str, Any]
+) -> None:
+    from graphrag_mcp.tools import offered
+
+    listed = {one.name: set(one.parameters["properties"]) for one in offered()}
+    result = call.good(tool, corpus="long", **given)
+    name, arguments = parsed(result["next_call"] or "get_source(ids=[])")
+    assert set(arguments) <= listed[name]
+
+
 def whole(call: Caller, result: dict[str, Any]) -> str:
     """The text unit, or the passage, that stands first in a result."""
     first = (result.get("sources") or result["citations"])[0]["id"]

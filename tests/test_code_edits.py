@@ -32,6 +32,8 @@ def file_of(turn: random.Random, number: int) -> str:
         lines.append(turn.choice([f"from .m{other} import {name}{alias}", f"from . import m{other}",
                                   f"from .m{other} import *"] if turn.random() < 0.2 else
                                  [f"from .m{other} import {name}{alias}"]))  # fmt: skip
+    if turn.random() < 0.4:
+        lines.append(f"{turn.choice(NAMES)} = {turn.choice(NAMES)}{turn.choice(('()', ''))}")
     for name in turn.sample(NAMES, 3):
         if name[0].isupper():
             base = f"({turn.choice(('Crate', 'Scale', 'Lid'))})" if turn.random() < 0.4 else ""

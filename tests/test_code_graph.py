@@ -257,8 +257,8 @@ def test_what_it_uses_what_implements_and_which_tests(asked: Snapshot) -> None:
 
 def test_several_symbols_are_asked_about_in_one_call(asked: Snapshot) -> None:
     result = explore_graph(asked, "weigh, Scale.get, no_such_thing", kinds=["calls"])
-    heads = [line for line in result.text.splitlines() if line.startswith("#") or "no symbol" in line]
-    assert [head.split(" (")[0] for head in heads[1:]] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
+    heads = [line for line in result.text.splitlines() if line.startswith("# ") or "no symbol" in line]
+    assert [head.split(" (")[0] for head in heads] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
     lines = [line for line in result.text.splitlines() if line.startswith("- [e")]
     assert [line.split("] ")[1].split(" (")[0] for line in lines] == ["Crate.open", "main", "test_weigh", "Scale.measure_mass"]
     assert not any(" calls " in line for line in lines)  # the heading says so
@@ -276,6 +276,105 @@ def test_many_uses_in_tests_are_a_line_a_file(tmp_path: Path) -> None:
     assert any(one.uri == "crates/tests/test_core.py" for one in result.citations)
     tests = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["tests"])
     assert [node["title"] for node in tests.nodes].count("test_3") == 1  # asked for: a line each
+
+
+def test_calls_that_could_mean_several_definitions_are_listed_beside_the_certain_ones(tmp_path: Path) -> None:
+    later = (
+        "import os\nfrom os import seal as close_lid\n\n\nclass Box:\n    def seal(self):\n        return os.seal(1)\n\n\n"
+        "def late(hold):\n    def inner():\n        hold.crate.seal(\n            1)\n    return inner\n"
+    )
+    checks = "".join(f"def test_{n}(hold):\n    hold.seal({n})\n\n\n" for n in range(7))
+    folder = tmp_path / "crates"
+    write(folder, FILES | {"later.py": later, "own.py": "import pkg\n\npkg.Crate().seal()\n", "tests/test_it.py": checks})
+    snapshot = index(folder, tmp_path / "home")
+    text = explore_graph(snapshot, "Crate.seal", kinds=["calls"]).text
+    certain, _, other = text.partition("## Not resolved, same name")
+    assert "own.py:3" in certain and "1 at 1 step" in certain and "own.py" not in other
+    lines = [line for line in other.splitlines() if line.startswith("- ")]
+    assert lines[0].startswith("- crates/later.py:12 in late.inner: `hold.crate.seal(` [t") and len(lines) == 2
+    assert lines[1].startswith("- crates/tests/test_it.py: test_0:2, test_1:6, ")
+    assert "later.py:12" in get_entity(snapshot, "Crate.seal").text
+    assert "Not resolved" not in explore_graph(snapshot, "Crate.seal", direction="out").text
+    (folder / "later.py").write_text(later.replace("import os\n", "import os\n\n\n", 1), "utf-8")
+    assert "crates/later.py:14 in late.inner" in explore_graph(index(folder, tmp_path / "home"), "Crate.seal", kinds=["calls"]).text
+
+
+def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_to_them() -> None:
+    kinds = "class Kinds:\n    def weigh(self): ...\n\n\nclass Scale:\n    def weigh(self): ...\n\n\n"
+    texts = {
+        "x/p/__init__.py": "",
+        "x/p/kinds.py": f"{kinds}def made() -> Scale: ...\n\n\nkinds = Kinds()\nSCALE = made()\neither = Kinds()\neither = Scale()\n",
+        "x/p/use.py": (
+            "from p import kinds as held\nfrom p.kinds import kinds, SCALE, either, Scale\ntry:\n    _Base = Scale[int]\nexcept TypeError:\n"
+            "    _Base = Scale\na = b\nb = a\n\n\nclass Large(_Base):\n    pass\n\n\ndef one():\n    kinds.weigh()\n\n\n"
+            "def two():\n    held.kinds.weigh()\n\n\ndef three():\n    SCALE.weigh()\n\n\n"
+            "def four():\n    either.weigh()\n    kinds()\n    a.weigh()\n\n\ndef five(kinds):\n    _Base.weigh(kinds)\n"
+        ),
+    }
+    found = {(one.kind, one.source[4:], one.target[4:]) for one in resolve(parse(*one) for one in texts.items())}
+    assert {one for one in found if one[0] in ("calls", "inherits") and one[1].startswith("use.")} == {
+        ("inherits", "use.Large", "kinds.Scale"), ("calls", "use.one", "kinds.Kinds.weigh"),
+        ("calls", "use.two", "kinds.Kinds.weigh"), ("calls", "use.three", "kinds.Scale.weigh"),
+        ("calls", "use.five", "kinds.Scale.weigh"),
+    }  # fmt: skip
+
+
+def test_a_class_whose_name_is_a_common_word_of_prose_stays_a_class(tmp_path: Path) -> None:
+    folder = tmp_path / "crates"
+    plans = {f"docs/plan{n}.md": f"# Plan {n}\n\nWe ask Crate for {n} boats. Then Crate answers." for n in range(20)}
+    write(folder, FILES | plans | {"docs/a.md": "# A\n\nThe class `Crate` is heavy. Ask Crate for more.\n"})
+    snapshot = index(folder, tmp_path / "home")
+    assert get_entity(snapshot, "pkg.core.Crate").type == "class"
+    assert "no symbol" not in explore_graph(snapshot, "Crate, Scale", kinds=["inherits"]).text
+
+
+def test_the_heading_says_what_lies_beyond_the_steps_that_were_asked_for(asked: Snapshot) -> None:
+    near = explore_graph(asked, "Scale.get", kinds=["impact"]).text
+    assert "1 at 1 step, 2 more at 2 (give hops=2)." in near
+    assert "at 3 steps, none further resolved." in explore_graph(asked, "Scale.get", kinds=["calls"], hops=3).text
+    several = explore_graph(asked, "Scale.get, weigh", kinds=["calls"], hops=2).text
+    assert "(give hops=3)" in several and "none further" in several
+
+
+def test_the_librarys_own_stand_before_all_tests_whatever_their_distance(tmp_path: Path) -> None:
+    checks = "".join(f"class Test{n}(Base):\n    def test_it(self):\n        weigh({n})\n\n\n" for n in range(40))
+    steps = "".join(f"class Own{n}({'Own' + str(n - 1) if n else 'Crate'}):\n    pass\n\n\n" for n in range(2))
+    folder = tmp_path / "crates"
+    write(folder, FILES | {
+        "pkg/own.py": f"from pkg.core import Crate\n\n\n{steps}",
+        "tests/test_core.py": f"from pkg.core import Base, weigh\n\n\n{checks}",
+    })  # fmt: skip
+    snapshot = index(folder, tmp_path / "home")
+    text = explore_graph(snapshot, "Base", kinds=["inherits"], hops=3).text
+    assert [line.partition("] ")[2].partition(" (")[0] for line in text.splitlines() if line.startswith("- [")] == [
+        "Crate", "Own0", "Own1"
+    ]  # fmt: skip
+    assert text.count("- in crates/tests/test_core.py: Test0:") == 1 and "Test39:" in text
+    both = explore_graph(snapshot, "weigh", kinds=["calls", "tests"]).text
+    lines = [line for line in both.splitlines() if line.startswith("- ")]
+    assert "Crate.open" in lines[0] and "main" in lines[1] and lines[2].startswith("- in crates/tests/") and len(lines) == 3
+
+
+def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
+    folder = tmp_path / "crates"
+    body = "".join(f"        total_{n} = self.measure_mass({n})\n" for n in range(80))
+    wide = f"import functools\n\n\nclass Wide:\n    def before(self):\n        return 0\n\n    @functools.cache\n    def weigh_all(self):\n{body}        return total_7\n\n    def after(self):\n        return 2\n"
+    write(folder, FILES | {"wide.py": wide, "big.py": "class Big:\n" + "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(400))})
+    snapshot = index(folder, tmp_path / "home")
+    named = get_source(snapshot, ["Wide.weigh_all"])
+    entity = get_entity(snapshot, "Wide.weigh_all")
+    assert f'get_source(ids=["{entity.id}"])' in entity.hint
+    assert entity.id in explore_graph(snapshot, "Wide.weigh_all", kinds=["calls"]).hint
+    assert named.text == get_source(snapshot, [entity.id]).text and len(named.sources) == 1
+    assert f"[{entity.id}] " in named.text and "(crates/wide.py:8-90)" in named.text and "@functools.cache" in named.text
+    assert "before" not in named.text and "after" not in named.text and "total_79" in named.text
+    assert named.sources[0]["id"] == entity.id and named.sources[0]["line_start"] == 8
+    around = get_source(snapshot, [entity.id], around=1).text
+    assert "def before" in around and "def after" in around and "total_79" in around
+    assert all(one["id"].startswith("t") for one in get_source(snapshot, ["Big"], max_tokens=20_000).sources)
+    assert get_source(snapshot, ["weigh", "Crate"]).text.count("crates/pkg/core.py:") == 2
+    cut = get_source(snapshot, [entity.id], max_tokens=400)
+    assert cut.truncated and entity.id in cut.next_call
 
 
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:

@@ -120,9 +120,6 @@ def _other(app: App, named: str) -> tuple[App, str]:
     return other, path.name
 
 
-# ---- searching -----------------------------------------------------------------------------------
-
-
 def _measured(
     options: argparse.Namespace,
     app: App,
@@ -171,9 +168,6 @@ def engine(app: App, corpus: str) -> Search:
         return local_search(snapshot, question, max_tokens=max_tokens, mode=mode, asker=asker)
 
     return search
-
-
-# ---- judging -------------------------------------------------------------------------------------
 
 
 def _judged(

@@ -74,6 +74,10 @@ class _Reader:
         self._docstring(tree)
         self._body(tree.body, self.file.module, "module")
         self._uses(tree.body, self.file.module, {}, {})
+        said: dict[str, set[str]] = {}
+        self._variables(tree.body, said)
+        known = ((name, values.pop()) for name, values in said.items() if len(values) == 1)
+        self.file.variables = {name: value for name, value in known if value}
 
     # ---- definitions -----------------------------------------------------------------------------
 
@@ -121,6 +125,24 @@ class _Reader:
                 said = _folded(self.text[start:end])[:120]
                 name = f"{prefix}.{target.id}"
                 self.file.symbols.append(Symbol(name, "constant", start, end, said, "", prefix))
+
+    def _variables(self, body: list[ast.stmt], said: dict[str, set[str]]) -> None:
+        """What is assigned to each variable of the module, "" for what is no name and no call."""
+        for node in body:
+            if isinstance(node, ast.AnnAssign):
+                targets, kind = [node.target], _annotation(node.annotation)
+                value = f"{kind}()" if kind else ""
+            elif isinstance(node, ast.Assign):
+                targets, given = node.targets, _base_of(node.value)
+                call = isinstance(given, ast.Call)
+                value = self._type(given, {}, {}) if call else _dotted(given)
+            else:
+                for block in _blocks(node):
+                    self._variables(block, said)
+                continue
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    said.setdefault(target.id, set()).add(value)
 
     # ---- imports ---------------------------------------------------------------------------------
 

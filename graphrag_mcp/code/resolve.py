@@ -2,7 +2,8 @@
 
 Takes the `SourceFile`s of a corpus; gives edges of the kinds contains, imports, inherits and calls,
 and which symbols documents name. A name is resolved by the first of four rules that gives exactly
-one definition: the same file, an imported name, a member of the receiver's class or its bases, the
+one definition: the same file, an imported name (also of a variable that holds an instance or stands for
+a class), a member of the receiver's class or its bases, the
 only definition of that name in the corpus. Where several remain there is no edge. The same files
 give the same edges, whatever their order. `affected` says which files an edit may give other edges.
 """
@@ -61,6 +62,7 @@ class Corpus:
     # By module, and by the uri of a file: files of one module may differ in what they import.
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     members: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -99,6 +101,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 )
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
+        for name, said in file.variables.items():
+            corpus.variables.setdefault((file.module, name), (file, said))
         for given in file.imports:
             for place in (file.module, file.uri):
                 if given.local == "*":
@@ -172,7 +176,7 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
-    for name in rest:
+    for at, name in enumerate(rest, 1):
         inner = corpus.members.get((place, name), "") or (
             f"{place}.{name}" if f"{place}.{name}" in corpus.symbols else ""
         )
@@ -181,6 +185,8 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
         if not inner and (place, name) not in seen:
             seen.add((place, name))
             inner = _reexported(corpus, place, name, seen)
+        if not inner or corpus.symbols[inner].kind == "constant":
+            inner = _variable(corpus, place, name, at < len(rest)) or inner
         if not inner:
             return ""
         place = inner
@@ -195,6 +201,23 @@ def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
         if star != module and (found := dotted(corpus, f"{star}.{name}", module, seen)):
             return found
     return ""
+
+
+def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
+    """What a variable of a module stands for: a definition under another name, or with `instance`
+    the class of the object that it holds."""
+    if (module, name) not in corpus.variables:
+        return ""
+    file, said = corpus.variables[module, name]
+    if said.endswith("()") and not instance:
+        return ""
+    place = f"={name}", module
+    if place not in corpus.found:
+        corpus.found[place] = ""  # of variables that stand for each other
+        found = _type_of(corpus, file, said, module)
+        kind = corpus.symbols[found].kind if found else ""
+        corpus.found[place] = found if kind in CALLABLE else ""
+    return corpus.found[place]
 
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
@@ -233,6 +256,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
         found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
         return found, IMPORTED
+    if found := _variable(corpus, file.module, head, False):
+        return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
     if file.uri not in corpus.stars:
         return "", 0.0
     place = f"*.{name}", file.uri
@@ -374,8 +399,8 @@ def documented(corpus: Corpus, name: str) -> str:
 # ---- edits -----------------------------------------------------------------------------------------
 
 # What a name means in a file depends on definitions, imports and bases of other files only through
-# names that the file itself writes, or that an import renames or a signature returns on the way
-# there. Where modules come or go, or bases or `*` imports change, all files are resolved again.
+# names that the file itself writes, or that an import or a variable renames or a signature returns
+# on the way there. Where modules come or go, or bases or `*` imports change, all files are resolved again.
 MOST_CHANGED = 200  # changed names, above which asking for each costs more than resolving all
 _WORD = re.compile(r"\w+")
 
@@ -427,9 +452,8 @@ def _changed(old: SourceFile, new: SourceFile) -> set[str] | None:
     ):
         return None
     stated = [{(one.name, one.signature, one.parent) for one in held.values()} for held in symbols]
-    return {name for name, *_ in stated[0] ^ stated[1]} | {
-        local for local, _ in imports[0].items() ^ imports[1].items()
-    }
+    bound = imports[0].items() ^ imports[1].items() | old.variables.items() ^ new.variables.items()
+    return {name for name, *_ in stated[0] ^ stated[1]} | {name for name, _ in bound}
 
 
 def _defined(file: SourceFile) -> dict[str, Symbol]:
@@ -453,6 +477,7 @@ def _renamed(names: set[str], files: Sequence[SourceFile]) -> set[str]:
     found: set[str] = set()
     for file in files:
         found.update(one.local for one in file.imports if told.search(one.target))
+        found.update(name for name, said in file.variables.items() if told.search(said))
         for one in file.symbols:
             returned = RETURNS.search(one.signature) if "->" in one.signature else None
             if returned and told.search(returned[1]):

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
+HEAD = 300  # characters of a definition or statement that are quoted
 
 # Files that stand for their folder, and languages in which all files of a folder do.
 PACKAGE_FILES = {
@@ -79,6 +83,8 @@ class SourceFile:
     references: list[Reference] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
     prose: list[tuple[int, int]] = field(default_factory=list)  # comments and docstrings
+    # What a variable of the module stands for: `Crate` under another name, `Crate()` an instance.
+    variables: dict[str, str] = field(default_factory=dict)
 
     def breaks(self, text: str) -> dict[int, int]:
         """Offset -> depth (1 for the outermost) of the definitions, comments above them included."""
@@ -146,15 +152,27 @@ def dumped(file: SourceFile, units: list[list[object]]) -> str:
             (Import, file.imports),
         )
     )
-    body = [file.uri, file.language, file.module, *rows, units]
+    body = [file.uri, file.language, file.module, *rows, units, file.variables]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def loaded(text: str, bases: bool = False) -> tuple[SourceFile, list[list[object]]]:
     """`bases`: without the references of other kinds, which only the file itself asks for."""
-    uri, language, module, symbols, references, imports, units = json.loads(text)
+    uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
+    file.variables = later[0] if later else {}  # not in rows of earlier releases
     file.symbols = [Symbol(*one) for one in symbols]
     file.references = [Reference(*one) for one in references if not bases or one[0] == "inherits"]
     file.imports = [Import(*one) for one in imports]
     return file, units
+
+
+def placed(
+    units: Sequence[Any], starts: Sequence[int], start: int, end: int
+) -> tuple[str, int, int]:
+    """The text unit (of `units` as `dumped` has them, `starts` their own parts) whose own part holds
+    the place, and the place in it."""
+    at = max(bisect_right(starts, start) - 1, 0)
+    id, _, first, last = units[at]
+    start = min(max(start, first), last - 1)
+    return id, start - first, min(max(end, start + 1), last, start + HEAD) - first

@@ -48,9 +48,6 @@ def located(folder: Path) -> Path:
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 
 
-# ---- GraphRAG ------------------------------------------------------------------------------------
-
-
 def path_of(folder: Path, table: str) -> Path | None:
     """The file of a table under its new or its old name."""
     paths = (folder / f"{prefix}{table}.parquet" for prefix in ("", OLD))
@@ -90,9 +87,6 @@ def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
         return table.search().select(["id"]).limit(None).to_arrow()["id"].to_pylist()
     except Exception as error:  # what LanceDB raises for damaged files has no class in common
         raise Unreadable(" ".join(str(error).split())[:160]) from error
-
-
-# ---- LightRAG ------------------------------------------------------------------------------------
 
 
 def json_of(folder: Path, name: str) -> dict[str, Row] | None:
@@ -144,9 +138,6 @@ def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
     except (OSError, ET.ParseError) as error:
         raise Unreadable(str(error)[:160]) from error
     return nodes, edges
-
-
-# ---- values --------------------------------------------------------------------------------------
 
 
 def empty(value: Any) -> bool:

@@ -80,9 +80,6 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     return clean(files.text(row, *names))
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
 def _document(row: Row, own: bool) -> SourceDocument:
     metadata = row["metadata"] if not files.empty(row.get("metadata")) else row.get("raw_data")
     if isinstance(metadata, str):

@@ -204,9 +204,6 @@ def _ordinal(date: str) -> int:
     return datetime.date.fromisoformat(dates.days(date)[0]).toordinal() if date else 0
 
 
-# ---- what is sent ---------------------------------------------------------------------------------
-
-
 def brief(one: Topic) -> dict[str, Any]:
     """A community in a list."""
     return {"n": one.n, "title": one.title, "size": one.size}

@@ -163,9 +163,6 @@ def _pieces(fragment: str, limit: int) -> list[str]:
     return [*pieces, fragment[begin:end].strip()]
 
 
-# ---- reading a reply ----------------------------------------------------------------------------
-
-
 def parse_description(reply: str) -> str:
     """The description in a reply: plain text, without thoughts, fences, headings and phrases around
     it."""
@@ -207,9 +204,6 @@ def _from_json(text: str) -> str:
     if not found:
         raise BadReply("JSON without a text")
     return max(found, key=len).strip()
-
-
-# ---- fragments ----------------------------------------------------------------------------------
 
 
 def _distinct(fragments: Sequence[str]) -> list[str]:

@@ -35,6 +35,7 @@ from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
+CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
 VAGUE = ("other", "unknown")  # what mentions say for that
 
@@ -229,7 +230,7 @@ def mentions_from_table(table: pa.Table) -> list[Named]:
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     """Title, type and aliases by majority, their letters composed; under its own name where it has
-    one."""
+    one, and of a symbol the type of its definition, however often prose uses its name as a word."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -246,6 +247,8 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
+    if defined := next((row.type for row in found if row.key == key and row.by == CODE), ""):
+        return title, defined, aliases
     best = min(types, key=lambda kind: (-types[kind], kind), default=UNTYPED)
     return title, best if types[best] >= EVIDENT * mentions else UNTYPED, aliases
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
 from graphrag_mcp.code.resolve import Edge, affected, documented, known, resolve
-from graphrag_mcp.code.symbols import SourceFile, Symbol, called, dumped, loaded
+from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.graph import (
+    CODE,
     Named,
     Said,
     UnitNames,
@@ -38,12 +39,10 @@ if TYPE_CHECKING:
     from graphrag_mcp.types import Unit
 
 Row = dict[str, Any]
-BY = "code"  # who says what is known of a symbol
 # Weights of relationships; that of a call is its certainty.
 WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
 SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
 _SIGNS = re.compile(r"[^\n]")
-HEAD = 300  # characters of a definition that are quoted
 
 
 def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
@@ -113,7 +112,7 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
         max(last, first + 1),
         "",
         said,
-        BY,
+        CODE,
     )
 
 
@@ -187,7 +186,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
-            id, start, end = _placed(units, starts, edge.start, edge.end)
+            id, start, end = placed(units, starts, edge.start, edge.end)
             said[id].append(_statement(edge, titles, start, end))
         named = _mentioned(file, units, titles, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
@@ -238,16 +237,6 @@ def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> S
     return Said(edge.source, edge.target, said, edge.kind, weight, start, end)
 
 
-def _placed(
-    units: Sequence[Any], starts: Sequence[int], start: int, end: int
-) -> tuple[str, int, int]:
-    """The text unit whose own part holds the place, and the place in it."""
-    at = max(bisect_right(starts, start) - 1, 0)
-    id, _, first, last = units[at]
-    start = min(max(start, first), last - 1)
-    return id, start - first, min(max(end, start + 1), last, start + HEAD) - first
-
-
 def _mentioned(
     file: SourceFile,
     units: Sequence[Any],
@@ -264,7 +253,7 @@ def _mentioned(
             continue
         if one.inside == key:
             continue
-        id, start, end = _placed(units, starts, one.start, one.end)
+        id, start, end = placed(units, starts, one.start, one.end)
         instead.setdefault(id, {})[normalise_name(one.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:

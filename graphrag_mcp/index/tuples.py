@@ -44,8 +44,6 @@ class _Start:
     sure: bool
 
 
-# ---- where records start --------------------------------------------------------------------------
-
 _OPENING, _CLOSING = "(（[［{｛【", ")）]］}｝】"
 _COMMA = re.compile(r"\s{0,9}[,，]\s{0,9}(?=[\"'“])")
 _QUOTES = r"[\"'“”‘’`*＂「『」』\\]{0,4}"
@@ -164,8 +162,6 @@ def _goes_on(plain: str, start: _Start, after: Sequence[tuple[_Start, bool]], wh
     return len(after) < 3 and whole(start.kind, _record(plain[start.end :], start, whole)[0])
 
 
-# ---- where a record ends --------------------------------------------------------------------------
-
 _BRACKET = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]")
 _CLOSE = re.compile(rf"[{re.escape(_CLOSING)}](?=[ \t*`\"'.,;。，；、]{{0,8}}(?:\n|##|＃＃|\Z))")
 _LINE_END = re.compile(r"\n")
@@ -223,8 +219,6 @@ def _ends(segment: str, opened: bool) -> Iterator[tuple[int, bool, bool]]:
             yield match.start(), True, False
             return
 
-
-# ---- fields ---------------------------------------------------------------------------------------
 
 # One quoted field of a tuple in the syntax of Python, or a number. A sign of quotation ends it only
 # before a comma or bracket: models forget to escape those inside.

@@ -147,8 +147,6 @@ def _own_prompts(where: str) -> dict[str, str]:
     return {}
 
 
-# ---- the library, for the reranker as well -------------------------------------------------------
-
 _loading = threading.Lock()
 
 

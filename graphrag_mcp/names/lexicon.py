@@ -60,7 +60,6 @@ def _kinds(rows: dict[str, str]) -> dict[str, str]:
     return {word: kind for kind, words in rows.items() for word in words.split()}
 
 
-# ---- Japanese -----------------------------------------------------------------------------------
 JA_HEADS = _kinds(_LISTS["JA_HEADS"])
 JA_TITLES = sorted(_LISTS["JA_TITLES"].split(), key=lambda word: (-len(word), word))
 # the last sign of no given name
@@ -71,7 +70,6 @@ JA_DULL = _set("JA_DULL")
 JA_PLACES = _set("JA_PLACES")
 JA_SURNAMES = _set("JA_SURNAMES")
 
-# ---- Korean -------------------------------------------------------------------------------------
 JOSA = tuple(sorted(_LISTS["JOSA"].split(), key=lambda word: (-len(word), word)))
 KO_HEADS = _kinds(_LISTS["KO_HEADS"])
 KO_DULL = _set("KO_DULL")

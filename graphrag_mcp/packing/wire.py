@@ -208,9 +208,6 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
     return [], text
 
 
-# ---- what is flagged ------------------------------------------------------------------------------------
-
-
 def flagged(text: str) -> dict[str, str]:
     """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
     it."""

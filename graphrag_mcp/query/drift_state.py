@@ -264,9 +264,6 @@ def clean_query(query: str) -> str:
     return re.sub(r"^(?:[-*•]|\d{1,2}[.)])\s+", "", flat)[:QUERY_CHARACTERS].strip()
 
 
-# ---- what agents send ------------------------------------------------------------------------------
-
-
 def read_score(value: object) -> tuple[float | None, str]:
     """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are
     understood.

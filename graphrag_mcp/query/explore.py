@@ -623,7 +623,7 @@ def _connected(
     if shown:
         _note(
             result,
-            f"No room for the evidence of {counted(len(shown), 'relationships')}; give more max_tokens.",
+            f"No room for the evidence of {counted(len(shown), 'relationships')}: get_source gives each.",
         )
     return finish(result, budget)
 

@@ -171,6 +171,7 @@ HEAD = 60  # tokens that a head may take
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 EACH = 220  # tokens of room for which one more hit is shown in full
 
+_DEFINING = r"\b(?:def|class|func|fun|fn|function|interface|struct|enum|trait|type|module)\s+"
 _NUMBER = re.compile(r"\n\s{0,3}\d{1,3}[.)]\Z")  # of a list item whose text is left out
 
 Worth = Mapping[str, float]
@@ -402,10 +403,10 @@ def show(
 
 def show_every(page: Page, hits: Sequence[Hit], worth: Worth, literals: Sequence[str]) -> int:
     """Add all hits of an exact search, as far as there is room: how many. The best of them in full, in
-    half of the room; the others, and source code, as lines."""
+    half of the room; the others, and source code that does not define it, as lines."""
     kept = _without_repeats(page, hits, 0.0)
     strong = [hit for hit in kept if hit.score >= STRONG * hits[0].score]
-    strong = [hit for hit in strong if not language_of(hit.uri)]
+    strong = [hit for hit in strong if not language_of(hit.uri) or defines(hit.raw, literals)]
     _in_full(page, strong, worth, literals, page.room // 2)
     for hit in kept:
         if hit.id in page.full:
@@ -413,6 +414,12 @@ def show_every(page: Page, hits: Sequence[Hit], worth: Worth, literals: Sequence
         if not page.add(_line(hit, worth, literals), hit.sources()) and page.citations:
             return next(at for at, one in enumerate(hits) if one is hit)
     return len(hits)
+
+
+def defines(code: str, names: Sequence[str]) -> bool:
+    """Does a passage define a symbol of this name? By the words of fourteen languages."""
+    said = "|".join(map(re.escape, names))
+    return bool(said) and re.search(rf"{_DEFINING}(?:{said})\b", code) is not None
 
 
 def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]:
@@ -521,11 +528,10 @@ def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
     """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
     several lines the id stands before the first."""
     lines = hit.raw.splitlines()
-    held = [number for number, line in enumerate(lines) if any(one in line for one in literals)]
-    folded = [one.casefold() for one in literals]
-    at = held or [
-        n for n, line in enumerate(lines) if any(one in line.casefold() for one in folded)
-    ]
+    at = [n for n, line in enumerate(lines) if any(one in line for one in literals)]
+    if not at:
+        small = [one.casefold() for one in literals]
+        at = [n for n, line in enumerate(lines) if any(one in line.casefold() for one in small)]
     if not at:
         values = [math.fsum(worth.get(term, 0.0) for term in set(terms(line))) for line in lines]
         at = [max(range(len(values)), key=lambda number: (values[number], -number), default=0)]

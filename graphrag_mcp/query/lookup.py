@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphrag_mcp.code.parse import parse
@@ -173,7 +174,10 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         return [alone.lower()]
     if _ALIAS.fullmatch(alone):
         return [alone.lower()]
-    return _by_uri(snapshot, given) or _aliases(given)
+    if found := _by_uri(snapshot, given) or _aliases(given):
+        return found
+    named = context.symbols_named(snapshot, alone[:300])[: symbols.SAME]
+    return [f"e{row['n']}" for row in named]
 
 
 def _aliases(given: str) -> list[str]:
@@ -212,6 +216,9 @@ def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
 def _exact(row: Row, document: str) -> Item:
     item = source_item(row, 0.0, document, True)
     head = item.text.partition("\n")[0]
+    if alias := row.get("alias", ""):  # a definition: asked for again by its own id
+        item = replace(item, id=alias)
+        head = f"[{alias}] {head.partition('] ')[2]}"
     names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
     return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data=data)
@@ -254,6 +261,8 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
     if row is None:
         return []
+    if letter == "e" and context.is_symbol(row) and (own := symbols.definition(snapshot, row)):
+        return own
     held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
     units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
     rows = context.numbered(snapshot, "passages", units)
@@ -312,7 +321,7 @@ def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[R
     if not around or not rows:
         return rows
     near = [
-        (row["document_id"], row["position"] - around, row["position"] + around)
+        (row["document_id"], row["position"] - around, row.get("last", row["position"]) + around)
         for row in rows[:50]
     ]
     wanted = " OR ".join(
@@ -419,8 +428,10 @@ def get_entity(
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into
     )
-    if result.truncated and not result.hint:
+    if result.truncated and not result.hint and not symbol:
         result.hint = f'More text: get_source(ids=["{result.id}"]).'
+    if symbol:
+        result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
     return finish(result, budget)
 
 

@@ -155,9 +155,6 @@ def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[
         page.add(f"No other passage names {' or '.join(names)}.\n")
 
 
-# ---- parts ---------------------------------------------------------------------------------------
-
-
 def _merged(sources: Sequence[Source]) -> Ranked:
     """Passages of all corpora by score; those of one corpus in its own order."""
     if len(sources) == 1:

@@ -3,15 +3,17 @@ holds."""
 
 from __future__ import annotations
 
+import builtins
 import json
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphrag_mcp.code.symbols import called, module_name
+from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context
@@ -19,6 +21,7 @@ from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.readable import language_of
 from graphrag_mcp.text.terms import bracketed, counted
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, ExploreResult
 
 Row = dict[str, Any]
@@ -33,6 +36,8 @@ USES = {"calls": "calls", "contains": "contains", "imports": "imports", "inherit
 USED = {"calls": "called by", "contains": "in", "imports": "imported by", "inherits": "base of"}
 FAR = 4  # steps in which tests are looked for
 SAME = 5  # symbols of one short name that are answered at once
+WHOLE = 12_000  # characters of a definition that is given in one piece, a result of 4,000 tokens
+LINES = 30  # places outside tests that are a line each
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
 TEST = re.compile(
@@ -173,65 +178,93 @@ def explore(
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
     ends: dict[str, Row] = {}
-    more = False
+    more, named = False, {"calls", "inherits"} & _followed(words) if back else set()
     for name, symbols in start:
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
         for row in symbols:
-            steps = _steps(snapshot, row, words, back, hops)
-            keys = [end for one in steps[:most] for end in (one.use.source, one.use.target)]
-            rows = _rows(snapshot, keys)
-            ends |= rows
-            more = more or len(steps) > most
-            plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
-            blocks.append(
-                (
-                    _head(row, words, back, steps),
-                    _items(snapshot, steps[:most], rows, plain, "tests" not in words),
-                )
-            )
+            head, held, rows, cut = _block(snapshot, row, words, back, hops, most)
+            ends, more = ends | rows, more or cut
+            blocks.append((head, held))
     intro = blocks[0][0] if len(blocks) == 1 else ""
     items = [
         item
         for head, held in blocks
         for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + held
     ]
-    sections = [Section("Relationships", items, 1.0, more=more)]
+    sections = [Section("Relationships", items, 0.7, more=more)]
+    if named:
+        wanted = (row["key"].rpartition(".")[2] for _, symbols in start for row in symbols)
+        sections.append(_unresolved(snapshot, list(dict.fromkeys(wanted)), named, 0.3))
     into = {"Relationships": "edges"}
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
     )
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
+    if begun := next((row for _, symbols in start for row in symbols), None):
+        result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
     result.nodes = [_node(one) for one in ends.values() if f"e{one['n']}" in ids]
     return finish(result, budget)
 
 
-def _steps(snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int) -> list[Step]:
-    """The steps from a symbol, near ones first, and of these the ones in tests last; only tests
-    where `words` ask for them."""
-    kinds = {kind for word in words for kind in KINDS[word]}
-    tests = "tests" in words
-    whole = (
-        back and row["type"] in ("class", "interface", "type", "module") and kinds != {"inherits"}
-    )
-    far = max(hops, FAR) if tests else hops
-    steps = walk(uses(snapshot), row["key"], kinds, back, far, whole)
-    units = dict.fromkeys(one.use.unit for one in steps)
+def _block(
+    snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int, most: int
+) -> tuple[str, list[Item], dict[str, Row], bool]:
+    """The heading and the lines of one symbol, the rows of what they name, and whether `most` left
+    something out."""
+    own, tests, further = _steps(snapshot, row, words, back, hops)
+    alone = set(words) == {"tests"}
+    steps = own[:most] + (tests[:most] if alone else tests)
+    rows = _rows(snapshot, [end for one in steps for end in (one.use.source, one.use.target)])
+    plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
+    far = [one.hops for one in own + tests]
+    head = _head(row, words, back, far, _further(words, hops, further))
+    cut = len(steps) < len(own) + len(tests)
+    return head, _items(snapshot, steps, rows, plain, not alone), rows, cut
+
+
+def _steps(
+    snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int
+) -> tuple[list[Step], list[Step], int]:
+    """The steps from a symbol, those in tests apart, near ones first; only tests where `words` ask
+    for nothing else. And how many more there are one step further."""
+    known, plain = uses(snapshot), [word for word in words if word != "tests"]
+    kinds = _followed(plain)
+    inside = back and row["type"] in ("class", "interface", "type", "module")
+    whole = inside and kinds != {"inherits"}
+    found = walk(known, row["key"], kinds, back, hops + 1, whole) if plain else []
+    near = [one for one in found if one.hops <= hops]
+    also: list[Step] = []
+    if len(plain) < len(words):
+        held = {one.key for one in near}
+        also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside)
+        also = [one for one in also if one.key not in held]
+    units = dict.fromkeys(one.use.unit for one in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
-    tested = {id: bool(TEST.search(one.uri)) for id, one in cited.items()}
-    if tests:
-        return [one for one in steps if tested.get(one.use.unit)]
-    return sorted(steps, key=lambda one: (one.hops, tested.get(one.use.unit, False)))
+    tests = {id for id, one in cited.items() if TEST.search(one.uri)}
+    tested = [one for one in (*near, *also) if one.use.unit in tests]
+    own = [one for one in near if one.use.unit not in tests]
+    return own, sorted(tested, key=lambda one: one.hops), len(found) - len(near)
 
 
-def _head(row: Row, words: Sequence[str], back: bool, steps: Sequence[Step]) -> str:
+def _followed(words: Sequence[str]) -> set[str]:
+    return {kind for word in words for kind in KINDS[word]}
+
+
+def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more: str) -> str:
     title, id = one_line(row["title"], 120), f"e{row['n']}"
     way = "what uses it" if back else "what it uses"
-    far = Counter(one.hops for one in steps)
-    told = ", ".join(f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(far.items()))
+    told = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
     none = "Nothing of this kind was resolved; search_text finds the words."
     head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
-    return head + (f"{told}." if told else none)
+    return head + (f"{', '.join([*told, more])}." if told else none)
+
+
+def _further(words: Sequence[str], hops: int, more: int) -> str:
+    """What lies beyond the steps that were asked for."""
+    if not more:
+        return "none further resolved" if set(words) != {"tests"} else f"looked for in {FAR} steps"
+    return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
 
 
 def _node(row: Row) -> dict[str, Any]:
@@ -319,6 +352,94 @@ def _item(
     return Item(f"e{here['n']}", f"{head}{said}: {place}", cited, data=data)
 
 
+# ---- uses that were not resolved -------------------------------------------------------------------
+
+
+def _unresolved(
+    snapshot: Snapshot, names: Sequence[str], kinds: Collection[str], share: float
+) -> Section:
+    """The places that use one of these short names and have no edge, since several definitions or
+    none could be meant: with them a listing of callers is complete. The library's own first; many in
+    one kind of file are a line a file."""
+    items: list[Item] = []
+    for name in names:
+        found = _sites(snapshot, name, kinds)
+        if len(names) > 1 and found:
+            items.append(Item("", f"{name}:"))
+        for tests in (False, True):
+            some = [one for one in found if bool(TEST.search(one[0].uri)) is tests]
+            if len(some) <= (SAME if tests else LINES):
+                items += [_site(*one) for one in some]
+                continue
+            files: dict[str, list[Site]] = defaultdict(list)
+            for one in some:
+                files[one[0].uri].append(one)
+            items += [_sites_of_file(held) for held in files.values()]
+    return Section("Not resolved, same name (may mean it or another)", items, share)
+
+
+Site = tuple[Citation, str, str]  # the place with its line, what it lies in, the text
+
+
+def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
+    if "code" not in snapshot.manifest.tables or name.startswith("__"):
+        return []
+    said = json.dumps(name, ensure_ascii=False).replace("'", "''")
+    where = " OR ".join(f"contains(facts, '[\"{kind}\",{said},')" for kind in sorted(kinds))
+    places: list[tuple[str, int, int, str]] = []
+    for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
+        file, units = loaded(facts)
+        starts = [unit[1] for unit in units]
+        for one in file.references:
+            if one.kind in kinds and one.name == name and not _elsewhere(file, one):
+                inside = one.inside[len(file.module) + 1 :]
+                places.append((*placed(units, starts, one.start, one.end), inside))
+    ids = list(dict.fromkeys(place[0] for place in places))
+    names = ["text_unit_id", "start", "end", "keywords"]
+    edges = snapshot.by_key("evidence", ids, "text_unit_id", names).to_pylist()
+    known = {
+        (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
+    }
+    cited = context.unit_citations(snapshot, ids)
+    rows = snapshot.by_key("text_units", ids, "id", ["id", "text"])
+    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    found = []
+    for unit, start, end, inside in places:
+        if (unit, start, end) not in known and unit in cited and unit in texts:
+            line = cited[unit].line_start + texts[unit].count("\n", 0, start)
+            place = context.sentence_citation(cited[unit], start, end)
+            place = place.model_copy(update={"line_start": line, "line_end": line})
+            quote = one_line(texts[unit][start:end].partition("\n")[0], QUOTED)
+            found.append((place, inside, quote))
+    return sorted(found, key=lambda one: (one[0].uri, one[0].char_start))
+
+
+def _elsewhere(file: SourceFile, one: Reference) -> bool:
+    """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
+    if file.language != "python":
+        return False
+    said = one.type or one.receiver or one.name
+    head = said.removesuffix("()").partition(".")[0]
+    for given in file.imports:
+        if given.local == head:
+            return given.target.partition(".")[0] in sys.stdlib_module_names
+    return said != one.receiver and head != "super" and hasattr(builtins, head)
+
+
+def _site(place: Citation, inside: str, quote: str) -> Item:
+    where = f" in {one_line(inside, 80)}" if inside else ""
+    line = f"{one_line(place.uri, 200)}:{place.line_start}"
+    return Item("", f"- {line}{where}: `{quote}` [{place.id}]", place)
+
+
+def _sites_of_file(some: Sequence[Site]) -> Item:
+    lines = [f"{one_line(inside, 80) or 'line'}:{place.line_start}" for place, inside, _ in some]
+    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place, _, _ in some))
+    first = some[0][0]
+    text = f"- {one_line(first.uri, 200)}: {', '.join(lines)} {ids}"
+    return Item("", text, first, also=tuple(place for place, _, _ in some[1:]))
+
+
 # ---- one symbol ------------------------------------------------------------------------------------
 
 
@@ -333,6 +454,49 @@ def _module(title: str) -> str:
     if language := language_of(title):
         return called(module_name(f"x/{title}", language))
     return title.replace(".", "_").replace(" ", "_").replace("/", ".")
+
+
+def text_of(id: str) -> str:
+    return f'Its text: get_source(ids=["{id}"]).'
+
+
+def definition(snapshot: Snapshot, row: Row) -> list[Row]:
+    """The text of a symbol, decorators included, as a row like one of `passages` with its own
+    `alias`, and with the position of the `last` passage that it reaches; the passages themselves of
+    a module and of more than WHOLE characters. [] where the corpus does not define it."""
+    names = snapshot.by_key("mentions", [row["key"]], "key", ["text_unit_id", "by"]).to_pylist()
+    units = [one["text_unit_id"] for one in names if one["by"] == "code"]
+    ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
+    found: list[Row] = []
+    for document in context.rows(snapshot, "documents", sorted(set(ids))):
+        facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
+        spans = [
+            (one.start, one.end)
+            for text in facts
+            for one in loaded(text, True)[0].symbols
+            if one.name == row["key"]
+        ][:SAME]
+        stored = snapshot.by_key("passages", [document["id"]], "document_id")
+        passages = snapshot.verified("passages", stored).to_pylist()
+        for start, end in spans:
+            found += _definition(row, document["text"], start, end, passages)
+    return found
+
+
+def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
+    held = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
+    held.sort(key=lambda one: one["position"])
+    if not held or row["type"] == "module" or end - start > WHOLE:
+        return held
+    line = text.rfind("\n", 0, start) + 1
+    start = line if not text[line:start].strip() else start
+    first = text.count("\n", 0, start) + 1
+    said = text[start:end]
+    place = {"char_start": start, "char_end": end, "line_start": first}
+    place |= {"line_end": first + said.count("\n"), "text": said, "n_tokens": count_tokens(said)}
+    alias = f"e{row['n']}"
+    own = {"id": f"{alias} {held[0]['id']}", "alias": alias, "last": held[-1]["position"]}
+    return [held[0] | place | own]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:
@@ -363,4 +527,6 @@ def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
         if name == "Contains":
             items.sort(key=lambda one: (one.citation.uri, one.citation.char_start))
         out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(items) < len(steps)))
+    if not whole:
+        out.append(_unresolved(snapshot, [row["key"].rpartition(".")[2]], {"calls"}, 0.1))
     return [section for section in out if section.items]

@@ -239,11 +239,8 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     used = query[: retrieval.QUERY_CHARACTERS]
     known, unknown = ranking.term_worth(snapshot, terms_of(used))
     gone = set(unknown)
-    lost = (
-        []
-        if found
-        else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [one])]
-    )
+    sought = [] if found else quoted(used)[:LITERALS]
+    lost = [one for one in sought if not _matches(snapshot, one, [one])]
     words = [word.strip(context.MARKS) for word in unquoted(used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
@@ -261,7 +258,8 @@ def said_absent(lost: Sequence[str], where: str) -> str:
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
     """(passage id, score) best first: the whole query found literally before its words found apart;
-    of literals those in the case that they are written in."""
+    of literals definitions, then those
+    in the case that they are written in."""
     worth, _ = ranking.term_worth(snapshot, terms_of(query))
     names = ["id", "text", "terms", "n_terms"]
     if literals:  # every passage is read, for the best ones by words need not be all that hold it
@@ -279,5 +277,9 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tu
     exact = {row["id"]: whole in plain(row["text"]) for row in found}
     cased = {row["id"]: all(one in row["text"] for one in literals) for row in found}
     scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
+    defined = {row["id"] for row in found if hits.defines(row["text"], literals)}
     first = cased if literals else exact
-    return sorted(scored, key=lambda one: (not first[one[0]], -round(one[1], 9), one[0]))
+    return sorted(
+        scored,
+        key=lambda one: (one[0] not in defined, not first[one[0]], -round(one[1], 9), one[0]),
+    )

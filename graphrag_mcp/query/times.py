@@ -163,9 +163,6 @@ def interval(when: When) -> str:
     return when.start if when.start == when.end else f"{when.start} to {when.end}"
 
 
-# ---- the date of a document ----------------------------------------------------------------------
-
-
 def metadata_of(row: Row) -> dict[str, Any]:
     """The metadata of a document, its names in lower case."""
     try:
@@ -185,9 +182,6 @@ def date_of(metadata: Mapping[str, Any], uri: str) -> str:
 def stated_date(row: Row) -> str:
     """`date_of` a row with metadata and uri."""
     return date_of(metadata_of(row), row["uri"])
-
-
-# ---- what documents say of themselves ------------------------------------------------------------
 
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:

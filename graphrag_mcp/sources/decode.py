@@ -21,8 +21,6 @@ class ReadError(Exception):
     """A file that cannot be read; its text is the reason, to be shown beside the file's name."""
 
 
-# ---- text -----------------------------------------------------------------------------------------
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -101,8 +99,6 @@ def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
         return clean(text), {"encoding": f"{encoding} ({lost} invalid bytes replaced)"}
     return clean(text), {} if encoding == "utf-8" else {"encoding": encoding}
 
-
-# ---- titles ---------------------------------------------------------------------------------------
 
 _HEADING = re.compile(
     r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$",

@@ -93,9 +93,6 @@ def commits(inside: Iterable[tuple[Repository, FoundFile]]) -> dict[str, Commit]
     return found
 
 
-# ---- where a checkout keeps its history ----------------------------------------------------------
-
-
 def _around(folder: str, known: dict[str, Repository | None]) -> Repository | None:
     """The repository whose files lie around this folder; None without one."""
     if folder not in known:
@@ -148,9 +145,6 @@ def _packed(folder: str, name: str) -> str:
         if held == name:
             return id
     return ""
-
-
-# ---- one call ------------------------------------------------------------------------------------
 
 
 def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict[str, Commit]:

@@ -138,9 +138,6 @@ def _declares_entities(archive: Any, entry: Any) -> bool:
     return False
 
 
-# ---- by type --------------------------------------------------------------------------------------
-
-
 def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     import pypdfium2
 

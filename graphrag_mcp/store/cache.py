@@ -100,9 +100,6 @@ class Kept:
         return self._order[at[here]], here
 
 
-# ---- where rows are ----------------------------------------------------------------------------
-
-
 class Ids:
     """The places of content ids in a column, in 40 bytes a row; a dict takes 200."""
 

@@ -124,9 +124,6 @@ def give_back(folder: Path, ids: Iterable[str], client: str) -> None:
         db.executemany("UPDATE leases SET until = ?, who = ? WHERE work_id = ?", rows)
 
 
-# ---- corrections ----------------------------------------------------------------------------------
-
-
 def correct(folder: Path, leases: Iterable[Lease]) -> None:
     """The answers of these questions were replaced: the next run takes them in again."""
     with _open(folder) as db:
@@ -156,8 +153,6 @@ def corrected(folder: Path, done: Iterable[Correction]) -> None:
     with _open(folder) as db:
         db.executemany("DELETE FROM corrections WHERE id = ?", [(one.id,) for one in done])
 
-
-# ---- the file -------------------------------------------------------------------------------------
 
 _COLUMNS = "work_id, key, kind, subject, who"
 

@@ -110,9 +110,6 @@ def forget(folder: Path, seconds: float) -> int:
     return len(gone)
 
 
-# ---- on object storage ----------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def _shared(path: Path) -> Iterator[Store | None]:
     """The store that has this journal too, while no other process of this machine is at it."""

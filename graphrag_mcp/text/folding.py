@@ -100,9 +100,6 @@ def _class(codes: set[int]) -> str:
     return "".join(f"{chr(a)}-{chr(b)}" if a < b else chr(a) for a, b in ranges)
 
 
-# ---- marks and spellings ------------------------------------------------------------------------
-
-
 def _latin_table() -> dict[int, str | None]:
     """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
     kana marks stay).
@@ -168,7 +165,6 @@ def bare_latin(word: str) -> str:
     return word.casefold() if word.isascii() else word.casefold().translate(_LATIN)
 
 
-# ---- the cases of a name ------------------------------------------------------------------------
 # Each ending goes as often as one is there, so that every case of a name comes to the same rest and
 # a rest stays as it is. -ов and -ин stay: Иванов is not Иван. What is left is a key, not a word:
 # Вьетнам, Вьетнама -> вьетн.
@@ -232,8 +228,6 @@ def without_cases(key: str) -> str:
     """A folded name without the endings (in Arabic, the articles) that it takes in a sentence."""
     return _CASED_WORD.sub(_without_case, key) if "'" in key or not key.isascii() else key
 
-
-# ---- stems of words -----------------------------------------------------------------------------
 
 # Words of grammar: what tells a language, and what opens its sentences.
 LANGUAGES: dict[str, frozenset[str]] = {

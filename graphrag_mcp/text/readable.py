@@ -42,26 +42,12 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 # Of source code, which is shown as it is.
+_LANGUAGES = """python py pyi|javascript js mjs cjs jsx|typescript ts mts cts|tsx tsx|java java|go go
+rust rs|c c h|cpp cc cpp cxx hh hpp hxx|c_sharp cs|ruby rb|php php|kotlin kt kts|scala scala|swift swift"""
 SUFFIXES: Mapping[str, str] = {
     suffix: language
-    for language, suffixes in {
-        "python": "py pyi",
-        "javascript": "js mjs cjs jsx",
-        "typescript": "ts mts cts",
-        "tsx": "tsx",
-        "java": "java",
-        "go": "go",
-        "rust": "rs",
-        "c": "c h",
-        "cpp": "cc cpp cxx hh hpp hxx",
-        "c_sharp": "cs",
-        "ruby": "rb",
-        "php": "php",
-        "kotlin": "kt kts",
-        "scala": "scala",
-        "swift": "swift",
-    }.items()
-    for suffix in suffixes.split()
+    for language, *suffixes in map(str.split, re.split(r"[|\n]", _LANGUAGES))
+    for suffix in suffixes
 }
 
 

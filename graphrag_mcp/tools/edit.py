@@ -110,9 +110,6 @@ async def edit_graph(
     )
 
 
-# ---- editing ---------------------------------------------------------------------------------------
-
-
 def edit(
     app: App,
     corpus: str,
@@ -237,9 +234,6 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
         _waiting[corpus] = timer
         timer.start()
     return "\nCommunities and their reports follow in a moment."
-
-
-# ---- removing --------------------------------------------------------------------------------------
 
 
 def remove(

@@ -4,7 +4,7 @@ around and between them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
@@ -58,7 +58,8 @@ Start = argument(
 )
 Goal = argument(Text, "To connect start with", "goal target to b end other")
 Hops = number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
-MaxNodes = number(30, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
+GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
+MaxNodes = number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
 
 
 Kinds = argument(
@@ -74,7 +75,7 @@ async def explore_graph(
     start: Start = "",
     goal: Goal = "",
     hops: Hops = 1,
-    max_nodes: MaxNodes = 30,
+    max_nodes: MaxNodes = NODES,
     kinds: Kinds = [],
     direction: Direction = "",
     corpus: Corpus = "",
@@ -107,21 +108,36 @@ async def explore_graph(
             kinds=kinds,
             direction=direction,
         )
-        if (
-            found.truncated and found.start and whole < MOST
-        ):  # there are no pages: the whole of it needs more room
-            ends = f'start="{found.start}"' + (
-                f', goal="{found.goal}"' if found.goal else f", hops={steps}"
-            )
-            over = f", kinds={json.dumps(kinds)}" if kinds else ""
-            over += f', direction="{direction}"' if direction else ""
-            found.next_call = (
-                f"explore_graph({ends}{over}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
-            )
+        if found.truncated and found.start and whole < MOST:
+            found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
 
     late = too_long(ExploreResult, "explore_graph", "get_entity(id_or_name=...)")
     return await read(ctx, "explore_graph", corpus, work, late, whole)
+
+
+def _rest(
+    found: ExploreResult,
+    hops: int,
+    most: int,
+    kinds: Sequence[str],
+    direction: str,
+    max_tokens: int,
+) -> str:
+    """The call for what did not fit. There are no pages: a larger budget from a caller that gives
+    one, else less at a time, since the list of tools names no budget here (SELDOM)."""
+    larger = f", max_tokens={min(2 * max_tokens, MOST)}" if max_tokens != GIVEN else ""
+    if not larger and not found.goal and hops > 1:
+        hops -= 1
+    elif not larger and len(kinds) > 1:
+        kinds = kinds[:1]
+    elif not larger:
+        return found.next_call
+    ends = f'goal="{found.goal}"' if found.goal else f"hops={hops}"
+    over = f", kinds={json.dumps(list(kinds))}" if kinds else ""
+    over += f', direction="{direction}"' if direction else ""
+    over += f", max_nodes={most}" if most != NODES else ""
+    return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
 ListSort = choice(("date", "title", "size"), "Order", "sort order")
@@ -236,7 +252,10 @@ async def get_community_report(
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_community_report as lookup
 
-        return lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
+        found = lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
+        if found.truncated and max_tokens == GIVEN:  # a budget is not listed here (SELDOM)
+            found.next_call = f'get_source(ids=["{found.id}"])'
+        return found
 
     def many(parts: Parts) -> Result:
         from graphrag_mcp.query.federated import get_community_report as lookup
@@ -256,8 +275,8 @@ async def get_source(
     max_tokens: Budget4000 = 4000,
     around: Around = 0,
 ) -> CallToolResult:
-    """The exact original text behind ids, to read on or to quote from: t33.2 a passage, t33.2+ from
-    there to the end, d4 a document, d4#3 a section of its outline."""
+    """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
+    end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 

@@ -153,9 +153,6 @@ def _read(app: App, corpus: str, work: Callable[[Snapshot], str]) -> str:
         return work(newer)
 
 
-# ---- contents ---------------------------------------------------------------------------------------
-
-
 def corpora(app: App) -> str:
     from graphrag_mcp.store import manifest
 

@@ -87,8 +87,6 @@ EXAMPLES = frozenset(
     "password passwd secret passphrase changeme example yourpassword your-password your_password".split()
 )
 
-# ---- private keys ---------------------------------------------------------------------------------------
-
 _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _LINES = re.compile(r"^(?:[A-Za-z0-9+/]{64}\r?\n){3,}[A-Za-z0-9+/=]{0,64}", re.MULTILINE)

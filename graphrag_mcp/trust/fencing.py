@@ -162,9 +162,6 @@ def quoted(text: str) -> str:
     return text
 
 
-# ---- what cannot be seen ------------------------------------------------------------------------------
-
-
 def visible(text: str) -> str:
     r"""Invisible and direction-changing characters as `\u202e`, but for those that the text around
     them explains.
