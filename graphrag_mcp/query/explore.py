@@ -468,7 +468,7 @@ def _neighbours(
     other = next(rows[id] for id in found.hops if id != row["id"])
     result = _composed(result, sections, budget, head, "Relationships")
     result.next_call = f'explore_graph(start="{result.start}", goal="e{other["n"]}")'
-    if hops < HOPS[2] and sum(found.found) < most:
+    if hops < HOPS[2] and sum(found.found) < most and not result.truncated:
         result.next_call = f'explore_graph(start="{result.start}", hops={hops + 1})'
     return finish(result, budget)
 
