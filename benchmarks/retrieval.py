@@ -2,15 +2,16 @@
 count as well.
 
     python benchmarks/retrieval.py [SET ...] [--tool local_search] [--keep DIR] [--data DIR]
-    [--no-graph] [--no-tool]
+    [--no-graph] [--no-tool] [--tokens N]
 
 Each set is written out as files, indexed by the command line and asked twice: in this process,
 where `rank` is the order of the passages, and through a MCP client over stdio, where `tool` is what
 a caller gets. With GRAPHRAG_MCP_ EMBEDDING_MODEL set there are vectors, and questions have theirs;
 `--no-graph` adds the ranking by words and vectors alone. recall@k: share of the gold documents
-among the first k distinct documents, mean over questions. ev@2k: share of the evidence strings
-(NFKC, lower case, letters and digits only) in the whole passages that fit into 2,000 tokens (rank),
-in the text of a call with max_tokens 2000 (tool); mean over questions.
+among the first k distinct documents, mean over questions. evidence: share of the evidence strings
+(NFKC, lower case, letters and digits only) in the whole passages that fit into N tokens (rank), in
+the text of a call with max_tokens N (tool), 2,000 by default; mean over questions. characters: of
+that text.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ import corpora
 
 from graphrag_mcp.query import ranking
 
-COLUMNS = (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8))
+COLUMNS = (("recall@5", 9), ("recall@20", 9), ("evidence", 8), ("characters", 10), ("ms/call", 8))
 PASSED_ON = (
     "GRAPHRAG_MCP_",
     "OPENAI_",
@@ -46,7 +47,6 @@ PASSED_ON = (
     "PATH",
     "HOME",
 )  # of the environment, to the server
-BUDGET = 2000
 
 
 def plain(text: str) -> str:
@@ -77,7 +77,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.recall5 = self.recall20 = self.evidence = self.seconds = 0.0
-        self.asked = self.evident = 0
+        self.asked = self.evident = self.characters = 0
 
     def add(self, question: dict, documents: Sequence[str], context: str, seconds: float) -> None:
         ranked, gold = list(dict.fromkeys(documents)), set(question["gold"])
@@ -85,6 +85,7 @@ class Tally:
         self.recall20 += len(gold & set(ranked[:20])) / len(gold)
         self.seconds += seconds
         self.asked += 1
+        self.characters += len(context)
         if question["evidence"]:
             text = plain(context)
             self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(
@@ -97,12 +98,13 @@ class Tally:
         return {
             "recall@5": 100 * self.recall5 / count,
             "recall@20": 100 * self.recall20 / count,
-            "ev@2k": 100 * self.evidence / self.evident if self.evident else float("nan"),
+            "characters": self.characters / count,
+            "evidence": 100 * self.evidence / self.evident if self.evident else float("nan"),
             "ms/call": 1000 * self.seconds / count,
         }
 
 
-def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, float]:
+def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> dict[str, float]:
     """The order of the passages, asked of the engine itself; time without making the question's
     vector.
     """
@@ -131,7 +133,7 @@ def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, flo
         began = time.perf_counter()
         found = retrieval.retrieve(snapshot, question["question"], weights, vector=vector)
         took = time.perf_counter() - began
-        chosen, left = [], BUDGET
+        chosen, left = [], tokens
         for one in found.passages:
             left -= rows[one.id][2]
             if left < 0:
@@ -146,7 +148,9 @@ async def question_vectors(asker: Any, questions: Sequence[str]) -> list[bytes |
     return await asker.embed(questions, query=True) if asker.embeds else [None] * len(questions)
 
 
-async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dict[str, float]:
+async def ask(
+    home: Path, folder: Path, tool: str, questions: list[dict], tokens: int
+) -> dict[str, float]:
     """The same through a tool of the real server."""
     environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     command = ["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
@@ -162,7 +166,7 @@ async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dic
             asking = {"query": question["question"]}
             wide = await client.call_tool(tool, asking | {"max_tokens": 20000})
             began = time.perf_counter()
-            narrow = await client.call_tool(tool, asking | {"max_tokens": BUDGET})
+            narrow = await client.call_tool(tool, asking | {"max_tokens": tokens})
             took = time.perf_counter() - began
             shown = [Path(uri).stem for uri in HEAD.findall(wide.content[0].text)]
             tally.add(question, shown, narrow.content[0].text, took)
@@ -193,6 +197,7 @@ def main() -> None:
     parser.add_argument(
         "--no-tool", action="store_true", help="only the ranking: a tenth of the time"
     )
+    parser.add_argument("--tokens", type=int, default=2_000, help="of a result, for `evidence`")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = args.keep or Path(scratch)
@@ -212,18 +217,18 @@ def main() -> None:
                     name,
                     "rank",
                     documents,
-                    rank(home, questions),
+                    rank(home, questions, args.tokens),
                     f"indexed in {seconds:.1f} s CPU",
                 ),
                 flush=True,
             )
             if args.no_graph:
                 print(
-                    line(name, "no graph", documents, rank(home, questions, graph=False)),
+                    line(name, "no graph", documents, rank(home, questions, args.tokens, graph=False)),
                     flush=True,
                 )
             if not args.no_tool:
-                found = anyio.run(ask, home, work / "files" / name, args.tool, questions)
+                found = anyio.run(ask, home, work / "files" / name, args.tool, questions, args.tokens)
                 print(line(name, "tool", documents, found), flush=True)
 
 

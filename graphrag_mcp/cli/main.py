@@ -9,7 +9,9 @@ import argparse
 import difflib
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -72,11 +74,12 @@ class Parser(argparse.ArgumentParser):
         return re.sub(r"(?m)^(\S.*):$", lambda found: bold(found[0]), said)
 
     def _in_groups(self) -> str:
+        width = shutil.get_terminal_size().columns - 2
         lines = [f"usage: {self.prog} COMMAND [OPTIONS]", "", str(self.description), ""]
         for title, names in GROUPS.items():
-            lines += [f"{title}:"]
-            lines += [f"  {name:<11} {self.commands[name].description}" for name in names]
-            lines += [""]
+            listed = [f"  {name:<11} {self.commands[name].description}" for name in names]
+            wrapped = [textwrap.fill(one, width, subsequent_indent=" " * 14) for one in listed]
+            lines += [f"{title}:", *wrapped, ""]
         lines += [f"{self.prog} COMMAND --help says more of one. {self.prog} --version", ""]
         return "\n".join([*lines, str(self.epilog), ""])
 

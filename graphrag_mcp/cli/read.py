@@ -66,7 +66,7 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
         console.print(marked(said, words))
         console.print()
     rest = len(result.citations) - HITS
-    more = f"{rest} more hits: --max-tokens N shows them. " if rest > 0 else ""
+    more = f"{counted(rest, 'more hits')}: --max-tokens N shows them. " if rest > 0 else ""
     print(f"{more}graphrag-mcp source ID shows a whole passage", file=sys.stderr)
 
 

@@ -409,10 +409,9 @@ def show_every(page: Page, hits: Sequence[Hit], worth: Worth, literals: Sequence
     strong = [hit for hit in strong if not language_of(hit.uri) or defines(hit.raw, literals)]
     _in_full(page, strong, worth, literals, page.room // 2)
     for hit in kept:
-        if hit.id in page.full:
-            continue
-        if not page.add(_line(hit, worth, literals), hit.sources()) and page.citations:
-            return next(at for at, one in enumerate(hits) if one is hit)
+        told = hit.id in page.full or page.add(_line(hit, worth, literals), hit.sources())
+        if not told and page.citations:
+            return hits.index(hit)
     return len(hits)
 
 
@@ -636,14 +635,12 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
 
 
 def speaker(text: str, start: int) -> str:
-    """`Ana: ` for a sentence of a conversation that stands within Ana's turn, not at its start; ""
-    where the text is none: it takes two turns."""
+    """`Ana: ` for a sentence within Ana's turn of a conversation; "" at its start, and elsewhere."""
     line = text.rfind("\n", 0, start) + 1
     who = SPEAKER.match(text, line)
     if who is None or who.end() > start or len(who[0].split()) > 3:
         return ""
-    turns = sum(SPEAKER.match(one) is not None for one in text.splitlines())
-    return f"{who[0].strip()} " if turns > 1 else ""
+    return f"{who[0].strip()} " if sum(map(bool, map(SPEAKER.match, text.splitlines()))) > 1 else ""
 
 
 def clipped(text: str, worth: Worth, characters: int) -> str:
