@@ -115,8 +115,8 @@ def term_worth(
     unknown: list[str] = []
     for at, term in enumerate(wanted):
         share = 1.0
-        if at + 1 < len(wanted) and is_stem(wanted[at + 1], term):
-            share = weights.form
+        if at + 1 < len(wanted) and is_stem(wanted[at + 1], term):  # names are stored without stems
+            share = weights.form if wanted[at + 1] in df else 1.0
         elif at and is_stem(term, wanted[at - 1]):
             share = 1.0 - weights.form
         if df.get(term, 0) > 0:
