@@ -1,15 +1,9 @@
 """The MCP server: from settings to tools, served over stdio.
 
-Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside
-functions, because starting is measured: a host waits for `initialize` and `tools/list`, so nothing
-heavy comes before them and what the first search needs is imported behind them.
-
-Lines that come over stdin: what the SDK could not read is put right where it can be, else answered.
-
-Takes lines; gives those that hold a message. The SDK drops any other without a word, and a host
-that sent a request then waits for its time-out. So half an emoji (models write such) becomes a
-replacement character, as over HTTP, and what is no message at all is refused with its id. Knows no
-method and no tool.
+The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what the
+first search needs is imported behind them. A line on stdin that the SDK could not read is corrected
+(half an emoji, as models write) or refused with its id: the SDK drops it without a word, and the host
+would wait for its time-out.
 """
 
 from __future__ import annotations

@@ -286,3 +286,13 @@ def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
 def test_a_formula_that_is_an_image_is_kept_and_other_images_are_not() -> None:
     line = r"The cost is ![Image 3: {\displaystyle O(m^{2})}](https://x/y.svg) in all, says ![Image 4: a logo](https://x/z.png) Ada."
     assert readable(line) == r"The cost is {\displaystyle O(m^{2})} in all, says Ada."
+
+
+def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_comes_with_its_answer(tmp_path: Path) -> None:
+    talk = ("Ada Marsh: I travelled to Turku by ferry with two crates of books for the museum.\n\nBo Lind: I travelled to Riga once.\n\n"
+            "Ada Marsh: Where would you like to travel after the long winter?\n\nBo Lind: To the islands, with my brother.\n")  # fmt: skip
+    index_documents(tmp_path / "corpora" / "c", IndexRequest(texts=(InlineText(talk, "talk", "Talk"),)), Settings(home=tmp_path))
+    talks = open_snapshot(tmp_path / "corpora" / "c")
+    assert "Bo Lind: I travelled to Riga once." in local_search(talks, "Where has Bo Lind travelled to?", form=Form(breadth="sentences")).text
+    text = local_search(talks, "travel after the long winter", form=Form(breadth="sentences")).text
+    assert "after the long winter? Bo Lind: To the islands" in text

@@ -28,6 +28,7 @@ LINES_READ = 160  # hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
 LEAST_OF_PART = 0.33  # the same, of the best on one part of a question that is a list
 LINE_LENGTH = 260  # characters of a sentence
+OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
 
 _COMMA = re.compile(r"[,;，、；]")
@@ -55,7 +56,8 @@ def lines(
     for part in parts or (frozenset(worth),):
         own = [one for one in names if not parts or not part.isdisjoint(query_terms(one.form))]
         asked = without_people({term: worth[term] for term in part & worth.keys()}, own)
-        best = [_best(hit, asked) for hit in hits[:LINES_READ] if names_all(hit, own)]
+        people = [one.form.casefold().split()[0] for one in own if one.type == "person"]
+        best = [_best(hit, asked, people) for hit in hits[:LINES_READ] if names_all(hit, own)]
         said = [one for one in best if one is not None]
         if parts:  # "market share" of anything has these words: the passage must be on the whole
             said = [replace(one, value=one.value * math.sqrt(one.hit.score)) for one in said]
@@ -107,28 +109,33 @@ def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never chan
     return replace(line, text=one_line(text, LINE_LENGTH + 2))
 
 
-def _best(hit: Hit, worth: Worth) -> Line | None:
-    """The sentence of a passage that says most on the question: words of the question, and something
-    that only this sentence knows (names, figures)."""
-    best: tuple[float, int, str] | None = None
+def _best(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
+    """The sentence of a passage that says most on the question, by its words and by what only it knows
+    (names, figures). In a conversation a question comes with its answer, and what others than
+    `people` say without naming them counts less."""
+    best, chosen = 0.0, -1
     whole = sum(worth.values()) or 1.0
-    for start, end in sentences(hit.body):
+    spans = sentences(hit.body)
+    for at, (start, end) in enumerate(spans):
         said = hit.body[start:end]
-        if not says_something(said):
-            continue
         value = math.fsum(worth.get(term, 0.0) for term in set(terms(said))) / whole
-        if value <= 0:
+        if value <= 0 or not says_something(said):
             continue
         words = said.split()
         facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
         value *= (1 + 0.1 * min(facts, 4) / 4) * (0.5 + 0.5 * substance(said))
-        if best is None or value > best[0] + 1e-9:
-            best = value, start, said
-    if best is None:
+        if people and (who := speaker(hit.body, start)):
+            value *= 1.0 if any(one in f"{who}{said}".casefold() for one in people) else OTHERS
+        if value > best + 1e-9:
+            best, chosen = value, at
+    if chosen < 0:
         return None
-    value, start, said = best
-    said = f"{speaker(hit.body, start)}{said}"
-    return shortened(Line(hit, said, value * (0.5 + 0.5 * hit.score)), worth)
+    start, end = spans[chosen]
+    who, said = speaker(hit.body, start), hit.body[start:end]
+    if who and said.rstrip().endswith(("?", "？")) and chosen + 1 < len(spans):
+        said = hit.body[start : spans[chosen + 1][1]]
+    said = said if said.startswith(who) else who + said
+    return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 
 def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
@@ -630,15 +637,14 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
     if not among:
         return ""
     start, end = spans[max(among, key=lambda at: (values[at], -at))]
-    said = f"{speaker(text, start)}{one_line(text[start:end], 4_000)}"
-    return clipped(said, worth, characters)
+    who, said = speaker(text, start), one_line(text[start:end], 4_000)
+    return clipped(said if said.startswith(who) else who + said, worth, characters)
 
 
 def speaker(text: str, start: int) -> str:
-    """`Ana: ` for a sentence within Ana's turn of a conversation; "" at its start, and elsewhere."""
-    line = text.rfind("\n", 0, start) + 1
-    who = SPEAKER.match(text, line)
-    if who is None or who.end() > start or len(who[0].split()) > 3:
+    """`Ana: ` for a sentence of Ana's turn in a conversation; "" where there are no two turns."""
+    who = SPEAKER.match(text, text.rfind("\n", 0, start) + 1)
+    if who is None or len(who[0].split()) > 3:
         return ""
     return f"{who[0].strip()} " if sum(map(bool, map(SPEAKER.match, text.splitlines()))) > 1 else ""
 
