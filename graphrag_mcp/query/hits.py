@@ -28,6 +28,7 @@ LINES_READ = 160  # hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
 LEAST_OF_PART = 0.33  # the same, of the best on one part of a question that is a list
 LINE_LENGTH = 260  # characters of a sentence
+BEGINS = 48  # characters of the beginning of a document without a title
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
 
@@ -146,7 +147,7 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: s
     added = 0
     for one in order:
         hit = one.hit
-        title = "" if hit.part_of == last else f"{hit.name()}: "
+        title = "" if hit.part_of == last else f"{hit.name(one.text)}: "
         date = f"{hit.date} " if hit.date else ""
         above = f"{head}\n" if head and not added else ""
         said = [hit.times(one.text), f"(why: {hit.why})" if hit.why else ""]
@@ -223,6 +224,7 @@ class Hit:
     corpus: str = ""  # "" where only one is searched
     validity: str = ""  # what the document says of its own validity
     spoken: list[times.Times] = field(default_factory=list)  # of each of `cited`
+    begins: str = ""  # how a document without a title begins
 
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
@@ -230,7 +232,8 @@ class Hit:
         cited = self.cited or [self.citation]
         uri = one_line(self.uri, 300)
         title = one_line(self.title, 120)
-        if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold():
+        file = uri.rpartition("/")[2].casefold()
+        if title.casefold() in (file, file.rpartition(".")[0]):
             title = ""
         first, last = cited[0].line_start, max(one.line_end for one in cited)
         place = f"({uri}:{first}-{last})" if first else f"({uri})"
@@ -249,9 +252,12 @@ class Hit:
         for one, part in zip(self.cited, self.spoken, strict=True):
             yield one.model_copy(update={"when": part.cited()})
 
-    def name(self) -> str:
-        """The title, or the name of the file, on one line."""
-        return one_line(self.title or self.uri.rpartition("/")[2], 60)
+    def name(self, said: str = "") -> str:
+        """The title, or the name of the file, on one line; with how a document without a title
+        begins, unless `said` begins so."""
+        name = one_line(self.title or self.uri.rpartition("/")[2], 60)
+        known = not self.begins or said.startswith(self.begins[: BEGINS // 2])
+        return name if known else f"{name} ({self.begins})"
 
 
 @dataclass(slots=True)
@@ -333,7 +339,28 @@ def read(
             spoken=[time],
         )
         hits.append((row["id"], hit))
+    first = beginnings(snapshot, [hit for _, hit in hits if not language_of(hit.uri)])
+    for _, hit in hits:
+        hit.begins = first.get(hit.part_of, "")
     return hits
+
+
+def beginnings(snapshot: Snapshot, hits: Sequence[Hit]) -> dict[str, str]:
+    """The first words of documents whose title is only the name of their file, by content id: a
+    sentence from the middle of a text seldom says what the text is about."""
+    untitled = {hit.part_of for hit in hits if hit.title in ("", hit.uri.rpartition("/")[2])}
+    if not untitled:
+        return {}
+    listed = ", ".join(f"'{id}'" for id in sorted(untitled))
+    where = f"document_id IN ({listed}) AND position = 0"
+    rows = snapshot.rows("passages", where, ["document_id", "text"]).to_pylist()
+    found = {}
+    for row in rows:
+        text = readable(row["text"])
+        start, end = (sentences(text) or [(0, 0)])[0]
+        if says_something(text[start:end]):
+            found[row["document_id"]] = clipped(one_line(text[start:end], 4_000), {}, BEGINS)
+    return found
 
 
 def _body(raw: str, title: str, uri: str) -> str:
@@ -516,7 +543,8 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     if language_of(hit.uri):
         return "\n".join(code_lines(hit, worth, literals))
     said = best_sentence(hit.body, worth, literals, LINE)
-    name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
+    name = hit.name(said)
+    name = "" if said.casefold().startswith(name.casefold()) else f"{name}: "
     date = f"{hit.date} " if hit.date else ""
     return " ".join(
         filter(None, [f"- [{hit.id}] {date}{name}{said}", hit.times(said), hit.validity])
