@@ -305,7 +305,7 @@ def test_a_document_without_a_title_is_named_by_how_it_begins(tmp_path: Path) ->
         "Harbour board sues the dredging company over the broken quay wall of basin three. "
         "The case was opened in March. The judge ordered it to pay 40,000 crowns to Ada Marsh of Port Ellis.\n"
     )
-    (folder / "n2.txt").write_text("Hello Bo!\n\nAnother order of the judge of Port Ellis is not known to me.\n")
+    (folder / "n2.txt").write_text("Hello to all. Another order of the judge of Port Ellis is not known to me.\n")
     index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     told = local_search(snapshot, "What did the judge order?", form=Form(breadth="sentences")).text
