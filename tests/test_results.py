@@ -316,3 +316,16 @@ def test_a_document_without_a_title_is_named_by_how_it_begins(tmp_path: Path) ->
     assert "characters" not in listed
     first = local_search(snapshot, "Who sues the dredging company?").text
     assert "(Harbour" not in first and first.count("n1.txt") == 1
+
+
+def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:
+    texts = [InlineText(f"Flight {n} was cancelled. The flight crew of the flight had no other flight.", f"a{n}", f"Air {n}") for n in range(6)]
+    texts.append(InlineText("The party met for three days on the pier. Then Howard Flight spoke on tax and on nothing else.", "b", "Party"))
+    texts.append(InlineText("Howard Keene and Berta Lind read the report of the party on tax in the house on the pier.", "c", "Report"))
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert heads(local_search(snapshot, "What was the flight of Howard Flight?").text)[0] == "Party"
+    missing = local_search(snapshot, "Where did Berta Flight go?").text
+    assert missing.startswith('No passage names "Berta Flight"; nearest:') and "\n[t" not in missing
+    both = several([("", snapshot)], ["Berta Flight", "Howard Keene"], form=Form()).text
+    assert both.count("No passage names") == 1 and "Howard Keene and Berta Lind read" in both

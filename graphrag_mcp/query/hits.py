@@ -51,7 +51,8 @@ def lines(
     names: Sequence[Mention] = (),
     parts: Sequence[frozenset[str]] = (),
 ) -> list[Line]:
-    """The sentences that are relevant, best first; none twice. `parts` are the terms of each part
+    """The sentences that are relevant, best first; none twice, and two of a document where there are
+    many documents. `parts` are the terms of each part
     of a question that is a list: a sentence is compared with the best one on the same part."""
     found = []
     for part in parts or (frozenset(worth),):
@@ -66,10 +67,15 @@ def lines(
         least = LEAST_WORTH if not parts else LEAST_OF_PART
         found += [replace(one, value=one.value / top) for one in said if one.value >= least * top]
     kept: dict[str, Line] = {}
+    of_document = Counter[str]()
+    each = max(2, MOST_LINES // len({one.hit.part_of for one in found} or "1"))
     for one in sorted(found, key=lambda one: (-round(one.value, 6), -one.hit.score)):
         if len(kept) == MOST_LINES:
             break
-        kept.setdefault(" ".join(terms(one.text)), one)
+        key = " ".join(terms(one.text))
+        if key not in kept and of_document[one.hit.part_of] < each:
+            of_document[one.hit.part_of] += 1
+            kept[key] = one
     return list(kept.values())
 
 
@@ -411,7 +417,7 @@ def show(
 ) -> int:
     """Add hits to the page, best first: how many of them were shown or named.
 
-    `most` limits those in full (0: as many as the room allows). `generous`: weaker hits are shown in
+    `most` limits those in full (0: as many as the room allows, -1: none). `generous`: weaker hits are shown in
     full too, and long passages whole, as far as there is room. `literals` are what must be seen in the
     sentences that are shown. At least one hit is shown, however little room there is."""
     if not hits:
@@ -421,7 +427,7 @@ def show(
     floor = floor or WEAK * top
     kept = _without_repeats(page, hits, floor)
     full = floor if generous else STRONG * top
-    strong = [hit for hit in kept if hit.score >= full][:most]
+    strong = [hit for hit in kept if hit.score >= full][: max(most, 0)]
     others = len(kept) - len(strong)
     kept_for_lines = min(page.room // 6, 40 * min(weak, others))
     shown = _in_full(page, strong, worth, literals, kept_for_lines)
