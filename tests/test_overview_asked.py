@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing import wire
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.reports import OVERVIEW, asked_about
 from graphrag_mcp.query.route import choose
@@ -106,3 +107,10 @@ def test_words_about_how_it_is_asked_choose_no_sentences(tmp_path: Path) -> None
     found = global_search(open_snapshot(tmp_path / "corpus"), asked)
     shown = [line for line in found.text.splitlines() if line.startswith("- [")]
     assert len(shown) >= 4 and not any(word in line for word in ("oven", "rye", "ginger", "Flour", "Oat") for line in shown[:4])
+
+
+def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "What is this about?")
+    assert "More: get_community_report" in result.text
+    text, flags = wire.dressed(result, result.text, wire.footer(result))
+    assert not flags and "Flagged" not in text

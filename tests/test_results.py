@@ -296,3 +296,36 @@ def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_come
     assert "Bo Lind: I travelled to Riga once." in local_search(talks, "Where has Bo Lind travelled to?", form=Form(breadth="sentences")).text
     text = local_search(talks, "travel after the long winter", form=Form(breadth="sentences")).text
     assert "after the long winter? Bo Lind: To the islands" in text
+
+
+def test_a_document_without_a_title_is_named_by_how_it_begins(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "n1.txt").write_text(
+        "Harbour board sues the dredging company over the broken quay wall of basin three. "
+        "The case was opened in March. The judge ordered it to pay 40,000 crowns to Ada Marsh of Port Ellis.\n"
+    )
+    (folder / "n2.txt").write_text("Hello to all. Another order of the judge of Port Ellis is not known to me.\n")
+    index_documents(tmp_path / "c", IndexRequest((str(folder),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    told = local_search(snapshot, "What did the judge order?", form=Form(breadth="sentences")).text
+    assert "n1.txt (Harbour board sues the dredging company over…): The judge ordered" in told
+    assert "n2.txt: Another order" in told  # a greeting says nothing on the text
+    listed = listing.list_documents(snapshot, query="judge").text
+    assert "n1.txt (Harbour board sues the dredging company over…): [t" in listed
+    assert "characters" not in listed
+    first = local_search(snapshot, "Who sues the dredging company?").text
+    assert "(Harbour" not in first and first.count("n1.txt") == 1
+
+
+def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:
+    texts = [InlineText(f"Flight {n} was cancelled. The flight crew of the flight had no other flight.", f"a{n}", f"Air {n}") for n in range(6)]
+    texts.append(InlineText("The party met for three days on the pier. Then Howard Flight spoke on tax and on nothing else.", "b", "Party"))
+    texts.append(InlineText("Howard Keene and Berta Lind read the report of the party on tax in the house on the pier.", "c", "Report"))
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert heads(local_search(snapshot, "What was the flight of Howard Flight?").text)[0] == "Party"
+    missing = local_search(snapshot, "Where did Berta Flight go?").text
+    assert missing.startswith('No passage names "Berta Flight"; nearest:') and "\n[t" not in missing
+    both = several([("", snapshot)], ["Berta Flight", "Howard Keene"], form=Form()).text
+    assert both.count("No passage names") == 1 and "Howard Keene and Berta Lind read" in both

@@ -28,6 +28,7 @@ LINES_READ = 160  # hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
 LEAST_OF_PART = 0.33  # the same, of the best on one part of a question that is a list
 LINE_LENGTH = 260  # characters of a sentence
+BEGINS = 48  # characters of the beginning of a document without a title
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
 
@@ -50,7 +51,8 @@ def lines(
     names: Sequence[Mention] = (),
     parts: Sequence[frozenset[str]] = (),
 ) -> list[Line]:
-    """The sentences that are relevant, best first; none twice. `parts` are the terms of each part
+    """The sentences that are relevant, best first; none twice, and two of a document where there are
+    many documents. `parts` are the terms of each part
     of a question that is a list: a sentence is compared with the best one on the same part."""
     found = []
     for part in parts or (frozenset(worth),):
@@ -65,10 +67,15 @@ def lines(
         least = LEAST_WORTH if not parts else LEAST_OF_PART
         found += [replace(one, value=one.value / top) for one in said if one.value >= least * top]
     kept: dict[str, Line] = {}
+    of_document = Counter[str]()
+    each = max(2, MOST_LINES // len({one.hit.part_of for one in found} or "1"))
     for one in sorted(found, key=lambda one: (-round(one.value, 6), -one.hit.score)):
         if len(kept) == MOST_LINES:
             break
-        kept.setdefault(" ".join(terms(one.text)), one)
+        key = " ".join(terms(one.text))
+        if key not in kept and of_document[one.hit.part_of] < each:
+            of_document[one.hit.part_of] += 1
+            kept[key] = one
     return list(kept.values())
 
 
@@ -146,7 +153,7 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: s
     added = 0
     for one in order:
         hit = one.hit
-        title = "" if hit.part_of == last else f"{hit.name()}: "
+        title = "" if hit.part_of == last else f"{hit.name(one.text)}: "
         date = f"{hit.date} " if hit.date else ""
         above = f"{head}\n" if head and not added else ""
         said = [hit.times(one.text), f"(why: {hit.why})" if hit.why else ""]
@@ -223,6 +230,7 @@ class Hit:
     corpus: str = ""  # "" where only one is searched
     validity: str = ""  # what the document says of its own validity
     spoken: list[times.Times] = field(default_factory=list)  # of each of `cited`
+    begins: str = ""  # how a document without a title begins
 
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
@@ -230,7 +238,8 @@ class Hit:
         cited = self.cited or [self.citation]
         uri = one_line(self.uri, 300)
         title = one_line(self.title, 120)
-        if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold():
+        file = uri.rpartition("/")[2].casefold()
+        if title.casefold() in (file, file.rpartition(".")[0]):
             title = ""
         first, last = cited[0].line_start, max(one.line_end for one in cited)
         place = f"({uri}:{first}-{last})" if first else f"({uri})"
@@ -249,9 +258,12 @@ class Hit:
         for one, part in zip(self.cited, self.spoken, strict=True):
             yield one.model_copy(update={"when": part.cited()})
 
-    def name(self) -> str:
-        """The title, or the name of the file, on one line."""
-        return one_line(self.title or self.uri.rpartition("/")[2], 60)
+    def name(self, said: str = "") -> str:
+        """The title, or the name of the file, on one line; with how a document without a title
+        begins, unless `said` begins so."""
+        name = one_line(self.title or self.uri.rpartition("/")[2], 60)
+        known = not self.begins or said.startswith(self.begins[: BEGINS // 2])
+        return name if known else f"{name} ({self.begins})"
 
 
 @dataclass(slots=True)
@@ -333,7 +345,28 @@ def read(
             spoken=[time],
         )
         hits.append((row["id"], hit))
+    first = beginnings(snapshot, [hit for _, hit in hits if not language_of(hit.uri)])
+    for _, hit in hits:
+        hit.begins = first.get(hit.part_of, "")
     return hits
+
+
+def beginnings(snapshot: Snapshot, hits: Sequence[Hit]) -> dict[str, str]:
+    """The first words of documents whose title is only the name of their file, by content id: a
+    sentence from the middle of a text seldom says what the text is about."""
+    untitled = {hit.part_of for hit in hits if hit.title in ("", hit.uri.rpartition("/")[2])}
+    if not untitled:
+        return {}
+    listed = ", ".join(f"'{id}'" for id in sorted(untitled))
+    where = f"document_id IN ({listed}) AND position = 0"
+    rows = snapshot.rows("passages", where, ["document_id", "text"]).to_pylist()
+    found = {}
+    for row in rows:
+        text = readable(row["text"])
+        start, end = (sentences(text) or [(0, 0)])[0]
+        if says_something(text[start:end]):
+            found[row["document_id"]] = clipped(one_line(text[start:end], 4_000), {}, BEGINS)
+    return found
 
 
 def _body(raw: str, title: str, uri: str) -> str:
@@ -384,7 +417,7 @@ def show(
 ) -> int:
     """Add hits to the page, best first: how many of them were shown or named.
 
-    `most` limits those in full (0: as many as the room allows). `generous`: weaker hits are shown in
+    `most` limits those in full (0: as many as the room allows, -1: none). `generous`: weaker hits are shown in
     full too, and long passages whole, as far as there is room. `literals` are what must be seen in the
     sentences that are shown. At least one hit is shown, however little room there is."""
     if not hits:
@@ -394,7 +427,7 @@ def show(
     floor = floor or WEAK * top
     kept = _without_repeats(page, hits, floor)
     full = floor if generous else STRONG * top
-    strong = [hit for hit in kept if hit.score >= full][:most]
+    strong = [hit for hit in kept if hit.score >= full][: max(most, 0)]
     others = len(kept) - len(strong)
     kept_for_lines = min(page.room // 6, 40 * min(weak, others))
     shown = _in_full(page, strong, worth, literals, kept_for_lines)
@@ -516,7 +549,8 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     if language_of(hit.uri):
         return "\n".join(code_lines(hit, worth, literals))
     said = best_sentence(hit.body, worth, literals, LINE)
-    name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
+    name = hit.name(said)
+    name = "" if said.casefold().startswith(name.casefold()) else f"{name}: "
     date = f"{hit.date} " if hit.date else ""
     return " ".join(
         filter(None, [f"- [{hit.id}] {date}{name}{said}", hit.times(said), hit.validity])

@@ -182,10 +182,15 @@ def _line(
     parts = f", {size[1]} parts" if size[1] > 1 else ""
     said = speaks() if speaks else ""
     if title in ("", file):  # the first words say more than a file's name
-        said = said or _first(snapshot, id)
+        first = _first(snapshot, id)
+        begins = hits.clipped(first, {}, hits.BEGINS)
+        if first and said and begins[:-1] not in said:
+            name += f" ({begins})"
+        said = said or first
     said = said or telling(snapshot, id, title)
     when = f"{fact['by']} {date} ".lstrip() if date else ""
-    return f"- [{alias}] {when}{name}, {size[0]:,} characters{parts}: {said}"
+    length = "" if speaks else f", {size[0]:,} characters"
+    return f"- [{alias}] {when}{name}{length}{parts}: {said}"
 
 
 def telling(snapshot: Snapshot, id: str, title: str) -> str:

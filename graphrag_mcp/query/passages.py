@@ -62,8 +62,10 @@ def concise(
     listed = _hits(sources, ranked[offset : offset + max(20, budget // 50)])
     if form.sort == "time":
         listed.sort(key=lambda hit: (hit.date or "9999", hit.uri, hit.span))
+    absent = _absent(sources, listed) if not offset and not form.every else []
     if not offset:
         _connect(page, sources)
+        _say_absent(page, absent)
     if form.every:
         taken = offset + (hits.show_every(page, listed, worth, form.literals) if listed else 0)
     else:
@@ -74,6 +76,7 @@ def concise(
             floor=hits.WEAK * best,
             generous=budget > DEFAULT_TOKENS or form.sort == "time",
             literals=form.literals,
+            most=-1 if absent else 0,
         )
     least = 0.0 if form.every else hits.WEAK * best
     rest = sum(score >= least for score, _, _ in ranked[taken:])
@@ -98,11 +101,12 @@ def several(
             best = ranked[0][0] if ranked else 0.0
             listed = _hits(sources, ranked[:20])
             known = [hit for hit in listed[:PER_QUESTION] if hit.id in page.full]
+            _say_absent(part, absent := _absent(sources, listed))
             hits.show(
                 part,
                 [hit for hit in listed if hit.id not in page.full],
                 _worth(sources),
-                most=PER_QUESTION - len(known) or 1,
+                most=-1 if absent else PER_QUESTION - len(known) or 1,
                 weak=LINES_PER_QUESTION,
                 floor=RELEVANT * best,
                 literals=form.literals,
@@ -125,6 +129,25 @@ def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[hits.
     names = [one for source in sources for one in source.names]
     parts = list(dict.fromkeys(part for source in sources for part in source.parts))
     return hits.lines(_hits(sources, ranked[: hits.LINES_READ]), _worth(sources), names, parts)
+
+
+def _absent(sources: Sequence[Source], listed: Sequence[hits.Hit]) -> list[str]:
+    """The names of the question, where each has several words and none of the passages has all of
+    one: "Howard Flight" finds passages on flights."""
+    names = [one for source in sources for one in source.names if one.strong]
+    texts = [f"{hit.title} {hit.raw}".casefold() for hit in listed]
+    for one in names:
+        # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
+        words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
+        if len(words) < 2 or any(all(word in text for word in words) for text in texts):
+            return []
+    return list(dict.fromkeys(one.form for one in names)) if listed else []
+
+
+def _say_absent(page: hits.Page, names: Sequence[str]) -> None:
+    if names:
+        said = " or ".join(f'"{one_line(name, 40)}"' for name in names[:3])
+        page.add(f"No passage names {said}; nearest:")
 
 
 def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[hits.Hit]) -> None:

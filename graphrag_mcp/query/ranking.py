@@ -35,7 +35,7 @@ class Weights:
         0.5  # of a word that only a keyword holds, beside a question that names something
     )
     name: float = 1.75  # x the worth of a rare term of a name that the question holds
-    unnamed: float = 0.75  # x the words of a passage that holds no rare name of the question
+    unnamed: float = 0.65  # x the words of a passage that holds no rare name of the question
     near: float = 0.5  # of a word that stands for one of the question that no passage holds
     form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the document's title is a name of the question

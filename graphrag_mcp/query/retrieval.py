@@ -131,7 +131,7 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 WEIGHTS = Weights()
-CONNECTED = frozenset({"link", "shared", "beside", "named"})  # parts of a score that a name brings
+CONNECTED = frozenset({"link", "shared", "named"})  # parts of a score that a name brings
 RARE = 1.6  # a name's term is rare from so many times the median worth of a question's terms on
 RERANKED = 50  # passages that a reranker reads
 # of a very long query; most keywords
@@ -230,7 +230,7 @@ def retrieve(
     ranking.give_files(passages.values(), weights)
     give(snapshot, passages, score, own.give, weights)
     lead(passages.values(), weights)
-    _demote_unnamed(passages.values(), rare, weights)
+    _demote_unnamed(passages.values(), _words_of(found.names, rare, worth), weights)
     ranked = ranking.ordered(passages.values())
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)
@@ -253,21 +253,36 @@ def _rare_names(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
     common: the name says which thing is meant, the other words only what is asked of it.
 
     MuSiQue recall@5 68.7 -> 71.1, recall@20 83.8 -> 85.3, evidence within 2,000 tokens 76.8 ->
-    78.8; with `_demote_unnamed` 79.7. HotpotQA recall@5 93.5 -> 93.0."""
+    78.8; with `_demote_unnamed` recall@5 72.2 and 85.8. HotpotQA recall@5 93.5 -> 93.0."""
     held = {term for one in names if one.strong for term in terms_of(one.form) if term in worth}
     usual = median(worth.values()) if worth else 0.0
     return [term for term in worth if term in held and worth[term] >= RARE * usual]
 
 
-def _demote_unnamed(passages: Collection[Passage], rare: Sequence[str], weights: Weights) -> None:
-    """A passage that holds no rare name of the question, and that nothing connects with one that
-    does, counts less by its words."""
-    needles = [f" {term} " for term in rare]
-    for passage in passages if needles else ():
-        spaced = f" {passage.terms} "
-        if "text" in passage.parts and passage.parts.keys().isdisjoint(CONNECTED):
-            if not any(needle in spaced for needle in needles):
-                passage.parts["text"] *= weights.unnamed
+def _words_of(
+    names: Sequence[Mention], rare: Sequence[str], worth: Mapping[str, float]
+) -> list[list[str]]:
+    """The terms of each name with a rare one, as they stand between blanks: of "Howard Flight" both,
+    since passages on flights hold one."""
+    held = ([term for term in terms_of(one.form) if term in worth] for one in names if one.strong)
+    return [[f" {term} " for term in terms] for terms in held if not {*rare}.isdisjoint(terms)]
+
+
+def _demote_unnamed(
+    passages: Collection[Passage], names: Sequence[Sequence[str]], weights: Weights
+) -> None:
+    """A passage that holds no rare name of the question, that is not next to one that does, and
+    that no title or name connects with one, counts less by its words."""
+    spaced = [(one, f" {one.terms} ") for one in passages] if names else []
+    holding = {
+        (one.document_id, one.position)
+        for one, terms in spaced
+        if any(all(term in terms for term in name) for name in names)
+    }
+    for one, _ in spaced:
+        near = {(one.document_id, one.position + step) for step in (-1, 0, 1)}
+        if "text" in one.parts and CONNECTED.isdisjoint(one.parts) and near.isdisjoint(holding):
+            one.parts["text"] *= weights.unnamed
 
 
 def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:

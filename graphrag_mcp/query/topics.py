@@ -156,7 +156,7 @@ def overview(
         finer = max(level, 0) + 1
         id = result.communities[0]
         page.add(
-            f'More: get_community_report(id="{id}") on one topic, level={finer} for finer ones.'
+            f'More: get_community_report with id="{id}" on one topic, level={finer} for finer ones.'
         )
     return hits.finished(result, page, left, offset + len(result.communities), cursor)
 
