@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
@@ -349,42 +350,63 @@ class _Reader:
         return ""
 
 
-_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
+class _Inner(dict[type, tuple[str, ...]]):
+    """Fields of a node that may hold calls; names and constants are half of all nodes."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = getattr(kind, "_fields", ())
+        self[kind] = tuple(name for name in fields if name not in _PLAIN)
+        return self[kind]
+
+
+_PLAIN = frozenset(
+    "id attr arg ctx op ops name names asname level type_comment kind conversion".split()
+)
+_INNER = _Inner({ast.Constant: (), ast.Name: ()})
 
 
 def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
-    """All calls; `ast.walk` would look at every name and constant too, half of all nodes."""
-    todo = [node]
+    """All calls, faster than by `ast.walk`."""
+    todo: list[Any] = [node]
     while todo:
         one = todo.pop()
-        if isinstance(one, ast.Call):
+        kind = type(one)
+        if kind is list:
+            todo += one
+            continue
+        if kind is ast.Call:
             yield one
-        for name in one._fields:
-            value = getattr(one, name, None)
-            for inner in value if isinstance(value, list) else (value,):
-                if isinstance(inner, ast.AST) and not isinstance(inner, _LEAVES):
-                    todo.append(inner)
+        for name in _INNER[kind]:
+            if inner := getattr(one, name):
+                todo.append(inner)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """All statements, also those inside others; no expression is looked at."""
-    for node in body:
+    todo = body[::-1]
+    while todo:
+        node = todo.pop()
         yield node
-        inner = [node.body] if isinstance(node, _SCOPES) else _blocks(node)
-        for block in inner:
-            yield from _statements(block)
+        for block in reversed([node.body] if isinstance(node, _SCOPES) else _blocks(node)):
+            todo += reversed(block)
 
 
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]] | list[list[ast.stmt]]:
+_TRY = "body orelse finalbody handlers".split()
+_COMPOUND: dict[type, Sequence[str]] = {
+    **dict.fromkeys((ast.If, ast.For, ast.AsyncFor, ast.While), ("body", "orelse")),
+    **dict.fromkeys((ast.With, ast.AsyncWith), ("body",)),
+    **dict.fromkeys((ast.Try, getattr(ast, "TryStar", ast.Try)), _TRY),
+    ast.Match: ("cases",),
+}
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     """The blocks of a compound statement that are no scope of their own."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return []
-    found = [
-        getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)
-    ]
-    found = [block for block in found if isinstance(block, list)]
-    found += [handler.body for handler in getattr(node, "handlers", [])]
-    return found + [case.body for case in getattr(node, "cases", [])]
+    found: list[list[ast.stmt]] = []
+    for name in _COMPOUND.get(type(node), ()):
+        held = getattr(node, name)
+        found += [one.body for one in held] if name in ("handlers", "cases") else [held]
+    return [block for block in found if block] if found else found
 
 
 def _folded(text: str) -> str:
@@ -459,8 +481,12 @@ def parse(uri: str, text: str) -> SourceFile | None:
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file, text):
         return None
-    for start, end in file.prose:
-        file.references += spoken(text[start:end], start, file.module)
+    prose, file.prose, at = sorted(file.prose), [], 0
+    for start, end in prose:
+        if end > at:  # no line of a docstring that begins with "#"
+            file.prose.append((start, end))
+            file.references += spoken(text[start:end], start, file.module)
+            at = end
     return _ordered(file)
 
 
@@ -500,7 +526,6 @@ _COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
 
 
 def _ordered(file: SourceFile) -> SourceFile:
-    file.prose.sort()
     file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
     file.references.sort(key=lambda one: (one.start, one.end, one.kind))
     return file
