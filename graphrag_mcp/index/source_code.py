@@ -73,11 +73,9 @@ def names_of(
             named[one.name] = row
             places.append((max(one.start, core) - start, one.name))
     spoken, mentions = _spoken(text, file, id, start, core)
-    unit_names = [*named.values(), *spoken.named]
-    return UnitNames(id, text, unit_names, _spoken_pairs(spoken), spoken.capped), [
-        *places,
-        *mentions,
-    ]
+    every = [*named.values(), *spoken.named]
+    names = UnitNames(id, text, every, _spoken_pairs(spoken), spoken.capped)
+    return names, [*places, *mentions]
 
 
 def _spoken_pairs(unit: UnitNames) -> list[Said]:
@@ -98,20 +96,8 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     quoted = line if quoted == first + HEAD and line > first else quoted
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
-    return Named(
-        one.name,
-        id,
-        title,
-        one.kind,
-        True,
-        1,
-        [first, quoted],
-        first,
-        max(last, first + 1),
-        "",
-        said,
-        CODE,
-    )
+    place = [first, quoted], first, max(last, first + 1)
+    return Named(one.name, id, title, one.kind, True, 1, *place, "", said, CODE)
 
 
 def _spoken(
@@ -201,9 +187,9 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     kinds = {one.name: one.kind for file in sources for one in file.symbols}
     titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
     edges: dict[str, list[Edge]] = {}
-    for edge in resolve(sources, only):
-        edges.setdefault(edge.uri, []).append(edge)
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
+    for edge in resolve(sources, only, corpus):
+        edges.setdefault(edge.uri, []).append(edge)
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
@@ -281,9 +267,8 @@ def _mentioned(
         instead.setdefault(id, {})[normalise_name(one.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:
-            found[id][key] = Named(
-                key, id, titles[key], kinds[key], True, 1, [start, end], start, end, ""
-            )
+            place = [start, end], start, end
+            found[id][key] = Named(key, id, titles[key], kinds[key], True, 1, *place, "")
         else:
             row.count += 1
     return {id: list(rows.values()) for id, rows in found.items()}
