@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, TypeGuard
 
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
@@ -21,8 +22,8 @@ from graphrag_mcp.text.readable import language_of
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.ClassDef)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Scope = _Function | ast.ClassDef
 
 
 def read(file: SourceFile, text: str) -> bool:
@@ -46,10 +47,11 @@ class _Offsets:
     def __init__(self, text: str) -> None:
         self.text = text
         self.starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+        self.plain = text.isascii()
 
     def at(self, line: int, column: int) -> int:
         start = self.starts[min(line - 1, len(self.starts) - 1)]
-        held = self.text[start : start + column]
+        held = "" if self.plain else self.text[start : start + column]
         if not held.isascii():
             column = len(held.encode("utf-8", "replace")[:column].decode("utf-8", "ignore"))
         return start + column
@@ -83,7 +85,7 @@ class _Reader:
 
     def _body(self, body: list[ast.stmt], prefix: str, within: str) -> None:
         for node in body:
-            if isinstance(node, _FUNCTIONS):
+            if isinstance(node, _Function):
                 self._define(node, prefix, "method" if within == "class" else "function")
                 self._body(node.body, f"{prefix}.{node.name}", "function")
             elif isinstance(node, ast.ClassDef):
@@ -95,9 +97,7 @@ class _Reader:
                 for inner in _blocks(node):
                     self._body(inner, prefix, within)
 
-    def _define(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str, kind: str
-    ) -> None:
+    def _define(self, node: _Scope, prefix: str, kind: str) -> None:
         decorated = min([node, *node.decorator_list], key=lambda one: one.lineno)
         start = self.offsets.at(decorated.lineno, decorated.col_offset) - (decorated is not node)
         end = self.offsets.at(node.end_lineno or node.lineno, node.end_col_offset or 0)
@@ -111,9 +111,7 @@ class _Reader:
             self.classes.add(name)
         self._docstring(node)
 
-    def _docstring(
-        self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    ) -> None:
+    def _docstring(self, node: ast.Module | _Scope) -> None:
         if ast.get_docstring(node, clean=False) is not None:
             self.file.prose.append(self.offsets.span(node.body[0]))
 
@@ -188,17 +186,13 @@ class _Reader:
                     self._reference(_base_of(base), name, types, fields)
                 self._expressions([*node.decorator_list, *node.keywords], inside, types, fields)
                 self._uses(node.body, name, {}, self._fields(node, name))
-            elif isinstance(node, _FUNCTIONS):
+            elif isinstance(node, _Function):
                 self._function(node, inside, types, fields)
             else:
                 self._statement(node, inside, types, fields)
 
     def _function(
-        self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef,
-        inside: str,
-        types: Mapping[str, str],
-        fields: Mapping[str, str],
+        self, node: _Function, inside: str, types: Mapping[str, str], fields: Mapping[str, str]
     ) -> None:
         name = f"{inside}.{node.name}"
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -224,11 +218,8 @@ class _Reader:
             self._learn(node, types, fields)
             return
         inner = [one for block in blocks for one in block]
-        heads = [
-            one
-            for one in ast.iter_child_nodes(node)
-            if isinstance(one, ast.expr | ast.withitem | ast.arguments)
-        ]
+        heads = [*ast.iter_child_nodes(node)]
+        heads = [one for one in heads if isinstance(one, ast.expr | ast.withitem | ast.arguments)]
         self._expressions(heads, inside, types, fields)
         for one in heads:
             if isinstance(one, ast.withitem) and isinstance(one.optional_vars, ast.Name):
@@ -236,21 +227,18 @@ class _Reader:
         for handler in getattr(node, "handlers", []):
             self._expressions([handler.type] if handler.type else [], inside, types, fields)
         for one in inner:
-            if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(one, _Scope):
                 self._uses([one], inside, types, fields)
             else:
                 self._statement(one, inside, types, fields)
 
     def _learn(self, node: ast.stmt, types: dict[str, str], fields: Mapping[str, str]) -> None:
-        if (
-            isinstance(node, ast.Assign)
-            and len(node.targets) == 1
-            and isinstance(node.targets[0], ast.Name)
-        ):
+        target = node.targets[-1] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Name) and len(node.targets) == 1:
             known = self._type(node.value, types, fields)
-            types.pop(node.targets[0].id, None)
+            types.pop(target.id, None)
             if known:
-                types[node.targets[0].id] = known
+                types[target.id] = known
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             types[node.target.id] = _annotation(node.annotation)
 
@@ -288,31 +276,20 @@ class _Reader:
             for one in node.body
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
         }
-        for method in (one for one in node.body if isinstance(one, _FUNCTIONS)):
+        for method in (one for one in node.body if isinstance(one, _Function)):
             arguments = {
                 one.arg: _annotation(one.annotation) for one in method.args.args if one.annotation
             }
             for one in _statements(method.body):
-                targets = (
-                    one.targets
-                    if isinstance(one, ast.Assign)
-                    else [one.target]
-                    if isinstance(one, ast.AnnAssign)
-                    else []
-                )
-                for target in targets:
-                    if (
-                        isinstance(target, ast.Attribute)
-                        and isinstance(target.value, ast.Name)
-                        and target.value.id == "self"
-                    ):
-                        known = (
-                            _annotation(one.annotation)
-                            if isinstance(one, ast.AnnAssign)
-                            else self._type(one.value, arguments, {})
-                        )
-                        if known:
-                            found.setdefault(target.attr, known)
+                if isinstance(one, ast.AnnAssign):
+                    targets, known = [one.target], _annotation(one.annotation)
+                elif isinstance(one, ast.Assign):
+                    targets, known = one.targets, self._type(one.value, arguments, {})
+                else:
+                    continue
+                for target in targets if known else ():
+                    if _of_self(target, "self"):
+                        found.setdefault(target.attr, known)
         return found
 
     def _type(
@@ -324,11 +301,7 @@ class _Reader:
         """
         if isinstance(node, ast.Name):
             return types.get(node.id, "")
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in ("self", "cls")
-        ):
+        if _of_self(node, "self", "cls"):
             return fields.get(node.attr, "")
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
@@ -343,55 +316,74 @@ class _Reader:
         if isinstance(node, ast.IfExp):
             return self._type(node.body, types, fields) or self._type(node.orelse, types, fields)
         if isinstance(node, ast.BoolOp):
-            return next(
-                (one for value in node.values if (one := self._type(value, types, fields))), ""
-            )
+            return next(filter(None, (self._type(one, types, fields) for one in node.values)), "")
         return ""
 
 
-_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
+def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:
+    """Is it `self.x`?"""
+    value = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(value, ast.Name) and value.id in names
+
+
+_PLAIN = frozenset("id attr arg ctx op ops name names asname level type_comment kind".split())
+
+
+@cache
+def _inner(kind: type) -> tuple[str, ...]:
+    """Fields of a node that may hold calls; names and constants are half of all nodes."""
+    return tuple(name for name in getattr(kind, "_fields", ()) if name not in _PLAIN)
 
 
 def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
-    """All calls; `ast.walk` would look at every name and constant too, half of all nodes."""
-    todo = [node]
+    """All calls, faster than by `ast.walk`."""
+    todo: list[Any] = [node]
     while todo:
         one = todo.pop()
-        if isinstance(one, ast.Call):
+        kind = type(one)
+        if kind is list:
+            todo += one
+            continue
+        if kind is ast.Call:
             yield one
-        for name in one._fields:
-            value = getattr(one, name, None)
-            for inner in value if isinstance(value, list) else (value,):
-                if isinstance(inner, ast.AST) and not isinstance(inner, _LEAVES):
-                    todo.append(inner)
+        for name in _inner(kind):
+            if inner := getattr(one, name):
+                todo.append(inner)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """All statements, also those inside others; no expression is looked at."""
-    for node in body:
+    todo = body[::-1]
+    while todo:
+        node = todo.pop()
         yield node
-        inner = [node.body] if isinstance(node, _SCOPES) else _blocks(node)
-        for block in inner:
-            yield from _statements(block)
+        for block in reversed([node.body] if isinstance(node, _Scope) else _blocks(node)):
+            todo += reversed(block)
 
 
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]] | list[list[ast.stmt]]:
+_TRY = "body orelse finalbody handlers".split()
+_COMPOUND: dict[type, Sequence[str]] = {
+    **dict.fromkeys((ast.If, ast.For, ast.AsyncFor, ast.While), ("body", "orelse")),
+    **dict.fromkeys((ast.With, ast.AsyncWith), ("body",)),
+    **dict.fromkeys((ast.Try, getattr(ast, "TryStar", ast.Try)), _TRY),
+    ast.Match: ("cases",),
+}
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     """The blocks of a compound statement that are no scope of their own."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return []
-    found = [
-        getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)
-    ]
-    found = [block for block in found if isinstance(block, list)]
-    found += [handler.body for handler in getattr(node, "handlers", [])]
-    return found + [case.body for case in getattr(node, "cases", [])]
+    found: list[list[ast.stmt]] = []
+    for name in _COMPOUND.get(type(node), ()):
+        held = getattr(node, name)
+        found += [one.body for one in held] if name in ("handlers", "cases") else [held]
+    return [block for block in found if block] if found else found
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def _doc(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _doc(node: ast.Module | _Scope) -> str:
     return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())[:SIGNATURE]
 
 
@@ -425,12 +417,8 @@ def _annotation(node: ast.expr | None) -> str:
     if isinstance(node, ast.Subscript):
         outer = _dotted(node.value).rpartition(".")[2]
         if outer in ("Optional", "Annotated", "Final", "ClassVar", "Type", "type"):
-            inner = (
-                node.slice.elts[0]
-                if isinstance(node.slice, ast.Tuple) and node.slice.elts
-                else node.slice
-            )
-            return _annotation(inner)
+            several = isinstance(node.slice, ast.Tuple) and node.slice.elts
+            return _annotation(node.slice.elts[0] if several else node.slice)
         return _dotted(node.value) if outer[:1].isupper() and outer not in _CONTAINERS else ""
     return _dotted(node) if node is not None else ""
 
@@ -459,8 +447,12 @@ def parse(uri: str, text: str) -> SourceFile | None:
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file, text):
         return None
-    for start, end in file.prose:
-        file.references += spoken(text[start:end], start, file.module)
+    prose, file.prose, at = sorted(file.prose), [], 0
+    for start, end in prose:
+        if end > at:  # no line of a docstring that begins with "#"
+            file.prose.append((start, end))
+            file.references += spoken(text[start:end], start, file.module)
+            at = end
     return _ordered(file)
 
 
@@ -500,7 +492,6 @@ _COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
 
 
 def _ordered(file: SourceFile) -> SourceFile:
-    file.prose.sort()
     file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
     file.references.sort(key=lambda one: (one.start, one.end, one.kind))
     return file

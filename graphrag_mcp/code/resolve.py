@@ -70,11 +70,14 @@ class Corpus:
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
-def resolve(files: Iterable[SourceFile], only: Container[str] | None = None) -> list[Edge]:
-    """All edges, or those of the files with these uris, in the order of uri and place."""
+def resolve(
+    files: Iterable[SourceFile], only: Container[str] | None = None, corpus: Corpus | None = None
+) -> list[Edge]:
+    """All edges, or those of the files with these uris, in the order of uri and place. `corpus`: what
+    is `known` of the files in the order of their uris."""
     ordered = sorted(files, key=lambda file: file.uri)
     wanted = [file for file in ordered if only is None or file.uri in only]
-    corpus = known(ordered)
+    corpus = corpus or known(ordered)
     edges: list[Edge] = []
     for file in wanted:
         edges += _contained(corpus, file)

@@ -306,7 +306,8 @@ def _placed(ways: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, tuple[in
     """Each where most of its text units are, from the top down; among equals the larger group."""
     found: dict[str, tuple[int, ...]] = {}
     for id, left in ways.items():
-        if not left:
+        if len(left) < 2:
+            found.update((id, way) for way in left)
             continue
         depth = 0
         while left := [way for way in left if len(way) > depth]:

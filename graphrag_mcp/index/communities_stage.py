@@ -305,8 +305,9 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
     paths = _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
-    for id in (*changed, *left):  # what came or went, text units among them
-        moved.fresh.update({*tree.path.get(id, ()), *paths.get(id, ())} & tree.communities.keys())
+    ways = {(tree.path.get(id, ()), paths.get(id, ())) for id in (*changed, *left)}
+    for now_, was in ways:  # what came or went, text units among them
+        moved.fresh.update(({*now_} ^ {*was}) & tree.communities.keys())
     members = [pa.array(changed, pa.string()), pa.array(map(tree.path.get, changed), LIST)]
     moved.changes["communities"] = Change(gone, graph_to_table("communities", rows))
     moved.changes["memberships"] = Change(

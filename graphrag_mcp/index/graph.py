@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -51,9 +52,7 @@ def entity_row(row: EditedRow, key: str, edits: Overlay) -> EditedRow:
     given = [
         edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))
     ]
-    shown = dict.fromkeys(
-        [row["title"], *row["aliases"], *given] if row["title"] else [*row["aliases"], *given]
-    )
+    shown = dict.fromkeys([*filter(None, [row["title"]]), *row["aliases"], *given])
     shown.pop(title, None)
     row["title"], row["aliases"] = title, list(shown)
     row["type"] = words.get("type") or row["type"] or UNTYPED
@@ -437,19 +436,10 @@ def _way(one: Evidence) -> int:
 
 def as_said(rows: Iterable[Evidence]) -> list[Said]:
     """What `stated` made its rows of."""
-    return [
-        Said(
-            row.source_key,
-            row.target_key,
-            row.description,
-            row.keywords,
-            row.weight,
-            row.start,
-            row.end,
-        )
-        for row in rows
-        if row.source_key
-    ]
+    return [Said(*_STATED(row)) for row in rows if row.source_key]
+
+
+_STATED = attrgetter(*"source_key target_key description keywords weight start end".split())
 
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
@@ -787,11 +777,10 @@ def _evidence(
     for unit in state.fresh.values():
         if unit.capped:
             capped.add(unit.id)
-        new += (
-            pairs(unit.named, entity_of, capped)
-            if unit.said is None
-            else stated_pairs(unit.id, unit.said, entity_of)
-        )
+        if unit.said is None:
+            new += pairs(unit.named, entity_of, capped)
+        else:
+            new += stated_pairs(unit.id, unit.said, entity_of)
     stated: dict[str, list[Evidence]] = defaultdict(list)
     for row in old:
         stated[row.text_unit_id].append(row)
@@ -843,9 +832,8 @@ def _entities(
         if before is not None and _keeps_description(state, key, row, before):
             row["description"] = before["description"]
         elif not state.edits.log or "description" not in state.edits.words(key):
-            row["description"] = _described(
-                said, row["id"], "entity", told_of_entity(found), merged
-            )
+            told = told_of_entity(found)
+            row["description"] = _described(said, row["id"], "entity", told, merged)
         if state.edits.log:
             row = entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
@@ -878,11 +866,7 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
-    words = (
-        terms(title)
-        if not aliases
-        else [term for form in (title, *aliases) for term in terms(form)]
-    )
+    words = [term for form in (title, *aliases) for term in terms(form)]
     return {
         "id": entity_id(key),
         "n": 0,
@@ -970,12 +954,7 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     units = state.snapshot.by_key(
         "text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"]
     )
-    texts = dict(
-        zip(
-            units.column("id").to_pylist(),
-            map(masked, units.column("text").to_pylist()),
-            strict=True,
-        )
-    )
+    held = map(masked, units["text"].to_pylist())
+    texts = dict(zip(units["id"].to_pylist(), held, strict=True))
     for unit, start, end in missing:
         state.texts[unit, start, end] = texts[unit][start:end]

@@ -7,10 +7,10 @@ changed, also in files that were not edited."""
 from __future__ import annotations
 
 import json
-import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
@@ -42,7 +42,6 @@ Row = dict[str, Any]
 # Weights of relationships; that of a call is its certainty.
 WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
 SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
-_SIGNS = re.compile(r"[^\n]")
 
 
 def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
@@ -73,13 +72,10 @@ def names_of(
             row = _definition(one, title, id, text, start)
             named[one.name] = row
             places.append((max(one.start, core) - start, one.name))
-    prose = _prose_only(text, file, start)
-    spoken, mentions = collect(id, prose, core - start)
-    unit_names = [*named.values(), *spoken.named]
-    return UnitNames(id, text, unit_names, _spoken_pairs(spoken), spoken.capped), [
-        *places,
-        *mentions,
-    ]
+    spoken, mentions = _spoken(text, file, id, start, core)
+    every = [*named.values(), *spoken.named]
+    names = UnitNames(id, text, every, _spoken_pairs(spoken), spoken.capped)
+    return names, [*places, *mentions]
 
 
 def _spoken_pairs(unit: UnitNames) -> list[Said]:
@@ -100,41 +96,55 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     quoted = line if quoted == first + HEAD and line > first else quoted
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
-    return Named(
-        one.name,
-        id,
-        title,
-        one.kind,
-        True,
-        1,
-        [first, quoted],
-        first,
-        max(last, first + 1),
-        "",
-        said,
-        CODE,
-    )
+    place = [first, quoted], first, max(last, first + 1)
+    return Named(one.name, id, title, one.kind, True, 1, *place, "", said, CODE)
 
 
-def _prose_only(text: str, file: SourceFile, start: int) -> str:
-    """The text with blanks in place of all but comments and docstrings, and of the names in them
-    that are written as code; line ends stay."""
-    kept, at = [], 0
-    for first, last in file.prose:
-        first, last = max(first - start, at), min(last - start, len(text))
-        if last > first:
-            kept += [_blank(text[at:first]), text[first:last]]
-            at = last
-    prose = "".join([*kept, _blank(text[at:])])
-    for one in file.references:
-        if one.kind == "documents" and start <= one.start < start + len(text):
-            first, last = one.start - start, one.end - start
-            prose = prose[:first] + _blank(prose[first:last]) + prose[last:]
-    return prose
+def _spoken(
+    text: str, file: SourceFile, id: str, start: int, core: int
+) -> tuple[UnitNames, list[tuple[int, str]]]:
+    """Names in the comments and docstrings from `core` on, but for those written as code. What stands
+    between these is left out, because blanks in its place would cost as much as prose."""
+    first, last = bisect_left(file.prose, (core,)), bisect_left(file.prose, (start + len(text),))
+    first -= first > 0 and file.prose[first - 1][1] > core
+    parts, starts, origins, at, size = list[str](), [0], [core - start], core - start, 0
+    for begin, end in file.prose[first:last]:
+        begin, end = max(begin - start, at), min(end - start, len(text))
+        if end > begin:
+            gap = text[at:begin]
+            lines, tail = gap.count("\n"), gap[gap.rfind("\n") + 1 :]
+            parts += ["\n" * min(lines, 2) + " " * len(tail), text[begin:end]]
+            size += len(parts[-2])
+            starts.append(size)
+            origins.append(begin)
+            size, at = size + end - begin, end
+    if not parts:
+        return UnitNames(id, text, []), []
+    prose = "".join(parts)
+    written = [one for one in file.references if one.kind == "documents"]
+    for one in written[bisect_left(written, core, key=_START) :]:
+        if one.start >= start + len(text):
+            break
+        place = bisect_right(origins, one.start - start) - 1
+        begin = starts[place] + one.start - start - origins[place]
+        end = begin + one.end - one.start
+        prose = prose[:begin] + " " * (end - begin) + prose[end:]
+
+    def origin(place: int) -> int:
+        part = bisect_right(starts, place) - 1
+        return origins[part] + place - starts[part]
+
+    spoken, mentions = collect(id, prose, 0)
+    for row in spoken.named:
+        row.start, row.end = origin(row.start), origin(row.end - 1) + 1
+        edges = iter(row.sentences)
+        row.sentences = [
+            edge for one in edges for edge in (origin(one), origin(next(edges) - 1) + 1)
+        ]
+    return spoken, [(origin(place), key) for place, key in mentions]
 
 
-def _blank(text: str) -> str:
-    return _SIGNS.sub(" ", text)
+_START = attrgetter("start")
 
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
@@ -177,9 +187,9 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     kinds = {one.name: one.kind for file in sources for one in file.symbols}
     titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
     edges: dict[str, list[Edge]] = {}
-    for edge in resolve(sources, only):
-        edges.setdefault(edge.uri, []).append(edge)
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
+    for edge in resolve(sources, only, corpus):
+        edges.setdefault(edge.uri, []).append(edge)
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
@@ -257,9 +267,8 @@ def _mentioned(
         instead.setdefault(id, {})[normalise_name(one.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:
-            found[id][key] = Named(
-                key, id, titles[key], kinds[key], True, 1, [start, end], start, end, ""
-            )
+            place = [start, end], start, end
+            found[id][key] = Named(key, id, titles[key], kinds[key], True, 1, *place, "")
         else:
             row.count += 1
     return {id: list(rows.values()) for id, rows in found.items()}

@@ -109,7 +109,7 @@ def _turns(text: str) -> Iterator[Candidate]:
                 yield *match.span(group), "person", True
 
 
-VERSION = "nlp-11"
+VERSION = "nlp-12"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300

@@ -255,7 +255,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
     ]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         forms.append("".join(parts))  # U.S. is found by US
-    elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
+    elif 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
     if "'" in whole and (bare := folding.without_suffix(whole, True)) != whole:
         forms.append(bare)  # Ankara'da
