@@ -16,10 +16,8 @@ from graphrag_mcp.trust import confusables
 from graphrag_mcp.trust.confusables import ANGLES, ESCAPES
 from graphrag_mcp.trust.key import mark
 
-TOLD_FROM = (
-    1_500  # characters of a text from which the fence says what it is; before, that costs too much
-)
-SHORT = 300  # characters of a text that is looked through faster than it is remembered
+# Characters of a text from which the fence says what it is; before, that costs too much.
+TOLD_FROM = 1_500
 RUN = 8  # hidden characters in a row from which they are only counted
 SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Communities|Paths|Candidates|Answers|Report"
 
@@ -146,9 +144,8 @@ def shown(text: str) -> str:
     seen = visible(text)
     if SHOW_SECRETS.get():
         return seen
-    from graphrag_mcp.trust.credentials import (
-        masked,  # its patterns take 12 ms, which a starting server has better use for
-    )
+    # imported here: its patterns take 12 ms of the start of a server
+    from graphrag_mcp.trust.credentials import masked
 
     return masked(seen)
 
@@ -174,17 +171,11 @@ def visible(text: str) -> str:
 
 
 def _holds_hidden(text: str) -> bool:
-    """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always
-    answered with no."""
+    """Is there any character of _HIDDEN? Nearly always answered with no."""
     # our own sign for parts of English text
     plain = text if text.isascii() else text.replace("…", "")
     if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
         return False
-    return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
-
-
-@lru_cache(maxsize=64)
-def _hides(text: str) -> bool:
     return _HIDDEN.search(text) is not None
 
 
