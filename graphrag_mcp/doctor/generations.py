@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -202,9 +202,6 @@ class Changes:
     counts: dict[str, dict[str, int]]
     names: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def kept(folder: Path) -> list[Manifest]:
