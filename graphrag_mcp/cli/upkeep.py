@@ -375,7 +375,7 @@ def export(options: argparse.Namespace) -> int:
 
 def _html(options: argparse.Namespace) -> int:
     """The explorer page as one file that needs no server."""
-    from graphrag_mcp.explorer.file import document
+    from graphrag_mcp.explorer.page import document
 
     text, held = document(app_of(options), options.corpus)
     path = Path(options.html).expanduser().absolute()
