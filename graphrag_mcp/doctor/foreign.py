@@ -116,6 +116,41 @@ class Faults:
             self.found.append(Fault(kind, where, len(every), what, first, repair or usual, remark))
 
 
+def _named(row: Row) -> str:
+    return text(row, *TITLE, "id") or "(nothing)"
+
+
+def _ends(row: Row) -> tuple[str, str]:
+    return text(row, "source"), text(row, "target")
+
+
+def _pair(row: Row) -> str:
+    return " - ".join(end or "(nothing)" for end in _ends(row))
+
+
+def _short(row: Row) -> str:
+    return text(row, "id")[:32]
+
+
+def _number(row: Row) -> int | None:
+    return whole(row, "community", "human_readable_id")
+
+
+def _shown(row: Row) -> str:
+    return f"community {_number(row)}"
+
+
+SHOWN: dict[str, Shown] = {  # a row of a table as an example
+    "documents": lambda row: text(row, "title", "id")[:60],
+    "text_units": lambda row: _short(row) or "(no id)",
+    "entities": _named,
+    "relationships": _pair,
+    "communities": _shown,
+    "community_reports": _shown,
+    "covariates": _short,
+}
+
+
 class Tables(Faults):
     """The tables of GraphRAG that could be read."""
 
@@ -133,33 +168,30 @@ class Tables(Faults):
     def titles(self) -> set[str]:
         return {text(row, *TITLE) for row in self.rows_of("entities")}
 
-    def dangling(self, where: str, shown: Shown) -> None:
+    def dangling(self, where: str) -> None:
         """Ids in columns that are not in the table they point to, where that could be read."""
+        shown, rows = SHOWN[where], self.rows_of(where)
         for column, table in POINTERS.items():
-            if table not in self.rows:
-                continue
-            known, rows = self.known(table), self.rows_of(where)
+            known = self.known(table)
             named = ((row, id) for row in rows for id in ids(row, column) if id not in known)
             lost = [f"{shown(row)} names {id[:32]}" for row, id in named]
-            self.of(where, AGAIN)("dangling", lost, f"{column} lead nowhere in {table}")
+            if table in self.rows:
+                self.of(where, AGAIN)("dangling", lost, f"{column} lead nowhere in {table}")
 
-    def recount(
-        self, where: str, column: str, counted: Callable[[Row], int], shown: Shown, what: str
-    ) -> None:
+    def recount(self, where: str, column: str, counted: Callable[[Row], int], what: str) -> None:
         """Numbers that are not what is counted."""
-        self.of(where, UPDATE)(column, recounted(self.rows_of(where), column, counted, shown), what)
+        wrong = recounted(self.rows_of(where), column, counted, SHOWN[where])
+        self.of(where, UPDATE)(column, wrong, what)
 
-    def blank(
-        self, where: str, columns: Sequence[str], shown: Shown, what: str, repair: str = ""
-    ) -> None:
+    def blank(self, where: str, columns: Sequence[str], what: str, repair: str = AGAIN) -> None:
         """Rows that hold nothing in any of these columns."""
-        rows = [shown(row) for row in self.rows_of(where) if not text(row, *columns)]
-        self.of(where, AGAIN)("empty", rows, what, repair)
+        rows = (row for row in self.rows_of(where) if not text(row, *columns))
+        self.of(where, repair)("empty", map(SHOWN[where], rows), what)
 
-    def not_a_number(self, where: str, columns: Sequence[str], shown: Shown) -> None:
+    def not_a_number(self, where: str, *columns: str) -> None:
         for column in columns:
             rows = (row for row in self.rows_of(where) if column in row)
-            wrong = [shown(row) for row in rows if number(row, column) is None]
+            wrong = [SHOWN[where](row) for row in rows if number(row, column) is None]
             self.of(where, AGAIN)("nan", wrong, f"{column} is missing or no number")
 
 
@@ -254,10 +286,6 @@ def _ids(tables: Tables) -> None:
                 tables.of(name, AGAIN)("empty", blank, f"rows have no {column}")
 
 
-def _named(row: Row) -> str:
-    return text(row, *TITLE, "id") or "(nothing)"
-
-
 def _entities(tables: Tables) -> None:
     rows, add = tables.rows_of("entities"), tables.of("entities", AGAIN)
     titles = [text(row, *TITLE) for row in rows]
@@ -268,24 +296,19 @@ def _entities(tables: Tables) -> None:
     alike = [" / ".join(sorted(some)) for some in folded.values() if len(some) > 1]
     repair = "Join them in the source, or leave them: an import makes them one"
     add("alike", alike, "titles differ only in case or blanks", repair, True)
-    tables.blank("entities", TITLE, lambda row: text(row, "id"), "entities have no title")
-    tables.blank("entities", ["description"], _named, "entities have an empty description", EXTRACT)
+    tables.blank("entities", TITLE, "entities have no title")
+    tables.blank("entities", ["description"], "entities have an empty description", EXTRACT)
     bare = [_named(row) for row in rows if not ids(row, "text_unit_ids")]
     add("empty", bare, "entities rest on no text unit, so nothing can be cited for them")
-    tables.not_a_number("entities", ("frequency", "degree"), _named)
-    tables.dangling("entities", _named)
-    tables.recount(
-        "entities",
-        "frequency",
-        lambda row: len(set(ids(row, "text_unit_ids"))),
-        _named,
-        "frequencies are not the number of their text units",
-    )
+    tables.not_a_number("entities", "frequency", "degree")
+    tables.dangling("entities")
+    what = "frequencies are not the number of their text units"
+    tables.recount("entities", "frequency", lambda row: len(set(ids(row, "text_unit_ids"))), what)
     if "relationships" not in tables.rows:
         return
     degree = degrees(tables)
     what = "degrees are not the number of their neighbours"
-    tables.recount("entities", "degree", lambda row: degree[text(row, *TITLE)], _named, what)
+    tables.recount("entities", "degree", lambda row: degree[text(row, *TITLE)], what)
     alone = [_named(row) for row in rows if not degree[text(row, *TITLE)]]
     what = "entities have no relationship, so they are in no community"
     add("alone", alone, what, NO_MORE, True)
@@ -295,14 +318,6 @@ def degrees(tables: Tables) -> Counter[str]:
     """Neighbours by title: pairs count once whatever their direction, as GraphRAG counts them."""
     pairs = {tuple(sorted(_ends(row))) for row in tables.rows_of("relationships")}
     return Counter(title for pair in pairs for title in pair)
-
-
-def _ends(row: Row) -> tuple[str, str]:
-    return text(row, "source"), text(row, "target")
-
-
-def _pair(row: Row) -> str:
-    return " - ".join(end or "(nothing)" for end in _ends(row))
 
 
 def _relationships(tables: Tables) -> None:
@@ -321,26 +336,21 @@ def _relationships(tables: Tables) -> None:
     loops = [_pair(row) for row in rows if _ends(row)[0] and len(set(_ends(row))) == 1]
     add("loop", loops, "relationships join an entity with itself")
     what = "relationships have an empty description"
-    tables.blank("relationships", ["description"], _pair, what, EXTRACT)
-    tables.not_a_number("relationships", ("weight", "combined_degree"), _pair)
+    tables.blank("relationships", ["description"], what, EXTRACT)
+    tables.not_a_number("relationships", "weight", "combined_degree")
     weights = ((row, number(row, "weight")) for row in rows)
     light = [f"{_pair(row)}: {one:g}" for row, one in weights if one is not None and one <= 0]
     add("weight", light, "weights are not above 0: clustering leaves these out")
-    tables.dangling("relationships", _pair)
+    tables.dangling("relationships")
     none = [_pair(row) for row in rows if "text_unit_ids" in row and not ids(row, "text_unit_ids")]
     add("empty", none, "relationships rest on no text unit")
     degree = degrees(tables)
-    tables.recount(
-        "relationships",
-        "combined_degree",
-        lambda row: sum(degree[end] for end in _ends(row)),
-        _pair,
-        "combined degrees are not the sum of both ends",
-    )
+    what = "combined degrees are not the sum of both ends"
 
+    def of_both(row: Row) -> int:
+        return sum(degree[end] for end in _ends(row))
 
-def _short(row: Row) -> str:
-    return text(row, "id")[:32]
+    tables.recount("relationships", "combined_degree", of_both, what)
 
 
 def _homes_of(row: Row) -> list[str]:
@@ -355,14 +365,11 @@ def _units(tables: Tables) -> None:
     if "documents" in tables.rows:
         _places(tables, homes)
 
-    def shown(row: Row) -> str:
-        return _short(row) or "(no id)"
-
-    tables.blank("text_units", ("text", "chunk"), shown, "text units have no text")
-    broken = [shown(row) for row in rows if BROKEN in text(row, "text", "chunk")]
+    tables.blank("text_units", ("text", "chunk"), "text units have no text")
+    broken = [SHOWN["text_units"](row) for row in rows if BROKEN in text(row, "text", "chunk")]
     repair = "Chunk by sentences, or with a tokenizer that keeps characters whole, and index again"
     add("broken", broken, CUT, repair)
-    tables.dangling("text_units", shown)
+    tables.dangling("text_units")
     if rows and "entity_ids" in rows[0] and "entities" in tables.rows:
         entities = tables.rows_of("entities")
         said = {(text(row, "id"), id) for row in rows for id in ids(row, "entity_ids")}
@@ -384,7 +391,7 @@ def _places(tables: Tables, homes: dict[str, list[str]]) -> None:
         named = [documents[id] for id in homes[text(row, "id")] if id in documents]
         texts = ("".join(text(one, "text", "raw_content").split()) for one in named)
         if body and named and not any(body in one for one in texts):
-            apart.append(_short(row) or "(no id)")
+            apart.append(SHOWN["text_units"](row))
     repair = "Nothing, if metadata is put before each text unit; else index these documents again"
     add("elsewhere", apart, ELSEWHERE, repair, True)
     listed = {id: set(ids(row, "text_unit_ids")) for id, row in documents.items()}
@@ -395,13 +402,9 @@ def _places(tables: Tables, homes: dict[str, list[str]]) -> None:
 
 def _documents(tables: Tables) -> None:
     rows, add = tables.rows_of("documents"), tables.of("documents", AGAIN)
-
-    def shown(row: Row) -> str:
-        return text(row, "title", "id")[:60]
-
-    repair = "Look at the input files, then index again"
-    tables.blank("documents", ("text", "raw_content"), shown, "documents have no text", repair)
-    tables.dangling("documents", shown)
+    shown, repair = SHOWN["documents"], "Look at the input files, then index again"
+    tables.blank("documents", ("text", "raw_content"), "documents have no text", repair)
+    tables.dangling("documents")
     texts = [(row, text(row, "text", "raw_content")) for row in rows]
     if "text_units" in tables.rows:
         homes = {id for row in tables.rows_of("text_units") for id in _homes_of(row)}
@@ -414,14 +417,6 @@ def _documents(tables: Tables) -> None:
     add("nan", gone, "human_readable_id is no number")
 
 
-def _number(row: Row) -> int | None:
-    return whole(row, "community", "human_readable_id")
-
-
-def _shown(row: Row) -> str:
-    return f"community {_number(row)}"
-
-
 def _communities(tables: Tables) -> None:
     rows, add = tables.rows_of("communities"), tables.of("communities", CLUSTER)
     by_number = _by_number(tables)
@@ -432,7 +427,7 @@ def _communities(tables: Tables) -> None:
     add("nan", none, "community is missing or no number")
     _tree(by_number, add)
     _members(tables, by_number)
-    tables.dangling("communities", _shown)
+    tables.dangling("communities")
     sized = (row for row in rows if "entity_ids" in row)
     wrong = recounted(sized, "size", lambda row: len(set(ids(row, "entity_ids"))), _shown)
     add("size", wrong, "sizes are not the number of their entities")
@@ -589,7 +584,7 @@ def _claims(tables: Tables) -> None:
         named = ((row, text(row, "text_unit_id")) for row in rows)
         lost = [f"{_short(row)} names {unit[:32]}" for row, unit in named if unit not in units]
         add("dangling", lost, "text_unit_id leads nowhere")
-    tables.blank("covariates", ["description"], _short, "claims have an empty description")
+    tables.blank("covariates", ["description"], "claims have an empty description")
     if "entities" in tables.rows:
         titles = tables.titles()
         strange = [one for row in rows if (one := text(row, "subject_id")) not in titles]

@@ -45,7 +45,7 @@ from graphrag_mcp.index.imported import (
     sha_of,
 )
 from graphrag_mcp.names.extract import mentions
-from graphrag_mcp.packing.citations import Cited, replace_references
+from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
@@ -73,7 +73,9 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
     after = 0
     folded: tuple[str, array[int]] | None = None
     for text in units:
-        place = _exact(document, text, after) or _without_marks(document, text, after)
+        at = _find(document, text, after)
+        exact = Place(at, at + len(text), True) if at >= 0 else None
+        place = exact or _without_marks(document, text, after)
         if place is None and text.strip():
             folded = folded or _flat(document)
             place = _loosely(folded, document, text, after)
@@ -81,11 +83,6 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
         if place is not None:
             after = place.start
     return places
-
-
-def _exact(document: str, text: str, after: int) -> Place | None:
-    at = _find(document, text, after)
-    return Place(at, at + len(text), True) if at >= 0 else None
 
 
 def _find(document: str, text: str, after: int) -> int:
@@ -227,14 +224,7 @@ def _parents(
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
 PER_GROUP = 5  # references of one kind after a sentence
 _OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
-_GROUP = re.compile(r"([A-Z][a-z]{4,14}) \(([^()]{0,200})\)")
 Places = Mapping[str, tuple["Holder", UnitRecord]]
-
-
-def names_and_statements(foreign: Foreign, holders: Sequence[Holder]) -> None:
-    """Fill the records of the holders."""
-    places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
-    _Writer(foreign, places).all()
 
 
 def key_of(entity: SourceEntity) -> str:
@@ -472,19 +462,19 @@ def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Fore
     relationships, the text units that these rest on are added, so that every statement leads to its
     source."""
 
-    def write(cited: Cited) -> str:
+    def write(one: Cited) -> str:
         groups, units = [], []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
-            numbers, there = cited.numbers.get(group, ()), known[group]
+            numbers, there = one.numbers.get(group, ()), known[group]
             rows = [there[number] for number in numbers if number in there]
             units = [unit for row in rows for unit in row[1:]] + units
-            groups += _group(group, (row[0] for row in rows), group in cited.more)
-        if not cited.numbers.get("Sources") and foreign.program != "graphrag-mcp":
+            groups += _group(group, (row[0] for row in rows), group in one.more)
+        if not one.numbers.get("Sources") and foreign.program != "graphrag-mcp":
             groups += _group("Sources", units)
         return f"[Data: {'; '.join(groups)}]" if groups else ""
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
-        return _OURS.sub(lambda match: write(_read(match[0])), text)
+        return _OURS.sub(lambda match: "".join(map(write, cited(match[0]))), text)
     return replace_references(text, write)
 
 
@@ -493,14 +483,6 @@ def _group(name: str, ids: Iterable[str], more: bool = False) -> list[str]:
     once = list(dict.fromkeys(ids))
     rest = ", +more" if more or len(once) > PER_GROUP else ""
     return [f"{name} ({', '.join(once[:PER_GROUP])}{rest})"] if once else []
-
-
-def _read(reference: str) -> Cited:
-    found = Cited()
-    for group in _GROUP.finditer(reference):
-        found.numbers[group[1]] = [int(one) for one in re.findall(r"\d{1,18}", group[2])]
-        found.more |= {group[1]} if "+more" in group[2] else set()
-    return found
 
 
 def as_json(graph: Mapping[str, Any]) -> str:
@@ -575,7 +557,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if not foreign.units:
         _cut_anew(foreign, run.settings)
     holders = _holders(foreign, labels, others)
-    names_and_statements(foreign, holders)
+    places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
+    _Writer(foreign, places).all()
     there = set()
     log = run.imports
     for holder in sorted(holders, key=lambda holder: holder.uri):

@@ -49,7 +49,6 @@ _BOT = re.compile(  # of a bot of Discord: the number of who, the time, the seal
 _HEADER = re.compile(  # Authorization: Bearer ..., and the first word alone
     r"\b(?:(bearer|token|bot|apikey)|basic)\s{1,4}([A-Za-z0-9/+_~.=-]{12,2000})", re.IGNORECASE
 )
-_OF_HEADERS = ("bearer", "authorization")
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
 _ADDRESS = re.compile(
     r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,200})"
@@ -143,13 +142,6 @@ def _found(text: str) -> list[tuple[int, int]]:
         for match in pattern.finditer(text)
         if is_one(match)
     ]
-    lower = text.lower()
-    if any(word in lower for word in _OF_HEADERS):
-        found += [
-            (match.start(2) + 4, match.end())
-            for match in _HEADER.finditer(text)
-            if _authorizes(match)
-        ]
     for match in _ADDRESS.finditer(text):
         start, end = match.span(match.lastindex or 0)
         if text[start:end].lower() not in EXAMPLES:
@@ -167,7 +159,10 @@ def _begins(match: re.Match[str]) -> bool:
 
 
 def _authorizes(match: re.Match[str]) -> bool:
-    """A token of digits and letters; or, behind `Basic`, a name and a password in base64."""
+    """A token of digits and letters, in a text that speaks of such; or, behind `Basic`, a name and
+    a password in base64."""
+    if not re.search(r"bearer|authorization", match.string, re.IGNORECASE):
+        return False
     if match[1]:
         return len(match[2]) >= 20 and _random(match[2])
     try:
@@ -191,6 +186,7 @@ _FORMS = (
     (_KEY, _begins),
     (_BOT, lambda match: re.search(r"\d", match[0])),
     (_NAMED, lambda match: _random(match[1])),
+    (_HEADER, _authorizes),
 )
 
 
