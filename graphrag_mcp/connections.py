@@ -34,9 +34,8 @@ MOST = 1_000  # connections in all where the limit of open files does not ask fo
 PAUSE = 0.2  # seconds after a failed accept
 LONGEST_HEAD = 64 * 1024  # bytes that are looked at for a session
 _HEAD_ENDS = re.compile(rb"\n\r?\n")
-PIPELINED = (
-    10  # requests that were sent before the answer to the one before; then the connection is closed
-)
+# Requests sent before the answer to the one before; after that many the connection is closed.
+PIPELINED = 10
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
@@ -54,9 +53,7 @@ class Limits:
 
     connections: int
     per_address: int
-    head: float = (
-        15.0  # for the header of a request; longer than uvicorn's 5 s between two requests
-    )
+    head: float = 15.0  # for the header of a request; longer than uvicorn's 5 s between two
     body: float = 60.0  # 4 MiB at 70 kB/s
     rest: float = 5.0  # for the rest of a body whose request has been answered
     reading: float = 60.0  # for the client to read what is written
@@ -111,13 +108,9 @@ class Connections:
             room = self.make_room(self.held)
         else:
             return True
-        if room:
-            log.warning(
-                "%d connections are open; the one that waited longest for its client was closed",
-                count,
-            )
-        else:
-            log.warning("a new connection was refused: %d are open and all are being served", count)
+        closed = "%d connections are open; the one that waited longest for its client was closed"
+        refused = "a new connection was refused: %d are open and all are being served"
+        log.warning(closed if room else refused, count)
         return room
 
     def make_room(self, candidates: Iterable[Connection]) -> bool:
@@ -242,9 +235,12 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, listener: socket.socket | None, limits: Limits,
+        self,
+        config: uvicorn.Config,
+        listener: socket.socket | None,
+        limits: Limits,
         inbox: Inbox | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(config)
         self.listener, self.inbox, self.pool = listener, inbox, Connections(limits, inbox)
         self.accepting: asyncio.Task[None] | None = None
@@ -265,10 +261,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets=[self.listener] if self.listener else [])
 
     def _connection(self, head: bytes = b"") -> Connection:
-        state = self.lifespan.state
-        return Connection(
-            self.pool, head, config=self.config, server_state=self.server_state, app_state=state
-        )
+        given = {"server_state": self.server_state, "app_state": self.lifespan.state}
+        return Connection(self.pool, head, config=self.config, **given)
 
 
 async def accept(
@@ -283,9 +277,8 @@ async def accept(
         except OSError as error:
             if error.errno in EXHAUSTED:
                 advice = "Raise the limit of open files (ulimit -n) when this goes on"
-                log.error(
-                    "no connection could be accepted (%s). %s", os.strerror(error.errno), advice
-                )
+                said = os.strerror(error.errno)
+                log.error("no connection could be accepted (%s). %s", said, advice)
                 for _ in range(len(pool.held) // 4 + 1):
                     pool.make_room(pool.held)
             await asyncio.sleep(PAUSE)  # else a client that has left already (ECONNABORTED)
@@ -348,21 +341,10 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes a free one. BadInput when it cannot be had."""
     where = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            where, port, type=socket.SOCK_STREAM
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            if os.name != "nt":
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(512)
-        except OSError:
-            listener.close()
-            raise
+        family, *_, address = socket.getaddrinfo(where, port, type=socket.SOCK_STREAM)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # :: is every address
+        return socket.create_server(address, family=family, backlog=512, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", "") or error
-        raise BadInput(
-            f"{host}:{port} cannot be listened on ({reason})", "Choose another --port or --host"
-        ) from error
-    return listener
+        reason = str(getattr(error, "strerror", "") or error).partition(" (while attempting")[0]
+        what = f"{host}:{port} cannot be listened on ({reason})"
+        raise BadInput(what, "Choose another --port or --host") from error

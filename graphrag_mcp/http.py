@@ -12,7 +12,6 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
-import json
 import logging
 import os
 import re
@@ -31,6 +30,7 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.connections import Limits, Server, listening
@@ -59,6 +59,12 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = site.OPEN | {"/health"}  # paths without a token: they give nothing of an index
 
 _STOPPING = "the server is stopping. Try again later."
+_OTHER_HOST = (
+    "this server does not answer to that Host. Start it with --allow-host NAME to change that."
+)
+_OTHER_ORIGIN = (
+    "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise."
+)
 _TOO_LARGE = "the request is over 4 MiB. Give long texts as files (paths), or in several calls."
 
 Scope = MutableMapping[str, Any]
@@ -96,11 +102,9 @@ def serve(
     )
     log.setLevel(logging.INFO)
     token_names = sorted({token.name for token in tokens})
-    who = (
-        f"with the tokens of {', '.join(token_names)}"
-        if tokens
-        else "without tokens, for this machine only"
-    )
+    who = "without tokens, for this machine only"
+    if tokens:
+        who = f"with the tokens of {', '.join(token_names)}"
     who += f", {count} workers" if count > 1 else ""
     tally = Tally(token_names, count)
 
@@ -133,9 +137,11 @@ def serve(
 
 
 def _serve_here(
-    make: Callable[[], Door], opened: Callable[[], None], listener: socket.socket | None,
+    make: Callable[[], Door],
+    opened: Callable[[], None],
+    listener: socket.socket | None,
     inbox: Inbox | None,
-) -> None:  # fmt: skip
+) -> None:
     """Serve in this process, and end it. `opened` is called before one without an inbox serves."""
     status = 0
     try:
@@ -154,9 +160,11 @@ def _serve_here(
 
 
 async def run(
-    door: Door, listener: socket.socket | None, limits: Limits | None = None,
+    door: Door,
+    listener: socket.socket | None,
+    limits: Limits | None = None,
     inbox: Inbox | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Serve on a socket, or what comes to an inbox, until SIGTERM, Ctrl-C or the end of the parent;
     then calls get GRACE seconds to finish, streams end at once.
     """
@@ -165,15 +173,8 @@ async def run(
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-    config = uvicorn.Config(
-        door,
-        log_config=None,
-        access_log=False,
-        lifespan="on",
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )  # fmt: skip
+    quiet = {"log_config": None, "access_log": False, "server_header": False}
+    config = uvicorn.Config(door, lifespan="on", ws="none", timeout_graceful_shutdown=1, **quiet)
     if inbox is not None:
         loop.add_reader(inbox.parent, stop.set)
     server = Server(config, listener, limits or Limits.of_process(), inbox)
@@ -210,27 +211,16 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     asyncio.run(run(door, listener))
 
 
-def http_app(
-    server: MCPServer[Any],
-    names: Iterable[str] = LOOPBACK,
-    tokens: Sequence[Token] = (),
-    routes: Iterable[tuple[str, str, Any]] = (),
-    tally: Tally | None = None,
-) -> Door:
-    """The ASGI application of a server: `/mcp`, `/health`, which says nothing of what is indexed,
-    and `routes` (path, method, handler). `tally`: what all workers count together.
-    """
-    return door_of({"": (server, routes)}, {}, names, tokens, tally)
-
-
 def door_of(
     offers: Mapping[str, tuple[MCPServer[Any], Iterable[tuple[str, str, Any]]]],
-    tenants: Mapping[str, str],
-    names: Iterable[str],
-    tokens: Sequence[Token],
+    tenants: Mapping[str, str] = MappingProxyType({}),
+    names: Iterable[str] = LOOPBACK,
+    tokens: Sequence[Token] = (),
     tally: Tally | None = None,
 ) -> Door:
-    """The same with a server and its routes for each tenant; `tenants`: that of each token's name."""
+    """The ASGI application of a server for each tenant: `/mcp`, `/health`, which says nothing of
+    what is indexed, and its routes (path, method, handler). `tenants`: that of each token's name;
+    without tenants the one offer has the name "". `tally`: what all workers count together."""
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
 
@@ -246,7 +236,7 @@ def door_of(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
         allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )  # fmt: skip
+    )
     limits = Limits.of_process()
     shares = Shares(len({token.name for token in tokens}), limits.connections, tally)
     # The door keeps each token to its share; sessions that are just being opened come on top.
@@ -311,9 +301,8 @@ class Shares:
         self.sessions = max(10, SESSIONS // max(1, names))
         self.streams = connections // 2
         self.requests = connections // 2 if names > 1 else connections
-        self.open: dict[
-            str, dict[str, int]
-        ] = {}  # token -> session, the one used last at the end -> its requests
+        # token -> session, the one used last at the end -> its requests
+        self.open: dict[str, dict[str, int]] = {}
         self.serving: Counter[str] = Counter()
         self.streaming = 0
         self.tally = tally or Tally()
@@ -398,16 +387,15 @@ class Door:
     """An ASGI application in front of another: refuses, or names the caller and passes on."""
 
     def __init__(
-        self, app: Any, names: Iterable[str], tokens: Sequence[Token], shares: Shares,
+        self,
+        app: Any,
+        names: Iterable[str],
+        tokens: Sequence[Token],
+        shares: Shares,
         goodbye: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
-        self.app, self.names, self.tokens, self.goodbye = (
-            app,
-            frozenset(names),
-            tuple(tokens),
-            goodbye,
-        )
-        self.shares = shares
+    ) -> None:
+        self.app, self.names, self.tokens = app, frozenset(names), tuple(tokens)
+        self.shares, self.goodbye = shares, goodbye
         # Of several workers each marks its sessions with its number (workers.py).
         self.mark = f"-{shares.tally.number}" if shares.tally.workers > 1 else ""
         self.streams: set[Any] = set()
@@ -423,8 +411,8 @@ class Door:
         if self.mark and headers.get("mcp-session-id", [""])[0].endswith(self.mark):
             session = headers["mcp-session-id"][0].removesuffix(self.mark)
             headers["mcp-session-id"] = [session]
-            kept = [pair for pair in scope["headers"] if pair[0].lower() != b"mcp-session-id"]
-            scope = {**scope, "headers": [*kept, (b"mcp-session-id", session.encode("latin-1"))]}
+            own = (b"mcp-session-id", session.encode("latin-1"))
+            scope = _with_headers(scope, own, without=own[0])
         refused = self.refusal(scope, headers)
         if refused is not None:
             await _refuse(scope, send, *refused)
@@ -445,10 +433,9 @@ class Door:
         session = headers.get("mcp-session-id", [""])[0]
         listens = headers.get("mcp-method") == ["subscriptions/listen"]
         stream = scope["path"] == PATH and (scope["method"] == "GET" or listens)
-        modern = not set(headers.get("mcp-protocol-version", [])) <= set(
-            HANDSHAKE_PROTOCOL_VERSIONS
-        )  # no sessions
-        opens = scope["method"] == "POST" and not session and not modern
+        versions = set(headers.get("mcp-protocol-version", []))  # later ones have no sessions
+        with_sessions = versions <= set(HANDSHAKE_PROTOCOL_VERSIONS)
+        opens = scope["method"] == "POST" and not session and with_sessions
         if refused := self.shares.refusal(name, stream, opens):
             await _refuse(scope, send, 503, refused)
             return
@@ -463,17 +450,11 @@ class Door:
             if stream and not listens:
                 # No event of ours has an id, so there is nothing to resume; the SDK has no answer to
                 # a client that asks for it.
-                kept = [
-                    (key, value)
-                    for key, value in scope["headers"]
-                    if key.lower() != b"last-event-id"
-                ]
-                scope = {**scope, "headers": kept}
-            await (
-                self._stream(scope, receive, noting)
-                if stream
-                else self._call(scope, receive, noting, headers)
-            )
+                scope = _with_headers(scope, without=b"last-event-id")
+            if stream:
+                await self._stream(scope, receive, noting)
+            else:
+                await self._call(scope, receive, noting, headers)
         for idle in self.shares.excess(name):
             await self._end_session(scope, idle)
 
@@ -500,37 +481,26 @@ class Door:
         while self.shares.tally.workers > 1:
             await asyncio.sleep(SWEPT_EVERY)
             for name in list(self.shares.open):
-                headers = [(b"host", LOOPBACK[0].encode())]
-                scope = {
-                    "type": "http", "http_version": "1.1", "scheme": "http", "root_path": "",
-                    "query_string": b"", "client": None, "server": None, "headers": headers,
-                }  # fmt: skip
+                scope: Scope = {"type": "http", "http_version": "1.1", "scheme": "http"}
+                scope |= {"root_path": "", "query_string": b"", "client": None, "server": None}
+                scope |= {"headers": [(b"host", LOOPBACK[0].encode())]}
+                scope |= {"user": _user(name)} if name else {}
                 for idle in self.shares.excess(name):
-                    await self._end_session(
-                        {**scope, **({"user": _user(name)} if name else {})}, idle
-                    )
+                    await self._end_session(scope, idle)
 
     async def _end_session(self, scope: Scope, session: str) -> None:
         """End a session as its client would: with a request to the application."""
-        kept = [
-            (key, value) for key, value in scope["headers"] if key.lower() in (b"host", b"origin")
-        ]
+        kept = [one for one in scope["headers"] if one[0].lower() in (b"host", b"origin")]
         headers = [*kept, (b"mcp-session-id", session.encode("latin-1"))]
-        asked = {
-            **scope,
-            "method": "DELETE",
-            "path": PATH,
-            "raw_path": PATH.encode(),
-            "headers": headers,
-        }
+        asked = {"method": "DELETE", "path": PATH, "raw_path": PATH.encode(), "headers": headers}
 
         async def nothing() -> MutableMapping[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def unheard(_: MutableMapping[str, Any]) -> None:
+        async def ignored(_: MutableMapping[str, Any]) -> None:
             pass
 
-        await self.app(asked, nothing, unheard)
+        await self.app({**scope, **asked}, nothing, ignored)
 
     def refusal(
         self, scope: Scope, headers: Mapping[str, list[str]]
@@ -540,17 +510,9 @@ class Door:
         """
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or name_in(hosts[0]) not in self.names:
-            return (
-                421,
-                "this server does not answer to that Host. Start it with --allow-host NAME to change that.",
-                "",
-            )
+            return 421, _OTHER_HOST, ""
         if len(origins) > 1 or any(origin_name(origin) not in self.names for origin in origins):
-            return (
-                403,
-                "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise.",
-                "",
-            )
+            return 403, _OTHER_ORIGIN, ""
         if not self.tokens or scope["path"] in OPEN:
             return None
         given = headers.get("authorization", [])
@@ -583,11 +545,7 @@ class Door:
         async def counted() -> MutableMapping[str, Any]:
             nonlocal whole
             message = await receive()
-            if (
-                not whole
-                and message["type"] == "http.request"
-                and not message.get("more_body", False)
-            ):
+            if not whole and _ends(message, "http.request"):
                 whole = True
                 self.calls += 1
             return message
@@ -616,9 +574,7 @@ class Door:
         async def noting(message: MutableMapping[str, Any]) -> None:
             nonlocal started, ended
             started = started or message["type"] == "http.response.start"
-            ended = ended or (
-                message["type"] == "http.response.body" and not message.get("more_body", False)
-            )
+            ended = ended or _ends(message, "http.response.body")
             await send(message)
 
         with anyio.CancelScope() as cancel:
@@ -646,22 +602,25 @@ class Door:
             await asyncio.sleep(0.05)
 
 
-async def _refuse(
-    scope: Scope, send: Callable[..., Any], status: int, text: str, challenge: str = ""
-) -> None:
-    kind = b"text/plain; charset=utf-8"
-    if (
-        scope["method"] == "POST"
-    ):  # clients show what an error of their protocol says, and of any other reply nothing
-        kind = b"application/json"
-        text = json.dumps(
-            {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
-        )
-    headers = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
-    if challenge:
-        headers.append((b"www-authenticate", challenge.encode("latin-1")))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text.encode(), "more_body": False})
+def _ends(message: Mapping[str, Any], kind: str) -> bool:
+    """Whether a message is the last part of a body."""
+    return message["type"] == kind and not message.get("more_body", False)
+
+
+def _with_headers(scope: Scope, *more: tuple[bytes, bytes], without: bytes) -> Scope:
+    kept = [one for one in scope["headers"] if one[0].lower() != without]
+    return {**scope, "headers": [*kept, *more]}
+
+
+async def _refuse(scope: Scope, send: Any, status: int, text: str, challenge: str = "") -> None:
+    from starlette.responses import JSONResponse, PlainTextResponse
+
+    headers = {"www-authenticate": challenge} if challenge else None
+    reply = PlainTextResponse(text, status, headers)
+    if scope["method"] == "POST":  # clients show only errors of their own protocol
+        error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+        reply = JSONResponse(error, status, headers)
+    await reply(scope, None, send)  # type: ignore[arg-type]
 
 
 def _user(name: str) -> Any:
@@ -699,19 +658,16 @@ def tokens_of(text: str) -> list[Token]:
         name, token = name.strip(), token.strip()
         if not equals or not re.fullmatch(r"[A-Za-z0-9_.@-]{1,64}", name):
             what = f"entry {number} of {TOKENS} has no name that can be used before its ="
-            raise BadInput(
-                what, "Write name=token,name=token with names of letters, digits and _ . @ -"
-            )
+            advice = "Write name=token,name=token with names of letters, digits and _ . @ -"
+            raise BadInput(what, advice)
         if len(token) < SHORTEST or not re.fullmatch(r"[!-~]+", token):
             what = f"the token of {name} in {TOKENS} is shorter than {SHORTEST} characters, or not plain ASCII"
-            raise BadInput(
-                what, 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
-            )
+            advice = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+            raise BadInput(what, advice)
         digest = hashlib.sha256(token.encode("latin-1")).digest()
         if any(hmac.compare_digest(known.digest, digest) and known.name != name for known in found):
-            raise BadInput(
-                f"{name} has the same token as another name in {TOKENS}", "Give each name its own"
-            )
+            what = f"{name} has the same token as another name in {TOKENS}"
+            raise BadInput(what, "Give each name its own")
         found.append(Token(name, digest))
     return found
 
@@ -722,10 +678,7 @@ def tenants_of(text: str, tokens: Sequence[Token]) -> dict[str, str]:
     entries = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
     names, found = {token.name for token in tokens}, dict(pairs)
-    wrong = [
-        tenant for _, tenant in pairs if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant)
-    ]
-    if wrong:
+    if not all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant) for _, tenant in pairs):
         raise BadInput(
             f"{TENANTS} has an entry whose tenant cannot be a prefix",
             "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -",

@@ -44,18 +44,14 @@ class Settings:
     """All lengths in tokens of `text.count_tokens` unless said otherwise."""
 
     home: Path = field(default_factory=lambda: user_data_path("graphrag-mcp"))
-    roots: tuple[
-        Path, ...
-    ] = ()  # folders that tools may index; the command line may index anywhere
+    roots: tuple[Path, ...] = ()  # folders that tools may index; the command line indexes any
     chunk_size: int = 1200
     chunk_overlap: int = 100
     chunk_mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
     chunk_separator: str = "\n\n"
     passage_size: int = 400
     max_file_bytes: int = 20_000_000
-    show_secrets: bool = (
-        False  # credentials that stand in documents are masked in what tools return
-    )
+    show_secrets: bool = False  # else credentials in documents are masked in what tools return
     # What one call of indexing reads and makes; the rest is left for the next call.
     max_files: int = 50_000
     max_bytes: int = 1_000_000_000
@@ -72,9 +68,8 @@ class Settings:
     # Which models, where, how fast. A key is never a setting: only the name of the variable that
     # holds it is.
     chat_model: str = ""  # "" = none: nothing ever calls out
-    embedding_model: str = (
-        ""  # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
-    )
+    # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
+    embedding_model: str = ""
     rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder
     base_url: str = ""  # "" = the provider's own
     embedding_base_url: str = ""  # "" = base_url
@@ -103,12 +98,10 @@ class Settings:
     gleanings: str = "auto"  # auto, 0, 1, 2
     summary_fragments: int = 8  # descriptions of one name from which a model joins them,
     summary_tokens: int = 1200  # or tokens
-    report_min_size: int = (
-        5  # entities below which a community's report is extractive even with a model
-    )
-    report_min_units: int = (
-        4  # the same for text units: a report on three of them could only repeat them
-    )
+    # Entities below which a community's report is extractive even with a model; and text units: a
+    # report on three of them could only repeat them.
+    report_min_size: int = 5
+    report_min_units: int = 4
     report_tokens: int = 8000  # of context for one report
     claims_enabled: bool = False
     claims_entity_specs: tuple[str, ...] = ("organization", "person", "location", "event")
@@ -139,6 +132,7 @@ TENANTS = "tenants"  # the folder or prefix of a home that holds those of its te
 _STORES = "object-stores"  # the folder that holds the copies of such homes
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {
+    "chunk_mode": CHUNK_MODES,
     "engine": ("auto", "inline", "processes", "ray"),
     "json_mode": ("auto", "schema", "object", "none"),
     "gleanings": ("auto", "0", "1", "2"),
@@ -252,20 +246,15 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
 
 def _checked(settings: Settings) -> Settings:
     if settings.chunk_size < 50 or not 0 <= settings.chunk_overlap < settings.chunk_size // 2:
-        raise BadInput(
-            f"chunk_size {settings.chunk_size} with chunk_overlap {settings.chunk_overlap} cannot be used",
-            "Set chunk_size to at least 50 and chunk_overlap to less than half of it",
-        )
-    if settings.chunk_mode not in CHUNK_MODES:
-        raise BadInput("that chunk_mode is unknown", f"Use one of {', '.join(CHUNK_MODES)}")
+        what = f"chunk_size {settings.chunk_size} with chunk_overlap {settings.chunk_overlap}"
+        advice = "Set chunk_size to at least 50 and chunk_overlap to less than half of it"
+        raise BadInput(f"{what} cannot be used", advice)
     for name, known in CHOICES.items():
         if getattr(settings, name) not in known:
             raise BadInput(f"that {name} is unknown", f"Use one of {', '.join(known)}")
     for name, least in LEAST.items():
-        if getattr(settings, name) < least:
-            raise BadInput(
-                f"{name} {getattr(settings, name)} cannot be used", f"Set it to at least {least}"
-            )
+        if (value := getattr(settings, name)) < least:
+            raise BadInput(f"{name} {value} cannot be used", f"Set it to at least {least}")
     return settings
 
 
@@ -277,35 +266,23 @@ def _typed(name: str, value: Any) -> Any:
         raise BadInput(what, f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}")
     if name == "home":
         return Path(value).expanduser().absolute()
+    advice = "Correct it in the settings file"
     if name == "roots":
         if isinstance(value, str) or not all(isinstance(part, str | Path) for part in value):
-            raise BadInput("roots must be a list of folders", "Correct it in the settings file")
+            raise BadInput("roots must be a list of folders", advice)
         return tuple(Path(part).expanduser().absolute() for part in value)
-    said = str(known[name].type)
-    if (
-        said == "str"
-        and name == "gleanings"
-        and isinstance(value, int)
-        and not isinstance(value, bool)
-    ):
-        value = str(value)
-    if said == "float" and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    kind = KINDS[said]
+    kind = KINDS[str(known[name].type)]
+    if type(value) is int and (kind is float or name == "gleanings"):
+        value = kind(value)
     value = list(value) if isinstance(value, tuple) else value
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         what = f"setting {name!r} must be {kind.__name__}, not {_shown(value)}"
-        raise BadInput(what, "Correct it in the settings file")
+        raise BadInput(what, advice)
     if kind is list:
         if not all(isinstance(part, str) for part in value):
-            raise BadInput(
-                f"setting {name!r} must be a list of texts", "Correct it in the settings file"
-            )
-        return tuple(
-            part if isinstance(part, Substituted) else part.strip()
-            for part in value
-            if part.strip()
-        )
+            raise BadInput(f"setting {name!r} must be a list of texts", advice)
+        filled = (part for part in value if part.strip())
+        return tuple(one if isinstance(one, Substituted) else one.strip() for one in filled)
     if name == "api_key_variable":
         return _variable(value)
     return value
@@ -339,17 +316,13 @@ def _looks_like_a_key(value: str) -> bool:
 
 def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
     try:
-        text = path.read_text("utf-8")
+        parsed = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         what = f"the settings file {path} cannot be read ({error.strerror})"
         raise BadInput(what, "Correct GRAPHRAG_MCP_SETTINGS") from error
-
-    try:
-        parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(
-            f"the settings file {path} is not TOML ({error})", "Correct that line"
-        ) from error
+        what = f"the settings file {path} is not TOML ({error})"
+        raise BadInput(what, "Correct that line") from error
     return _flat(_substituted(parsed, path, env))
 
 
@@ -417,11 +390,8 @@ def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
     """The settings of a record. What it does not hold is as it is here, and so is what was made of
     a variable that is not set here."""
     known = {item.name for item in fields(Settings)} - {"home"}
-    values = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.items()
-        if name in known
-    }
+    values = {name: record[name] for name in record if name in known}
+    values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
     if "roots" in values:
         values["roots"] = tuple(Path(part) for part in values["roots"])
     for name, written in record.get("templates", {}).items():

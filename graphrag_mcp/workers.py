@@ -21,6 +21,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -30,12 +31,9 @@ MOST = 64
 RETRY = 0.02  # seconds until a connection is offered again to workers whose inboxes are full
 YOUNG = 5.0  # seconds; one that ends earlier is replaced after a pause, which doubles each time
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
-CLOSED, TAKEN, SESSIONS, BUSY, SERVING, STREAMING = range(
-    6
-)  # what is counted; the last four by token
-_SESSION = re.compile(
-    rb"\r?\nmcp-session-id:[ \t]*[!-~]{1,200}-(\d{1,3})[ \t]*\r?\n", re.IGNORECASE
-)
+# What is counted; the last four by token.
+CLOSED, TAKEN, SESSIONS, BUSY, SERVING, STREAMING = range(6)
+_SESSION = re.compile(rb"(?i)\r?\nmcp-session-id:[ \t]*[!-~]{1,200}-(\d{1,3})[ \t]*\r?\n")
 _WOKEN = 255  # on the pipe of the parent: a signal came; other bytes are numbers of workers
 
 log = logging.getLogger(__name__)
@@ -80,9 +78,13 @@ class Inbox:
     """
 
     def __init__(
-        self, number: int, tally: Tally, channels: Sequence[tuple[socket.socket, socket.socket]],
-        parent: int, ready: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        number: int,
+        tally: Tally,
+        channels: Sequence[tuple[socket.socket, socket.socket]],
+        parent: int,
+        ready: Callable[[], None],
+    ) -> None:
         self.number, self.tally, self.ready = number, tally, ready
         self.parent = parent  # a pipe that ends with the parent
         self.channel = channels[number][1]
@@ -186,16 +188,15 @@ class Workers:
         self.listener.close()
         os.close(self.alive[1])
         self.tally.number = number
-        self.work(
-            Inbox(number, self.tally, self.channels, self.alive[0], lambda: self._tell(number))
-        )
+        tell = partial(self._tell, number)
+        self.work(Inbox(number, self.tally, self.channels, self.alive[0], tell))
 
     def _tell(self, number: int) -> None:
         os.write(self.wake, bytes([number]))
 
     def _signal(self, number: int, _: Any) -> None:
         self.signals.append(number)
-        os.write(self.wake, bytes([_WOKEN]))
+        self._tell(_WOKEN)
 
     def _bury(self, announced: bool) -> bool:
         """See to workers that have ended; True when one could not begin and none ever served."""
@@ -210,9 +211,8 @@ class Workers:
                 log.error("worker %d ended with %d before it served", number, process.exitcode)
                 return True
             young = time.monotonic() - self.began[number] < YOUNG
-            self.pauses[number] = (
-                min(LONGEST_PAUSE, max(PAUSE, 2 * self.pauses[number])) if young else 0.0
-            )
+            longer = min(LONGEST_PAUSE, max(PAUSE, 2 * self.pauses[number]))
+            self.pauses[number] = longer if young else 0.0
             log.warning("worker %d ended with %d and is replaced", number, process.exitcode)
             self.due[number] = time.monotonic() + self.pauses[number]
         return False

@@ -219,7 +219,7 @@ http.Repeats(logging.getLogger().handlers[0])
 listener = http.listening("127.0.0.1", 0)
 server = build_server(App(Settings(home=Path(sys.argv[1]))))
 logging.info("listening on %s", http.address_of(listener))
-asyncio.run(http.run(http.http_app(server), listener, Limits(10_000, 10_000)))
+asyncio.run(http.run(http.door_of({"": (server, ())}), listener, Limits(10_000, 10_000)))
 """
 
 

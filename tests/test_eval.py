@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def test_the_sample_questions_are_answered_by_the_sample_corpus(measured: EvalRe
         assert means[mode]["recall@20"] >= 95 and means[mode]["evidence"] >= 85 and means[mode]["answer"] >= 90, (mode, means)
     assert all(scores.failed == 0 and 0 < scores.wall_ms[0] <= scores.wall_ms[1] for scores in measured.modes)
     assert all(one.tokens <= 2_000 for scores in measured.modes for one in scores.asked)
-    assert json.loads(json.dumps(measured.record()))["modes"][0]["mode"] == "local"
+    assert json.loads(json.dumps(asdict(measured)))["modes"][0]["mode"] == "local"
 
 
 # ---- a judge ---------------------------------------------------------------------------------------

@@ -341,7 +341,7 @@ logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 listener = http.listening("127.0.0.1", 0)
 server = build_server(App(Settings(home=Path(sys.argv[1]))), more=[Tool.from_function(slow, structured_output=False)])
 logging.info("listening on %s", http.address_of(listener))
-asyncio.run(http.run(http.http_app(server), listener))
+asyncio.run(http.run(http.door_of({"": (server, ())}), listener))
 logging.info("ended in good order")
 """
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import BadInput, ModelError, NotFound
-from graphrag_mcp.evaluate.tune import TuneResult, tune
+from graphrag_mcp.evaluate.tune import TuneRequest, TuneResult, tune
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
@@ -64,7 +64,7 @@ def run(sample_home: Path, tmp_path: Path) -> Iterator[Callable[..., TuneResult]
 
     def tuned(chat: ScriptedChat | None, settings: Settings | None = None, **arguments: Any) -> TuneResult:
         askers.append(Asker(AnswerBook(tmp_path / "c"), chat, None))
-        return tune(tmp_path / "c", snapshot, settings or Settings(), askers[-1], **arguments)
+        return tune(tmp_path / "c", snapshot, settings or Settings(), askers[-1], TuneRequest(**arguments))
 
     yield tuned
     for asker in askers:
@@ -250,7 +250,7 @@ def test_one_short_document_is_tuned_as_far_as_it_goes(tmp_path: Path) -> None:
     chat = model()
     asker = Asker(None, chat, None)
     try:
-        result = tune(tmp_path / "c", snapshot, Settings(), asker)
+        result = tune(tmp_path / "c", snapshot, Settings(), asker, TuneRequest())
     finally:
         asker.close()
     assert (result.sampled, result.examples) == (1, 1)
@@ -267,7 +267,7 @@ def test_an_empty_index_and_useless_arguments_are_refused(run: Callable[..., Tun
     index_documents(tmp_path / "empty", IndexRequest(texts=(InlineText(id="a", text=" "),)), Settings(home=tmp_path))
     asker = Asker(None, model(), None)
     with pytest.raises(NotFound):
-        tune(tmp_path / "empty", open_snapshot(tmp_path / "empty"), Settings(), asker)
+        tune(tmp_path / "empty", open_snapshot(tmp_path / "empty"), Settings(), asker, TuneRequest())
     asker.close()
 
 

@@ -4,7 +4,6 @@ evaluate/evaluate.py."""
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -26,7 +25,6 @@ MODES = ("local", "fused", "hybrid", "basic", "global", "text")
 def eval(options: argparse.Namespace) -> int:
     """Measure how well an index answers your own questions, or which of two does it better."""
     from graphrag_mcp.evaluate import evaluate
-    from graphrag_mcp.evaluate import evaluate as evaluation
 
     path = existing(options.file)
     questions = evaluate.read_questions(path)[: options.limit or None]
@@ -37,29 +35,20 @@ def eval(options: argparse.Namespace) -> int:
         )
     with tempfile.TemporaryDirectory() as scratch:
         own = evaluate.is_set(path) and not options.corpus
-        app, corpus = (
-            _indexed(options, path, Path(scratch))
-            if own
-            else _opened(app_of(options), options.corpus)
-        )
+        app = _indexed(options, path, Path(scratch)) if own else app_of(options)
+        corpus = path.name if own else app.corpus_for_reading(options.corpus)
         result = _measured(options, app, corpus, questions, modes)
-        record, tables = result.record(), [evaluation.table(result)]
+        record, tables = asdict(result), [evaluate.table(result)]
         if options.against:
             other_app, other_corpus = _other(app, options.against)
-            name = (
-                other_corpus if other_corpus != corpus else f"{other_app.home.name}/{other_corpus}"
-            )
+            within = f"{other_app.home.name}/" if other_corpus == corpus else ""
+            name = f"{within}{other_corpus}"
             other = _measured(options, other_app, other_corpus, questions, modes, name)
-            found = evaluation.compare(result, other)
-            record = {
-                "one": record,
-                "other": other.record(),
-                "differences": [asdict(row) for row in found],
-            }
-            tables += [
-                evaluation.table(other),
-                evaluation.comparison_table(result.name, other.name, found),
-            ]
+            found = evaluate.compare(result, other)
+            record = {"one": record, "other": asdict(other)}
+            record["differences"] = [asdict(row) for row in found]
+            tables.append(evaluate.table(other))
+            tables.append(evaluate.comparison_table(result.name, other.name, found))
         if options.judge:
             from graphrag_mcp.evaluate import judge
 
@@ -82,11 +71,7 @@ def _modes(given: str) -> list[str]:
     return modes
 
 
-def _opened(app: App, corpus: str) -> tuple[App, str]:
-    return app, app.corpus_for_reading(corpus)
-
-
-def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> tuple[App, str]:
+def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> App:
     """An index of the folder's own documents, made for this evaluation alone, without a model."""
     from graphrag_mcp.app import App
     from graphrag_mcp.evaluate.evaluate import write_documents
@@ -96,11 +81,10 @@ def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> tuple[
     write_documents(folder, scratch / "files")
     settings = replace(settings_of(options), home=scratch / "home")
     app = App(settings)
-    bar = Bar(sys.stderr.isatty() and not options.json)
     request = IndexRequest(paths=(str(scratch / "files"),), method="fast")
-    index_documents(app.folder(folder.name), request, settings, progress=bar)
-    bar.clear()
-    return app, folder.name
+    with Bar(options) as bar:
+        index_documents(app.folder(folder.name), request, settings, progress=bar)
+    return app
 
 
 def _other(app: App, named: str) -> tuple[App, str]:
@@ -132,23 +116,14 @@ def _measured(
 
     name = name or corpus
     rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
+    nowhere = {"id": "", "char_start": 0, "char_end": 0}
     held = [
-        Citation(
-            id="",
-            title=row["title"],
-            uri=row["uri"],
-            document_id=row["id"],
-            char_start=0,
-            char_end=0,
-        )
+        Citation(title=row["title"], uri=row["uri"], document_id=row["id"], **nowhere)
         for row in rows
     ]
-    bar = Bar(sys.stderr.isatty() and not options.json)
-    wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held, "progress": bar}
-    try:
-        return evaluate(name, questions, modes, engine(app, corpus), **wanted)
-    finally:
-        bar.clear()
+    wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
+    with Bar(options) as bar:
+        return evaluate(name, questions, modes, engine(app, corpus), progress=bar, **wanted)
 
 
 def engine(app: App, corpus: str) -> Search:
@@ -173,17 +148,14 @@ def engine(app: App, corpus: str) -> Search:
 def _judged(
     app: App, corpus: str, other: App, other_corpus: str, questions: Sequence[Question], mode: str
 ) -> Any:
-    from graphrag_mcp.evaluate.judge import Pair, judge
+    from graphrag_mcp.evaluate.judge import Pair, judge, may_judge
 
     if mode == "text":
         raise BadInput(
             "mode text gives no answers to judge", "Name another mode first, e.g. --modes local"
         )
     asker = app.asker(corpus)
-    if not asker.may_answer("judge"):
-        raise BadInput(
-            "judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL"
-        )
+    may_judge(asker)  # before any answer is paid for
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
     pairs = [
         Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)

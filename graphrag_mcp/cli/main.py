@@ -176,7 +176,7 @@ def parser(runs: Sequence[Run]) -> Parser:
         parser.commands[name] = made
         return Options(made)
 
-    for add_all in (_serving, _reading, _upkeep, _installing):
+    for add_all in (_serving, _reading, _upkeep, _measuring, _installing):
         add_all(command)
     return parser
 
@@ -192,9 +192,8 @@ def _serving(command: Callable[[str], Options]) -> None:
     what = "the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS"
     add("--host", what, default="127.0.0.1")
     add.number("--port", "the port; 0 takes a free one", 8765)
-    add.number(
-        "--workers", "with --http: processes that serve the address, best one for each core", 1
-    )
+    what = "with --http: processes that serve the address, best one for each core"
+    add.number("--workers", what, 1)
     add.many("--allow-host", "NAME", "a name this server is reached by; repeat it for more")
     add = command("try")
     add.maybe("folder", "FOLDER", "of documents; else the sample")
@@ -204,12 +203,11 @@ def _serving(command: Callable[[str], Options]) -> None:
     add.flag("--recluster", "compute communities again, as after other settings")
     add.flag("--dry-run", "only read and estimate")
     add.flag("--watch", "stay, and index again after every change of a file")
-    add.choice(
-        "--engine",
-        ("auto", "inline", "processes", "ray"),
-        "who computes: this process, several, or a Ray cluster; auto: several from 300 documents on",
-        default=None,
+    engines = ("auto", "inline", "processes", "ray")
+    what = (
+        "who computes: this process, several, or a Ray cluster; auto: several from 300 documents on"
     )
+    add.choice("--engine", engines, what, default=None)
     add("--address", "with --engine ray: of the cluster; else of this machine", "URL", default=None)
     add.choice("--method", METHODS, "fast: without any model; auto: with the configured one")
     add.number("--max-calls", "stop asking models after N calls; 0: ask nothing, keep the answers")
@@ -261,9 +259,8 @@ def _reading(command: Callable[[str], Options]) -> None:
     add.number("--around", "so many text units before and after", 0)
     add.number("--max-tokens", "budget of the result")
     add = command("status")
-    add(
-        "--since", "what changed since generation N, or since a day (2024-05-03)", "N", default=None
-    )
+    what = "what changed since generation N, or since a day (2024-05-03)"
+    add("--since", what, "N", default=None)
     add("--about", "with --since: what new text says of this entity", "NAME")
 
 
@@ -292,6 +289,9 @@ def _upkeep(command: Callable[[str], Options]) -> None:
     add.flag("--yes", "do it; without, only say what would change")
     add = command("rollback")
     add("generation", "a generation that is still kept", "N", type=int)
+
+
+def _measuring(command: Callable[[str], Options]) -> None:
     add = command("tune")
     add.choice("--selection", ("random", "top", "centroid"), "which texts the sample is of")
     add.number("--limit", "text units of the sample", 15)
@@ -306,9 +306,8 @@ def _upkeep(command: Callable[[str], Options]) -> None:
     add("folder", "where the files go", "DIR", nargs="?", default=".")
     add.flag("--force", "overwrite")
     add = command("explore")
-    add.maybe(
-        "start", "START", "an entity (name or e12) or a community (c5); without it the page opens"
-    )
+    what = "an entity (name or e12) or a community (c5); without it the page opens"
+    add.maybe("start", "START", what)
     add.maybe("goal", "GOAL", "an entity to connect it with")
     add.number("--hops", "steps around START, 1 to 4", 1)
     add.number("--max-nodes", "entities, 2 to 200", 30)
@@ -381,9 +380,8 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
     not know)."""
-    if arguments is None:
-        if not os.environ.get("HOME", "?"):
-            del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
+    if arguments is None and os.environ.get("HOME") == "":
+        del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says

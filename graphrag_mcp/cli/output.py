@@ -113,11 +113,9 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
     words = [PROGRAM, command]
     for name, unknown in places.items():
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
-    for name in filter(given.__contains__, OPTIONS):
-        words += [f"--{name.replace('_', '-')} {_all(given[name])}"]
-    words += [
-        f"--set {shlex.quote(one)}" for one in re.findall(r'"([^"]*)"', given.get("fields", ""))
-    ]
+    words += [f"{_option(name)} {_all(given[name])}" for name in OPTIONS if name in given]
+    fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
+    words += [f"--set {shlex.quote(one)}" for one in fields]
     words += ["--yes"] if given.get("dry_run") == "false" else []
     return " ".join(filter(None, words))
 
@@ -135,10 +133,11 @@ _UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe
 
 
 class Bar:
-    """A progress bar on stderr, at most ten times a second, wiped when done; silent unless `shown`."""
+    """A progress bar on stderr, at most ten times a second, wiped when left; silent with --json and
+    where stderr is no terminal."""
 
-    def __init__(self, shown: bool) -> None:
-        self.shown = shown
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.shown = sys.stderr.isatty() and not options.json
         self.last = 0.0
         self.width = 0
         self.phase = ""
@@ -157,7 +156,10 @@ class Bar:
         print(f"\r{line:<{self.width}}", end="", file=sys.stderr, flush=True)
         self.width = len(line)
 
-    def clear(self) -> None:
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self.width:
             print("\r" + " " * self.width, end="\r", file=sys.stderr, flush=True)
 
@@ -168,9 +170,8 @@ def pace(seconds: float, done: int, left: int) -> str:
         return ""
     rate = done / seconds
     minutes, rest = divmod(round(left / rate), 60)
-    if rate >= 1:
-        return f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
-    return f", {minutes}:{rest:02d} left"
+    speed = f", {rate:,.0f}/s" if rate >= 1 else ""
+    return f"{speed}, {minutes}:{rest:02d} left"
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
@@ -181,16 +182,13 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if options.json:
         print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    print(
-        fencing.clean(_own_words(result.text, options.corpus) if _is_ours(result) else result.text)
-    )
+    text = _own_words(result.text, options.corpus) if _is_ours(result) else result.text
+    print(fencing.clean(text))
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
-        more = ""
-        if (getattr(options, "max_tokens", 0) or 0) < HIGHEST:
-            more = ": --max-tokens N shows more"
-        print(f"cut to fit{more}", file=sys.stderr)
+        all_shown = (getattr(options, "max_tokens", 0) or 0) >= HIGHEST
+        print(f"cut to fit{'' if all_shown else ': --max-tokens N shows more'}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fencing.clean(following)}", file=sys.stderr)
     if hint and result.hint not in result.text:
@@ -249,16 +247,35 @@ def estimated(result: IndexResult) -> list[str]:
     cost = ""
     if guess.get("cost"):
         cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
-    lines.append(f"ask a model about {_asked(guess)}{cost}")
-    lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
+    lines.append(f"ask a model about {asked(guess)}{cost}")
+    lines += [f"  {kind}: {asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
         lines.append(f"assumed: {why}")
     return lines
 
 
-def _asked(guess: Mapping[str, Any]) -> str:
-    tokens = f"{guess['prompt_tokens']:,} tokens in, {guess['output_tokens']:,} out"
-    return f"{terms.counted(guess['calls'], 'times')}, {tokens}"
+def asked(usage: Mapping[str, Any], between: str = ", ") -> str:
+    tokens = f"{usage['prompt_tokens']:,} tokens in, {usage['output_tokens']:,} out"
+    return f"{terms.counted(usage['calls'], 'times')}{between}{tokens}"
+
+
+CHANGES = ("added", "changed", "removed", "unchanged")
+
+
+def changed(result: IndexResult, corpus: str, elapsed: float) -> str:
+    """What a run has done, and what the corpus holds now."""
+    held = counts_line({name: n for name, n in result.counts.items() if name not in CHANGES})
+    said = counts_line(result.counts, CHANGES) or "nothing to do"
+    return f"{corpus}: {said} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else "")
+
+
+def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> int:
+    """Print the record with --json, else the lines; the exit status of what is done."""
+    if options.json:
+        print_json(record)
+    else:
+        print("\n".join(lines))
+    return 0
 
 
 def print_json(value: Any, exact: bool = False) -> None:
@@ -279,10 +296,9 @@ def _without_credentials(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_credentials(one) for one in value]
     if isinstance(value, dict):
-        kept = EXACT - {"text"}
-        return {
-            name: one if name in kept else _without_credentials(one) for name, one in value.items()
-        }
+        plain = EXACT - {"text"}
+        pairs = value.items()
+        return {name: one if name in plain else _without_credentials(one) for name, one in pairs}
     return value
 
 

@@ -12,10 +12,11 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli.output import app_of, as_commands, parts_of, print_json, show, snapshot_of
+from graphrag_mcp.cli.output import app_of, as_commands, parts_of, say, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.text import terms
 from graphrag_mcp.text.terms import counted
@@ -149,15 +150,11 @@ def explore(options: argparse.Namespace) -> int:
     from graphrag_mcp.query.explore import explore_graph
     from graphrag_mcp.query.federated import ends
 
-    given = {} if options.max_tokens is None else {"max_tokens": options.max_tokens}
-    options.corpus, start, goal = ends(
-        options.start, options.goal, options.corpus, app_of(options).corpora()
-    )
+    known = app_of(options).corpora()
+    options.corpus, start, goal = ends(options.start, options.goal, options.corpus, known)
+    given = _budget(options) | {"hops": options.hops, "max_nodes": options.max_nodes}
     given |= {"kinds": options.kind, "direction": options.direction}
-    found = explore_graph(
-        snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given
-    )
-    return show(options, found)
+    return show(options, explore_graph(snapshot_of(options), start, goal, **given))
 
 
 def _page(options: argparse.Namespace) -> int:
@@ -173,12 +170,8 @@ def _page(options: argparse.Namespace) -> int:
     def opened(address: str) -> None:
         print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
         # Without a screen Python would start a browser for terminals in this one.
-        screen = (
-            sys.platform != "linux"
-            or os.environ.get("DISPLAY")
-            or os.environ.get("WAYLAND_DISPLAY")
-        )
-        if screen and not options.no_browser:
+        screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+        if (screen or sys.platform != "linux") and not options.no_browser:
             import webbrowser
 
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
@@ -198,21 +191,17 @@ def drift(options: argparse.Namespace) -> int:
     app = app_of(options)
     if not options.session:
         names = wanted(options.corpus, app.corpora()) or [options.corpus]
-        return _listed(
-            options, app.home / "drift", [app.corpus_for_reading(name) for name in names if name]
-        )
+        corpora = [app.corpus_for_reading(name) for name in names if name]
+        return _listed(options, app.home / "drift", corpora)
     path = app.drift_path(options.session)
     walk = Walk(sessions.read(path))
     if not walk.header:
         what = f"there is no session {options.session[:60]!r}"
         raise NotFound(what, "Call graphrag-mcp drift for those there are")
-    text = export(
-        Drift(app.snapshot(walk.header["corpus"]), path), "json" if options.json else options.format
-    )
+    session = Drift(app.snapshot(walk.header["corpus"]), path)
     if options.json:
-        print_json(json.loads(text))
-        return 0
-    return show(options, Result(text=text))
+        return say(options, json.loads(export(session, "json")))
+    return show(options, Result(text=export(session, options.format)))
 
 
 def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -> int:
@@ -234,12 +223,9 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
         if walk.header and (not corpora or walk.header["corpus"] in corpora)
     ]
     if options.json:
-        print_json({"sessions": rows})
-        return 0
-    lines = [
-        f"{row['session']}  {row['corpus']}  {row['answered']}/{row['nodes']}  {one_line(row['question'], 100)}"
-        for row in rows
-    ]
+        return say(options, {"sessions": rows})
+    line = "{session}  {corpus}  {answered}/{nodes}  "
+    lines = [line.format(**row) + one_line(row["question"], 100) for row in rows]
     return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))
 
 
@@ -271,22 +257,15 @@ def search(options: argparse.Namespace) -> int:
 
         found = search_text(snapshot, options.query, filters=options.filter, **given)
         return _shown(options, found, reason, snapshot)
-    given |= {
-        "answer": options.answer,
-        "response_format": options.format,
-        "response_type": options.response_type,
-        "filters": options.filter,
-        "explain": options.explain,
-    }
+    given |= _wish(options) | {"answer": options.answer, "response_type": options.response_type}
     form = Form(options.breadth, options.sort)
     asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
     given["asker"] = app.asker(corpus) if asked else None
     if mode == "global":
         from graphrag_mcp.query.global_ import global_search
 
-        return _shown(
-            options, global_search(snapshot, options.query, level=options.level, **given), reason
-        )
+        found = global_search(snapshot, options.query, level=options.level, **given)
+        return _shown(options, found, reason)
     from graphrag_mcp.query.local import local_search
 
     found = local_search(snapshot, options.query, mode=mode, form=form, **given)
@@ -317,11 +296,7 @@ def _in_several(
     parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
     if options.mode == "text":
         return federated.search_text(parts, options.query, filters=options.filter, **given)
-    given |= {
-        "response_format": options.format,
-        "filters": options.filter,
-        "explain": options.explain,
-    }
+    given |= _wish(options)
     if options.mode == "global":
         return federated.global_search(parts, options.query, **given)
     from graphrag_mcp.query.passages import Form
@@ -353,9 +328,8 @@ def entity(options: argparse.Namespace) -> int:
     timeline = {"order": options.order, "other": options.other}
     given = {"response_format": options.format, **timeline, **_budget(options)}
     if parts := parts_of(options, [options.name]):
-        return show(
-            options, federated.get_entity(parts, federated.qualified(options.name)[1], **given)
-        )
+        name = federated.qualified(options.name)[1]
+        return show(options, federated.get_entity(parts, name, **given))
     return show(options, get_entity(snapshot_of(options), options.name, **given))
 
 
@@ -374,17 +348,9 @@ def list(options: argparse.Namespace) -> int:
     """Which documents there are; with a query a timeline of those that speak of it."""
     from graphrag_mcp.query.listing import list_documents
 
-    found = list_documents(
-        snapshot_of(options),
-        filters=options.filter,
-        query=options.query,
-        sort=options.sort,
-        by=options.by,
-        document=options.document,
-        cursor=options.cursor,
-        **_budget(options),
-    )
-    return show(options, found)
+    names = ("query", "sort", "by", "document", "cursor")
+    given = {name: getattr(options, name) for name in names} | _budget(options)
+    return show(options, list_documents(snapshot_of(options), filters=options.filter, **given))
 
 
 def source(options: argparse.Namespace) -> int:
@@ -396,6 +362,12 @@ def source(options: argparse.Namespace) -> int:
     if parts := parts_of(options, options.ids):
         return show(options, federated.get_source(parts, options.ids, **given))
     return show(options, get_source(snapshot_of(options), options.ids, **given))
+
+
+def _wish(options: argparse.Namespace) -> dict[str, Any]:
+    """What every search takes but that for exact words."""
+    names = {"response_format": options.format, "filters": options.filter}
+    return {**names, "explain": options.explain}
 
 
 def _budget(options: argparse.Namespace) -> dict[str, int]:
@@ -410,19 +382,14 @@ def status(options: argparse.Namespace) -> int:
 
         folder = app.folder(app.corpus_for_reading(options.corpus))
         found = changes(folder, generation_of(folder, options.since), options.about)
-        if options.json:
-            print_json(found.record())
-        else:
-            print(fencing.clean("\n".join(told(found))))
-        return 0
+        return say(options, asdict(found), fencing.clean("\n".join(told(found))))
     # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import status as status_of
 
     result = status_of(app, options.corpus)
     disk = _on_disk(app, result)
     if options.json:
-        print_json(result.model_dump(mode="json") | {"disk": disk})
-        return 0
+        return say(options, result.model_dump(mode="json") | {"disk": disk})
     said = _disk_line(disk) if disk else ""
     if result.corpus and wanted():
         title, counts, *rest = result.text.split("\n")
@@ -453,5 +420,6 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
     said = [f"{counted(len(names), 'files')} {how}" for how, names in disk.items() if names]
     if not said:
         return "nothing has changed since."
-    first = [name for names in disk.values() for name in names][:3]
-    return f"{', '.join(said)} since: {', '.join(first)}{' ...' if sum(map(len, disk.values())) > 3 else ''}. graphrag-mcp index reads them."
+    every = [name for names in disk.values() for name in names]
+    first = ", ".join(every[:3]) + (" ..." if len(every) > 3 else "")
+    return f"{', '.join(said)} since: {first}. graphrag-mcp index reads them."

@@ -15,11 +15,13 @@ from graphrag_mcp.cli.output import (
     Bar,
     app_of,
     as_commands,
+    changed,
     counts_line,
     elsewhere,
     existing,
     failed,
     print_json,
+    say,
     settings_of,
     snapshot_of,
 )
@@ -76,22 +78,18 @@ def install(options: argparse.Namespace) -> int:
             print(f"{host.title}: not added. To paste into {file}:\n\n{block}")
         return failed(options, error, 2, block=block)
     notes += change.notes
+    following = [host.reload, f"To see that it is there: {host.check}"]
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
     record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
-    record["notes"] = notes
-    record |= {"next": [host.reload, f"To see that it is there: {host.check}"]}
-    if options.json:
-        print_json(record)
-        return 0
-    print(f"{host.title}: {change.change} {options.name!r} in {file}")
+    record |= {"notes": notes, "next": following}
+    lines = [f"{host.title}: {change.change} {options.name!r} in {file}"]
     if backup:
-        print(f"the file as it was: {backup}")
+        lines.append(f"the file as it was: {backup}")
     if started:
-        print(
-            f"started it as the host would: {started['tools']} tools after {started['seconds']} s"
-        )
-    _tell(notes, [*record["next"], "Then say: index this folder, and tell me what it is about"])
-    return 0
+        how = f"{started['tools']} tools after {started['seconds']} s"
+        lines.append(f"started it as the host would: {how}")
+    following = [*following, "Then say: index this folder, and tell me what it is about"]
+    return say(options, record, *lines, *_told(notes, following))
 
 
 def _to_paste(options: argparse.Namespace, host: Host) -> int:
@@ -105,12 +103,8 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
         )
     made, notes = _entry(options, host, None)
     text = printed(host, options.name, made)
-    if options.json:
-        print_json({"client": host.name, "entry": made, "block": text, "notes": notes})
-        return 0
-    print(f"{host.title}:\n\n{text}\n")
-    _tell(notes, [host.reload])
-    return 0
+    record = {"client": host.name, "entry": made, "block": text, "notes": notes}
+    return say(options, record, f"{host.title}:\n\n{text}\n", *_told(notes, [host.reload]))
 
 
 def _everywhere(options: argparse.Namespace) -> int:
@@ -136,20 +130,15 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     from graphrag_mcp.install import install as installs
 
     change, _ = installs.retrying(lambda: installs.undoing(host, file, options.name))
-    if options.json:
-        print_json(
-            {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
-        )
-    elif change.change == "absent":
-        print(f"{host.title}: there is no server {options.name!r} in {file}; nothing was changed")
+    if change.change == "absent":
+        said = [f"there is no server {options.name!r} in {file}; nothing was changed"]
     else:
         how = "is as it was before" if change.change == "restored" else "has it no more"
-        print(
-            f"{host.title}: {file} {how}"
-            + ("; it held nothing else and is gone" if change.after is None else "")
-        )
-        _tell([], [host.gone or host.reload])
-    return 0
+        gone = "; it held nothing else and is gone" if change.after is None else ""
+        said = [f"{file} {how}{gone}", *_told([], [host.gone or host.reload])]
+    said[0] = f"{host.title}: {said[0]}"
+    record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
+    return say(options, record, *said)
 
 
 def _show(
@@ -160,21 +149,10 @@ def _show(
 
     text = installs.block(host, options.name, made)
     own = own_way(host, options.name, made)
-    if options.json:
-        print_json(
-            {
-                "client": host.name,
-                "file": str(file),
-                "entry": made,
-                "block": text,
-                "own": own,
-                "notes": notes,
-            }
-        )
-        return 0
-    print(f"{host.title}, for {file}:\n\n{text}")
-    _tell(notes, [f"the host's own way to the same: {own}"] if own else [])
-    return 0
+    record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
+    way = [f"the host's own way to the same: {own}"] if own else []
+    lines = [f"{host.title}, for {file}:\n\n{text}", *_told(notes, way)]
+    return say(options, {**record, "notes": notes}, *lines)
 
 
 def _overview(options: argparse.Namespace) -> int:
@@ -184,42 +162,24 @@ def _overview(options: argparse.Namespace) -> int:
 
     home, here = Path.home(), Path.cwd()
     inside = installed(os.environ, home, here)
-    rows = []
+    rows, lines = [], []
     for host in HOSTS:
         made, notes = _entry(options, host, None)
-        mine = [
-            {"file": one["file"], "name": one["name"], "problem": one["problem"]}
-            for one in inside
-            if one["host"] == host.name
-        ]
-        rows.append(
-            {
-                "client": host.name,
-                "found": seen(host, os.environ, home),
-                "file": str(_file(host, None)),
-                "installed": mine,
-                "entry": made,
-                "notes": notes,
-            }
-        )
-    if options.json:
-        print_json({"hosts": rows})
-        return 0
-    for row in rows:
-        print(f"{row['client']:<15} {'found' if row['found'] else 'not found'}: {row['file']}")
-        for one in row["installed"]:
-            state = "its configuration cannot be read"
-            if one["name"]:
-                state = f"installed as {one['name']!r}"
-            print(
-                f"{'':<16}{state} in {one['file']}"
-                + (f": {one['problem']}" if one["problem"] else "")
-            )
-        print(f"{'':<16}would start: {' '.join([row['entry']['command'], *row['entry']['args']])}")
-    print("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
-    others = ", ".join(host.name for host in PRINTED)
-    print(f"With --print, a block to paste for: {others}")
-    return 0
+        mine = [one for one in inside if one["host"] == host.name]
+        mine = [{name: one[name] for name in ("file", "name", "problem")} for one in mine]
+        found, file = seen(host, os.environ, home), str(_file(host, None))
+        row = {"client": host.name, "found": found, "file": file, "installed": mine}
+        rows.append({**row, "entry": made, "notes": notes})
+        lines.append(f"{host.name:<15} {'found' if found else 'not found'}: {file}")
+        for one in mine:
+            unread = "its configuration cannot be read"
+            state = f"installed as {one['name']!r}" if one["name"] else unread
+            problem = f": {one['problem']}" if one["problem"] else ""
+            lines.append(f"{'':<16}{state} in {one['file']}{problem}")
+        lines.append(f"{'':<16}would start: {' '.join([made['command'], *made['args']])}")
+    lines.append("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
+    lines.append(f"With --print, a block to paste for: {', '.join(one.name for one in PRINTED)}")
+    return say(options, {"hosts": rows}, *lines)
 
 
 # ---- what the server is started with -----------------------------------------------------------
@@ -285,15 +245,13 @@ def _roots(
 
 def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, str], Path]:
     """The command, the environment and the folder of a server as the host starts it."""
-    from graphrag_mcp.install.launch import poorest_environment
-
     given = made.get("env", {})
     resolved = {
         name: os.environ.get(name, "") if "${" in value else value for name, value in given.items()
     }
     resolved |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
     folder = Path.cwd() if host.follows else Path.home()
-    return [made["command"], *made["args"]], poorest_environment(os.environ) | resolved, folder
+    return [made["command"], *made["args"]], resolved, folder
 
 
 def _project(options: argparse.Namespace, host: Host) -> Path | None:
@@ -312,11 +270,9 @@ def _file(host: Host, project: Path | None) -> Path:
     )
 
 
-def _tell(notes: list[str], following: list[str]) -> None:
-    for note in notes:
-        print(f"note: {note}.")
-    for step in following:
-        print(f"{step}." if not step.startswith("the host's") else step)
+def _told(notes: list[str], following: list[str]) -> list[str]:
+    steps = [step if step.startswith("the host's") else f"{step}." for step in following]
+    return [*(f"note: {note}." for note in notes), *steps]
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -347,26 +303,17 @@ def doctor(options: argparse.Namespace) -> int:
         if folder
         else []
     )
-    wrong = [found for found in findings if not found.repaired and not found.remark]
-    if options.json:
-        here = about(app.settings, app.corpora(), folder, bool(wrong))
-        print_json(
-            {"sound": not wrong, "findings": [asdict(found) for found in findings], "about": here}
-        )
-    else:
-        for found in findings:
-            mark = "remark: " if found.remark and not found.repaired else ""
-            print(
-                f"{mark}{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}."
-            )
-        print(
-            f"{len(wrong)} wrong"
-            if wrong
-            else "Everything that is stored is sound."
-            if folder
-            else "No index yet."
-        )
-        print("\n" + "\n".join(lines(about(app.settings, app.corpora(), folder, bool(wrong)))))
+    wrong = sum(not found.repaired and not found.remark for found in findings)
+    here = about(app.settings, app.corpora(), folder, bool(wrong))
+    said = []
+    for found in findings:
+        mark = "remark: " if found.remark and not found.repaired else ""
+        then = "Repaired" if found.repaired else found.repair
+        said.append(f"{mark}{found.kind} {found.where}: {found.what}. {then}.")
+    sound = "Everything that is stored is sound." if folder else "No index yet."
+    said += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
+    record = {"sound": not wrong, "findings": [asdict(found) for found in findings]}
+    say(options, {**record, "about": here}, *said)
     return 1 if wrong else 0
 
 
@@ -378,18 +325,16 @@ def _examine(options: argparse.Namespace) -> int:
     if options.repair:
         what = "doctor repairs only indexes of its own"
         raise BadInput(what, "Leave --repair out; each fault says what to do")
-    found = examine(located(existing(options.folder)))
-    wrong = [one for one in found if not one.remark]
-    if options.json:
-        print_json({"sound": not wrong, "findings": [asdict(one) for one in found]})
-        return 1 if wrong else 0
+    found, lines = examine(located(existing(options.folder))), []
     for one in found:
         shown = "; ".join(one.examples) + ("; ..." if one.count > len(one.examples) else "")
-        mark = "remark: " if one.remark else ""
-        print(f"{mark}{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}.")
-    print(
-        f"{len(wrong)} wrong" if wrong else "No faults: ids, counts, communities and vectors agree."
+        what = f"{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}."
+        lines.append(f"remark: {what}" if one.remark else what)
+    wrong = sum(not one.remark for one in found)
+    lines.append(
+        f"{wrong} wrong" if wrong else "No faults: ids, counts, communities and vectors agree."
     )
+    say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
     return 1 if wrong else 0
 
 
@@ -409,11 +354,8 @@ def digest(options: argparse.Namespace) -> int:
     from graphrag_mcp.doctor.generations import digest as hashes
 
     found = hashes(snapshot_of(options))
-    if options.json:
-        print_json(found)
-    else:
-        print("\n".join(f"{name} {found[name]}" for name in ("content", "communities")))
-    return 0
+    lines = (f"{name} {found[name]}" for name in ("content", "communities"))
+    return say(options, found, *lines)
 
 
 def export(options: argparse.Namespace) -> int:
@@ -422,33 +364,25 @@ def export(options: argparse.Namespace) -> int:
         return _html(options)
     if not options.folder:
         raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
-    from graphrag_mcp.exchange.export import export as write
+    from graphrag_mcp.exchange import export as exports
 
     snapshot, folder = snapshot_of(options), Path(options.folder).expanduser().absolute()
-    rows = write(snapshot, folder)
+    rows = exports.export(snapshot, folder)
     if options.graphml:
-        from graphrag_mcp.exchange.export import graphml
-
-        graphml(snapshot, folder / "graph.graphml")
-    if options.json:
-        print_json(rows)
-    else:
-        print("\n".join(f"{name}.parquet {count:,} rows" for name, count in rows.items()))
-    return 0
+        exports.graphml(snapshot, folder / "graph.graphml")
+    return say(options, rows, *(f"{name}.parquet {n:,} rows" for name, n in rows.items()))
 
 
 def _html(options: argparse.Namespace) -> int:
     """The explorer page as one file that needs no server."""
-    from graphrag_mcp.explorer.file import document
+    from graphrag_mcp.explorer.page import document
 
     text, held = document(app_of(options), options.corpus)
     path = Path(options.html).expanduser().absolute()
     path.write_text(text, "utf-8", "replace")
-    if options.json:
-        print_json({"file": str(path), "bytes": path.stat().st_size, **held})
-    else:
-        print(f"{path} {path.stat().st_size:,} bytes: {counts_line(held)}")
-    return 0
+    size = path.stat().st_size
+    said = f"{path} {size:,} bytes: {counts_line(held)}"
+    return say(options, {"file": str(path), "bytes": size, **held}, said)
 
 
 def import_(options: argparse.Namespace) -> int:
@@ -459,41 +393,19 @@ def import_(options: argparse.Namespace) -> int:
     app = app_of(options)
     source = located(existing(options.folder))
     corpus = app.corpus_for_writing(options.corpus, source)
-    bar = Bar(sys.stderr.isatty() and not options.json)
     began = time.monotonic()
-    try:
+    with Bar(options) as bar:
         result, notes = import_folder(app.folder(corpus), source, app.settings, progress=bar)
-    finally:
-        bar.clear()
     elapsed = time.monotonic() - began
-    changes = ("added", "changed", "removed", "unchanged")
-    if options.json:
-        print_json(
-            {
-                "status": result.status,
-                "corpus": corpus,
-                "counts": result.counts,
-                "notes": notes,
-                "errors": result.errors,
-                "elapsed_seconds": round(elapsed, 3),
-            }
-        )
-    else:
-        held = counts_line(
-            {name: count for name, count in result.counts.items() if name not in changes}
-        )
-        print(
-            f"{corpus}: {counts_line(result.counts, changes) or 'nothing to do'} ({elapsed:.1f} s)\nit holds {held}"
-        )
-        print("\n".join(f"note: {note}" for note in notes), end="\n" if notes else "")
-        if said := elsewhere(app, corpus):
-            print(said, file=sys.stderr)
+    record = {"status": result.status, "corpus": corpus, "counts": result.counts, "notes": notes}
+    record |= {"errors": result.errors, "elapsed_seconds": round(elapsed, 3)}
+    say(options, record, changed(result, corpus, elapsed), *(f"note: {note}" for note in notes))
+    if not options.json and (said := elsewhere(app, corpus)):
+        print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
 
 
-import_.__name__ = (
-    "import"  # a command is called like its function, and this is a word of the language
-)
+import_.__name__ = "import"  # the command's name, which is a word of the language
 
 
 def rollback(options: argparse.Namespace) -> int:
@@ -502,13 +414,9 @@ def rollback(options: argparse.Namespace) -> int:
 
     app = app_of(options)
     new = back(app.folder(app.corpus_for_reading(options.corpus)), options.generation)
-    if options.json:
-        print_json({"generation": new.generation, "content_of": options.generation})
-    else:
-        print(
-            f"The content of generation {options.generation} is current again, as generation {new.generation}."
-        )
-    return 0
+    record = {"generation": new.generation, "content_of": options.generation}
+    old = f"The content of generation {options.generation}"
+    return say(options, record, f"{old} is current again, as generation {new.generation}.")
 
 
 def delete(options: argparse.Namespace) -> int:
@@ -520,15 +428,10 @@ def delete(options: argparse.Namespace) -> int:
     if not app.folder(options.name).is_dir():
         app.corpus_for_reading(options.name)  # says which there are
     found = (delete.delete if options.yes else delete.stored)(app.home, options.name)
-    if options.json:
-        print_json({**found.record(), "deleted": options.yes})
-        return 0
     documents = counts_line({"documents": found.documents}) or "no document"
     size = f"{documents}, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
-    if options.yes:
-        print(f"Deleted corpus {found.corpus}: {size}.")
-    else:
-        print(
-            f"Corpus {found.corpus} in {found.path}: {size}.\nNothing was deleted. The same with --yes does it."
-        )
-    return 0
+    said = [f"Deleted corpus {found.corpus}: {size}."]
+    if not options.yes:
+        said = [f"Corpus {found.corpus} in {found.path}: {size}."]
+        said.append("Nothing was deleted. The same with --yes does it.")
+    return say(options, {**found.record(), "deleted": options.yes}, *said)

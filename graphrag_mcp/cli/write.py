@@ -12,7 +12,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,15 @@ from graphrag_mcp.cli.output import (
     Bar,
     app_of,
     as_commands,
+    asked,
+    changed,
     counts_line,
     elsewhere,
     estimated,
     existing,
     failed,
     print_json,
+    say,
     settings_of,
     show,
 )
@@ -34,7 +38,6 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.text.terms import counted
-from graphrag_mcp.text.terms import counted as number_of
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -66,8 +69,7 @@ def try_(options: argparse.Namespace) -> int:
     found = _assistants()
     commands = [_connecting(host, folder, options) for host in found]
     if options.json:
-        print_json(told | {"connect": [shlex.join(words) for words in commands]})
-        return 0
+        return say(options, told | {"connect": [shlex.join(words) for words in commands]})
     _print(told, elsewhere(app, corpus))
     return _connect(found, commands)
 
@@ -88,14 +90,9 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     corpus = options.corpus or ("" if options.folder else "sample")
     corpus = app.corpus_for_writing(corpus, folder)
     settings = settings_of(options)
-    bar = Bar(sys.stderr.isatty() and not options.json)
-    began = time.monotonic()
-    try:
-        result = index_documents(
-            app.folder(corpus), IndexRequest((str(folder),)), settings, progress=bar
-        )
-    finally:
-        bar.clear()
+    request, began = IndexRequest((str(folder),)), time.monotonic()
+    with Bar(options) as bar:
+        result = index_documents(app.folder(corpus), request, settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
     names = ("documents", "passages", "entities", "relationships")
     told = ", ".join(counted(counts[name], name) for name in names)
@@ -210,16 +207,8 @@ def edit(options: argparse.Namespace) -> int:
         return _replay(app, options)
     if options.op == "log" and options.json:
         return _log(app, options)
-    result = change(
-        app,
-        options.corpus,
-        options.op,
-        options.ids,
-        options.set,
-        f"cli:{_user()}",
-        not options.yes,
-        wait=True,
-    )
+    given = (options.corpus, options.op, options.ids, options.set)
+    result = change(app, *given, f"cli:{_user()}", not options.yes, wait=True)
     return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
 
 
@@ -245,12 +234,10 @@ def _log(app: App, options: argparse.Namespace) -> int:
     """Every row of the log as it is: what `edit replay` takes."""
     from graphrag_mcp.store.edit_log import in_force
 
-    snapshot = app.snapshot(options.corpus)
+    rows = in_force(app.snapshot(options.corpus)).log
     names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
-    print_json(
-        {"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]},
-        exact=True,
-    )
+    edits = [{name: getattr(row, name) for name in names} for row in rows]
+    print_json({"edits": edits}, exact=True)
     return 0
 
 
@@ -289,25 +276,18 @@ def _user() -> str:
 
 
 SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of them with --json
-CHANGES = ("added", "changed", "removed", "unchanged")
 
 
 def serve(options: argparse.Namespace) -> int:
     """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
-    settings = settings_of(options, roots=[str(root) for root in options.root or ()] or None)
+    settings = settings_of(options, roots=options.root)
     offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
     offer["corpus"] = options.corpus
     if options.http:
         from graphrag_mcp import http
 
-        http.serve(
-            settings,
-            options.host,
-            options.port,
-            **offer,
-            allow_hosts=options.allow_host or (),
-            workers=options.workers,
-        )
+        offer |= {"allow_hosts": options.allow_host or (), "workers": options.workers}
+        http.serve(settings, options.host, options.port, **offer)
         return 0
     from graphrag_mcp import server
 
@@ -337,35 +317,22 @@ def index(options: argparse.Namespace) -> int:
 
     paths = tuple(str(existing(path)) for path in options.paths)
     app = app_of(options)
-    budget = {
-        "max_calls": options.max_calls,
-        "max_tokens": options.max_tokens,
-        "max_cost": options.max_cost,
-    }
+    budget = {name: getattr(options, name) for name in ("max_calls", "max_tokens", "max_cost")}
     engine = {"engine": options.engine, "engine_address": options.address}
     settings = settings_of(options, **budget, **engine)
     nothing = any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
-    request = IndexRequest(
-        paths,
-        method=options.method,
-        remove_missing=options.remove_missing,
-        recluster=options.recluster,
-        dry_run=options.dry_run,
-        refresh_answers=options.refresh_answers,
-    )
-    bar = Bar(sys.stderr.isatty() and not options.json)
+    given = ("method", "remove_missing", "recluster", "dry_run", "refresh_answers")
+    request = IndexRequest(paths, **{name: getattr(options, name) for name in given})
     began = time.monotonic()
     if not options.dry_run and not nothing:  # an open job has a budget of its own
         from graphrag_mcp.jobs import start
 
         start.finish_open(settings, corpus)
-    try:
+    with Bar(options) as bar:
         result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=_ended)
-    finally:
-        bar.clear()
     result = result.model_copy(update={"corpus": corpus})
     elapsed = time.monotonic() - began
     if options.json:
@@ -392,8 +359,8 @@ def _watch(options: argparse.Namespace) -> int:
     ours = DefaultFilter(ignore_paths=[home])  # an index among the documents
     once, first = argparse.Namespace(**{**vars(options), "watch": False}), True
     # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
-    for changed in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
-        if not changed and not first:
+    for seen in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
+        if not seen and not first:
             continue
         try:
             index(once)
@@ -413,42 +380,25 @@ def _ended(why: str) -> None:
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
     """What `index --json` prints: no budget fields, and what was asked of models."""
-    record = result.model_dump(
-        mode="json",
-        exclude={"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"},
-    )
-    usage = result.usage
+    of_budget = {"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"}
+    record, usage = result.model_dump(mode="json", exclude=of_budget), result.usage
     tokens = usage.get("prompt_tokens", 0) + usage.get("output_tokens", 0)
-    return {
-        **record,
-        "calls": usage.get("calls", 0),
-        "tokens": tokens,
-        "elapsed_seconds": round(elapsed, 3),
-    }
+    record |= {"calls": usage.get("calls", 0), "tokens": tokens}
+    return {**record, "elapsed_seconds": round(elapsed, 3)}
 
 
 def _print_index(result: IndexResult, elapsed: float) -> None:
     if result.status == "estimate":
         print("\n".join(estimated(result)))
     else:
-        changes = counts_line(result.counts, CHANGES) or "nothing to do"
-        held = counts_line(
-            {name: count for name, count in result.counts.items() if name not in CHANGES}
-        )
-        print(
-            f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else "")
-        )
-    if calls := result.usage.get("calls"):
-        tokens = (
-            f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
-        )
-        print(f"asked models {number_of(calls, 'times')}: {tokens}")
+        print(changed(result, result.corpus, elapsed))
+    if result.usage.get("calls"):
+        print(f"asked models {asked(result.usage, ': ')}")
     if result.pending:
         what = f"a model has still to answer: {counts_line(result.pending)} (run it again)"
         print(what, file=sys.stderr)
-        for reason, count in _reasons(
-            [one for one in result.degraded if one["kind"] != RECORDS]
-        ).items():
+        reasons = Counter(one["reason"] for one in result.degraded if one["kind"] != RECORDS)
+        for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
             print(f"  {count:,} x {reason}", file=sys.stderr)
     if said := told(result.losses):
         print(f"records of the replies: {said}", file=sys.stderr)
@@ -462,53 +412,33 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
 
 
-def _reasons(degraded: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """Why models did not answer, the most frequent reason first."""
-    reasons = [one["reason"] for one in degraded]
-    return {
-        one: reasons.count(one)
-        for one in sorted(set(reasons), key=lambda one: (-reasons.count(one), one))
-    }
-
-
 def tune(options: argparse.Namespace) -> int:
     """Fit the prompts of an index to its texts, with the configured model."""
+    from graphrag_mcp.evaluate.tune import TuneRequest
     from graphrag_mcp.evaluate.tune import tune as fit
 
     app = app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
     output = Path(options.output).expanduser().absolute() if options.output else None
-    found = fit(
-        app.folder(corpus),
-        app.snapshot(corpus),
-        app.settings,
-        app.asker(corpus),
-        selection=options.selection,
-        limit=options.limit,
-        min_examples=options.min_examples,
-        max_tokens=options.max_tokens,
-        domain=options.domain,
-        language=options.language,
+    given = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
+    wish = TuneRequest(
+        **{name: getattr(options, name) for name in given},
         untyped=options.no_entity_types,
-        seed=options.seed,
         output=output,
     )
-    if options.json:
-        print_json({**asdict(found), "files": [str(path) for path in found.files]})
-    else:
-        print(
-            f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}"
-        )
-        print(
-            f"entity types: {', '.join(found.entity_types) or 'any'}; {number_of(found.examples, 'examples')}"
-        )
-        print("\n".join(f"wrote {path}" for path in found.files) or "nothing was written")
-        then = "the next index run reads the texts with these prompts"
+    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), wish)
+    files, then = [str(path) for path in found.files], ""
+    if found.files:
+        then = "; the next index run reads the texts with these prompts"
         if output is not None:
-            then = f"to have them used, put them into {app.folder(corpus) / 'prompts'}"
-        print(
-            f"asked {number_of(found.usage.get('calls', 0), 'times')}{f'; {then}' if found.files else ''}"
-        )
+            then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
+    domain, language = found.domain or "domain unknown", found.language or "an unknown language"
+    types = ", ".join(found.entity_types) or "any"
+    lines = [f"{corpus}: {domain}, in {language}"]
+    lines.append(f"entity types: {types}; {counted(found.examples, 'examples')}")
+    lines += [f"wrote {path}" for path in files] or ["nothing was written"]
+    lines.append(f"asked {counted(found.usage.get('calls', 0), 'times')}{then}")
+    say(options, {**asdict(found), "files": files}, *lines)
     for reason in found.degraded:
         print(f"default kept: {reason}", file=sys.stderr)
     return 0 if found.files else 1
@@ -519,12 +449,9 @@ def init(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.init import init as write
 
     written = write(Path(options.folder).expanduser().absolute(), options.force)
-    if options.json:
-        print_json({"files": [str(path) for path in written]})
-    else:
-        print(f"wrote {written[0]} and {len(written) - 1} files of prompts")
-        print(f"use it with GRAPHRAG_MCP_SETTINGS={written[0]}")
-    return 0
+    lines = [f"wrote {written[0]} and {len(written) - 1} files of prompts"]
+    lines.append(f"use it with GRAPHRAG_MCP_SETTINGS={written[0]}")
+    return say(options, {"files": [str(path) for path in written]}, *lines)
 
 
 def answers(options: argparse.Namespace) -> int:
@@ -546,14 +473,11 @@ def _list_answers(book: AnswerBook, options: argparse.Namespace) -> None:
         print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
     elif options.kind:
         if not (found := list(book.listing(options.kind))):
-            print(
-                f"no answers of the kind {options.kind!r}; there are: {', '.join(book.kinds()) or 'none at all'}"
-            )
+            kinds = ", ".join(book.kinds()) or "none at all"
+            print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
         for one in found:
             tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
             print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
     else:
-        print(
-            "\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items())
-            or "the reply cache is empty"
-        )
+        lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
+        print("\n".join(lines) or "the reply cache is empty")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -49,10 +48,8 @@ def broken(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Brok
     yield from _log(snapshot, overlay)
     keys = {*overlay.entities, *overlay.alias, *overlay.alias.values()}
     columns = ["key", "names", "title", "type", "description"]
-    found = snapshot.by_key(
-        "entities", sorted(content_id("entity", key) for key in keys), "id", columns
-    ).to_pylist()
-    rows = {row["key"]: row for row in found}
+    ids = sorted(content_id("entity", key) for key in keys)
+    rows = {row["key"]: row for row in snapshot.by_key("entities", ids, "id", columns).to_pylist()}
     for key, target in sorted(overlay.alias.items()):
         if key in rows:
             what = f"{key!r} is an entity, but {overlay.aliased[key]} made it a name of {target!r}"
@@ -68,9 +65,8 @@ def broken(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Brok
             yield "edit", "entities", f"{key!r} is not there, but {edit.rows[-1]} made it"
         elif row is not None:
             yield from _fields("entities", repr(key), row, overlay.words(key))
-    there = snapshot.by_key(
-        "relationships", sorted(by_hand), "id", ["id", "description", "keywords", "weight"]
-    )
+    columns = ["id", "description", "keywords", "weight"]
+    there = snapshot.by_key("relationships", sorted(by_hand), "id", columns)
     related = {row["id"]: row for row in there.to_pylist()}
     for id, fact in sorted(by_hand.items()):
         if fact.hidden and id in related:
@@ -140,17 +136,13 @@ def cut_otherwise(snapshot: Snapshot, cut: Cutter) -> Iterator[Broken]:
     for start in range(0, len(ids), TEXTS):
         some = ids[start : start + TEXTS]
         there = {table: _spans(snapshot, table, some) for table in ("text_units", "passages")}
-        for row in snapshot.by_key(
-            "documents", some, "id", ["id", "uri", "title", "text"]
-        ).to_pylist():
+        columns = ["id", "uri", "title", "text"]
+        for row in snapshot.by_key("documents", some, "id", columns).to_pylist():
             found = cut(row, named, row["id"] in looked_into)
             if found is None:
                 return
-            other = [
-                table
-                for table, spans in zip(there, found, strict=False)
-                if there[table].get(row["id"]) != spans
-            ]
+            cuts = zip(there.items(), found, strict=False)
+            other = [table for (table, spans), own in cuts if spans.get(row["id"]) != own]
             if not other and _other_names(snapshot, found[2]):
                 other = ["mentions"]
             for table in other:
@@ -163,41 +155,63 @@ def cut_otherwise(snapshot: Snapshot, cut: Cutter) -> Iterator[Broken]:
 
 
 def _spans(snapshot: Snapshot, table: str, documents: list[str]) -> dict[str, Spans]:
-    found: dict[str, Spans] = {}
-    for row in snapshot.by_key(
-        table, documents, "document_id", ["document_id", "char_start", "char_end"]
-    ).to_pylist():
-        found.setdefault(row["document_id"], set()).add((row["char_start"], row["char_end"]))
+    found: dict[str, Spans] = defaultdict(set)
+    columns = ["document_id", "char_start", "char_end"]
+    for row in snapshot.by_key(table, documents, "document_id", columns).to_pylist():
+        found[row["document_id"]].add((row["char_start"], row["char_end"]))
     return found
 
 
 def _other_names(snapshot: Snapshot, wanted: Mapping[str, set[str]]) -> bool:
     """Do text units hold other names than these? Not looked at where a model has read them."""
-    held: dict[str, set[str]] = {unit: set() for unit in wanted}
-    read = set()
-    for row in snapshot.by_key(
-        "mentions", sorted(wanted), "text_unit_id", ["text_unit_id", "key", "by"]
-    ).to_pylist():
-        held[row["text_unit_id"]].add(row["key"])
-        read |= {row["text_unit_id"]} if row["by"] else set()
+    columns = ["text_unit_id", "key", "by"]
+    rows = snapshot.by_key("mentions", sorted(wanted), "text_unit_id", columns).to_pylist()
+    held, read = _named(rows)
     return any(held[unit] != names for unit, names in wanted.items() if unit not in read)
+
+
+def _named(mentions: Iterable[Row]) -> tuple[dict[str, set[str]], set[str]]:
+    """By text unit the keys of the names in it, and the text units that a model has read."""
+    held: dict[str, set[str]] = defaultdict(set)
+    read = set()
+    for row in mentions:
+        held[row["text_unit_id"]].add(row["key"])
+        if row["by"]:
+            read.add(row["text_unit_id"])
+    return held, read
 
 
 # Rows of these share a key with others; what none of them shares is this.
 TOGETHER = {"mentions": ("key", "text_unit_id", "form", "type", "by"), "evidence": ()}
+PROBES = 20  # rows of a table that are looked up through its indexes
+ALIASES = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
+ALIASES |= {"communities": "c"}
+NUMBERED = {**ALIASES, "claims": "k"}
+ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities"}
+ASKED |= {"relationship": "relationships", "report": "communities"}
+Ids = Mapping[str, set[str]]  # of the tables of ALIASES
 
 
-def disagreements(snapshot: Snapshot) -> Iterator[Broken]:
-    """Every row that stands twice or does not say what the table says that it is taken from."""
-    yield from _twice(snapshot)
-    units = {
-        row["id"]: row
-        for row in _rows(snapshot, "text_units", ["id", "n", "document_id", "char_start"])
-    }
-    yield from _passages(snapshot, units)
-    yield from _names(snapshot)
-    yield from _graph(snapshot)
-    yield from _reports(snapshot)
+def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
+    """Every broken promise, in a stable order: also rows that stand twice, and those that do not
+    say what the table says that they are taken from."""
+    ids = {name: _ids(snapshot, name) for name in ALIASES}
+    by_hand = pairs_by_hand(snapshot)
+    yield from _numbers(snapshot)
+    yield from _against_truth(snapshot)
+    yield from _check_spans(snapshot, ids)
+    yield from _entities(snapshot, ids)
+    yield from _relationships(snapshot, ids, by_hand)
+    yield from broken(snapshot, by_hand)
+    for check in (_communities, _reports, _claims, _pending, _losses):
+        yield from check(snapshot, ids)
+    for look in (_vectors, _terms, _twice, _passages, _names, _indexes):
+        yield from look(snapshot)
+
+
+def _rows(snapshot: Snapshot, table: str, columns: Iterable[str] | None = None) -> Iterator[Row]:
+    for batch in snapshot.batches(table, None if columns is None else list(columns)):
+        yield from batch.to_pylist()
 
 
 def _twice(snapshot: Snapshot) -> Iterator[Broken]:
@@ -205,17 +219,16 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
         columns = TOGETHER.get(table, (KEY.get(table, "id"),))
         if table == "claims" or table.endswith("_vectors") or not columns:
             continue
-        seen: Counter[str] = Counter()
-        for row in _rows(snapshot, table, columns):
-            seen[" ".join(row[name] for name in columns)] += 1
-        yield from (
-            ("twice", table, f"{id} stands {count} times")
-            for id, count in sorted(seen.items())
-            if count > 1
-        )
+        rows = _rows(snapshot, table, columns)
+        seen = Counter(" ".join(row[name] for name in columns) for row in rows)
+        for id, count in sorted(seen.items()):
+            if count > 1:
+                yield "twice", table, f"{id} stands {count} times"
 
 
-def _passages(snapshot: Snapshot, units: dict[str, Row]) -> Iterator[Broken]:
+def _passages(snapshot: Snapshot) -> Iterator[Broken]:
+    columns = ["id", "n", "document_id", "char_start"]
+    units = {row["id"]: row for row in _rows(snapshot, "text_units", columns)}
     documents = {row["id"]: row for row in _rows(snapshot, "documents", ["id", "uri", "title"])}
     columns = "id n text_unit_id document_id uri title title_id char_start char_end".split()
     for row in _rows(snapshot, "passages", columns):
@@ -240,90 +253,12 @@ def _names(snapshot: Snapshot) -> Iterator[Broken]:
     """A passage speaks only of what its text unit names. Not looked at where a model has read the
     unit: passages keep what was found by the rules, and of a unit without a name no one knows who
     read it."""
-    named: dict[str, set[str]] = {}
-    read = set()
-    for row in _rows(snapshot, "mentions", ["key", "text_unit_id", "by"]):
-        named.setdefault(row["text_unit_id"], set()).add(content_id("entity", row["key"]))
-        read |= {row["text_unit_id"]} if row["by"] else set()
+    held, read = _named(_rows(snapshot, "mentions", ["key", "text_unit_id", "by"]))
+    named = {unit: {content_id("entity", key) for key in keys} for unit, keys in held.items()}
     for row in _rows(snapshot, "passages", ["id", "text_unit_id", "entity_ids"]):
         unit = row["text_unit_id"]
         if unit in named and unit not in read and not named[unit].issuperset(row["entity_ids"]):
             yield "mentions", "passages", f"{row['id']} names what its text unit does not"
-
-
-def _graph(snapshot: Snapshot) -> Iterator[Broken]:
-    for row in _rows(snapshot, "entities", ["id", "key", "names"]):
-        if row["id"] != content_id("entity", row["key"]):
-            yield "id", "entities", f"{row['id']} is not the id of {row['key']!r}"
-    for row in _rows(snapshot, "relationships", ["id", "source_id", "target_id"]):
-        if row["id"] != content_id("relationship", *sorted((row["source_id"], row["target_id"]))):
-            yield "id", "relationships", f"{row['id']} is not the id of the pair that it names"
-    for row in _rows(
-        snapshot, "evidence", ["relationship_id", "source_id", "target_id", "text_unit_id"]
-    ):
-        id = row["relationship_id"]
-        if id and id != content_id("relationship", row["source_id"], row["target_id"]):
-            what = f"{id}: evidence in {row['text_unit_id']} names another pair"
-            yield "evidence", "evidence", what
-
-
-def _reports(snapshot: Snapshot) -> Iterator[Broken]:
-    communities = {
-        row["id"]: row for row in _rows(snapshot, "communities", ["id", "n", "level", "entity_ids"])
-    }
-    for row in _rows(snapshot, "reports", ["id", "n", "level", "entity_ids"]):
-        community = communities.get(row["id"])
-        if community is None:  # a finding of its own
-            continue
-        if (row["n"], row["level"]) != (community["n"], community["level"]):
-            what = f"{row['id']}: its number or level is not that of its community"
-            yield "report", "reports", what
-        if not set(community["entity_ids"]).issuperset(row["entity_ids"]):
-            what = f"{row['id']} names entities that its community does not hold"
-            yield "report", "reports", what
-
-
-def _rows(snapshot: Snapshot, table: str, columns: Iterable[str] | None = None) -> Iterator[Row]:
-    for batch in snapshot.batches(table, None if columns is None else list(columns)):
-        yield from batch.to_pylist()
-
-
-PROBES = 20  # rows of a table that are looked up through its indexes
-ALIASES = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
-ALIASES |= {"communities": "c"}
-NUMBERED = {**ALIASES, "claims": "k"}
-ASKED = {"extract": "units", "claims": "units", "entity": "entities"}
-ASKED |= {"relationship": "relationships", "report": "communities"}
-
-
-@dataclass
-class _Ids:
-    documents: set[str]
-    units: set[str]
-    entities: set[str]
-    relationships: set[str]
-    communities: set[str]
-
-
-def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
-    """Every broken promise, in a stable order."""
-    ids = _Ids(*(_ids(snapshot, name) for name in ALIASES))
-    yield from _numbers(snapshot)
-    yield from _against_truth(snapshot)
-    yield from _check_spans(snapshot, ids)
-    yield from _entities(snapshot, ids)
-    by_hand = pairs_by_hand(snapshot)
-    yield from _relationships(snapshot, ids, by_hand)
-    yield from broken(snapshot, by_hand)
-    yield from _communities(snapshot, ids)
-    yield from _check_reports(snapshot, ids)
-    yield from _claims(snapshot, ids)
-    yield from _pending(snapshot, ids)
-    yield from _losses(snapshot, ids)
-    yield from _vectors(snapshot)
-    yield from _terms(snapshot)
-    yield from disagreements(snapshot)
-    yield from _indexes(snapshot)
 
 
 def _ids(snapshot: Snapshot, table: str) -> set[str]:
@@ -333,11 +268,9 @@ def _ids(snapshot: Snapshot, table: str) -> set[str]:
 def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
     for table, letter in NUMBERED.items():
         numbers = Counter(snapshot.rows(table, columns=["n"])["n"].to_pylist())
-        yield from (
-            ("number", table, f"{letter}{n} stands for several rows")
-            for n in numbers
-            if numbers[n] > 1
-        )
+        for n in numbers:
+            if numbers[n] > 1:
+                yield "number", table, f"{letter}{n} stands for several rows"
         if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
             what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
             yield "number", table, what
@@ -360,24 +293,23 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
             yield "truth", "documents", f"{uri} is another version than in the document log"
 
 
-def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _check_spans(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
     for table in ("text_units", "passages"):
         owners = snapshot.rows(table, columns=["id", "document_id"]).to_pylist()
-        yield from _dangling(
-            table, ((row["id"], row["document_id"]) for row in owners), ids.documents
-        )
+        pairs = ((row["id"], row["document_id"]) for row in owners)
+        yield from _dangling(table, pairs, ids["documents"])
     with_passages: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in _rows(snapshot, "passages", columns=["text_unit_id", "part", "parts"]):
         with_passages[row["text_unit_id"]].append((row["part"], row["parts"]))
-    for unit in sorted(ids.units | with_passages.keys()):
+    for unit in sorted(ids["text_units"] | with_passages.keys()):
         parts = sorted(with_passages.get(unit, ()))
-        if unit not in ids.units:
+        if unit not in ids["text_units"]:
             what = f"{len(parts)} passages of text unit {unit}, which is not there"
             yield "dangling", "passages", what
         elif not parts or parts != [(part, len(parts)) for part in range(1, len(parts) + 1)]:
             yield "passages", "passages", f"text unit {unit} has the parts {parts}"
     named = {"id", "document_id", "char_start", "char_end", "line_start", "line_end", "text"}
-    for chunk in _chunks(sorted(ids.documents)):
+    for chunk in _chunks(sorted(ids["documents"])):
         documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
         for row in documents.values():
             if _document_id(row) != row["id"]:
@@ -387,12 +319,10 @@ def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         for table in ("text_units", "passages"):
             for row in snapshot.by_key(table, chunk, "document_id", sorted(named)).to_pylist():
                 start, end, home = row["char_start"], row["char_end"], row["document_id"]
+                lines = (line[home](start), line[home](max(start, end - 1)))
                 if documents[home]["text"][start:end] != row["text"]:
                     yield "span", table, f"{row['id']}: the text at its span is another"
-                elif (row["line_start"], row["line_end"]) != (
-                    line[home](start),
-                    line[home](max(start, end - 1)),
-                ):
+                elif (row["line_start"], row["line_end"]) != lines:
                     yield "span", table, f"{row['id']}: its lines are not those of its span"
 
 
@@ -405,98 +335,95 @@ def _document_id(row: Row) -> str:
     return Document(row["uri"], row["title"], row["text"], metadata).id
 
 
-def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _entities(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
     units_of: dict[str, set[str]] = defaultdict(set)
     for row in _rows(snapshot, "mentions", columns=["key", "text_unit_id"]):
         units_of[row["key"]].add(row["text_unit_id"])
-    lost = {unit for units in units_of.values() for unit in units} - ids.units
-    yield from (
-        ("dangling", "mentions", f"names of text unit {id}, which is not there")
-        for id in sorted(lost)
-    )
+    for id in sorted({unit for units in units_of.values() for unit in units} - ids["text_units"]):
+        yield "dangling", "mentions", f"names of text unit {id}, which is not there"
     degree: Counter[str] = Counter()
     ends = snapshot.rows("relationships", columns=["source_id", "target_id"])
     for column in ends.columns:
         degree.update(column.to_pylist())
-    columns = ["id", "names", "frequency", "degree", "text_unit_ids", "evidence"]
-    for row in _rows(snapshot, "entities", columns=columns):
+    columns = ["id", "key", "names", "frequency", "degree", "text_unit_ids"]
+    for row in _rows(snapshot, "entities", columns):
         units = set().union(*(units_of.get(name, ()) for name in row["names"]))
+        if row["id"] != content_id("entity", row["key"]):
+            yield "id", "entities", f"{row['id']} is not the id of {row['key']!r}"
         if set(row["text_unit_ids"]) != units:
             yield "mentions", "entities", f"{row['id']}: its text units are not those of its names"
-        if row["frequency"] != len(units):
-            what = f"{row['id']}: {row['frequency']}, recounted {len(units)}"
-            yield "frequency", "entities", what
-        if row["degree"] != degree[row["id"]]:
-            what = f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}"
-            yield "degree", "entities", what
+        for column, counted in (("frequency", len(units)), ("degree", degree[row["id"]])):
+            if row[column] != counted:
+                yield column, "entities", f"{row['id']}: {row[column]}, recounted {counted}"
     yield from _evidence_texts(snapshot, "entities", ids)
 
 
 def _relationships(
-    snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log.PairFact]
+    snapshot: Snapshot, ids: Ids, by_hand: Mapping[str, edit_log.PairFact]
 ) -> Iterator[Broken]:
     # their evidence stays, for an undo
     hidden = {id for id, fact in by_hand.items() if fact.hidden}
-    ids = replace(ids, relationships=ids.relationships | hidden)
+    known = {
+        "source_id": ids["entities"],
+        "target_id": ids["entities"],
+        "text_unit_id": ids["text_units"],
+        "relationship_id": ids["relationships"] | hidden,
+    }
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
     for row in _rows(snapshot, "evidence"):
-        if not row["relationship_id"]:  # a model said it of two names that mean one entity now
-            said = (f"{row['source_key']} and {row['target_key']}", row["text_unit_id"])
-            yield from _dangling("evidence", [said], ids.units)
-            if row["source_id"] or row["target_id"]:
-                what = f"{row['text_unit_id']}: a statement without relationship names entities"
+        id, unit, ends = (
+            row["relationship_id"],
+            row["text_unit_id"],
+            (row["source_id"], row["target_id"]),
+        )
+        if not id:  # a model said it of two names that mean one entity now
+            said = (f"{row['source_key']} and {row['target_key']}", unit)
+            yield from _dangling("evidence", [said], ids["text_units"])
+            if any(ends):
+                what = f"{unit}: a statement without relationship names entities"
                 yield "evidence", "evidence", what
             continue
-        weight[row["relationship_id"]] += row["weight"]
-        units_of[row["relationship_id"]].add(row["text_unit_id"])
-        for id, there in (
-            (row["source_id"], ids.entities),
-            (row["target_id"], ids.entities),
-            (row["text_unit_id"], ids.units),
-            (row["relationship_id"], ids.relationships),
-        ):
-            if id not in there:
-                what = f"{row['relationship_id']} names {id}, which is not there"
-                yield "dangling", "evidence", what
+        weight[id] += row["weight"]
+        units_of[id].add(unit)
+        for column, there in known.items():
+            yield from _dangling("evidence", [(id, row[column])], there)
+        if id != content_id("relationship", *ends):
+            yield "evidence", "evidence", f"{id}: evidence in {unit} names another pair"
     columns = ["id", "source_id", "target_id", "weight", "text_unit_ids"]
-    for row in _rows(snapshot, "relationships", columns=columns):
-        source, target = row["source_id"], row["target_id"]
-        yield from _dangling(
-            "relationships", ((row["id"], source), (row["id"], target)), ids.entities
-        )
-        if source == target:
-            yield "order", "relationships", f"{row['id']}: its ends are one entity"
-        if set(row["text_unit_ids"]) != units_of[row["id"]]:
-            what = f"{row['id']}: its text units are not those of its evidence"
+    for row in _rows(snapshot, "relationships", columns):
+        id, ends = row["id"], (row["source_id"], row["target_id"])
+        yield from _dangling("relationships", ((id, end) for end in ends), ids["entities"])
+        if id != content_id("relationship", *sorted(ends)):
+            yield "id", "relationships", f"{id} is not the id of the pair that it names"
+        if ends[0] == ends[1]:
+            yield "order", "relationships", f"{id}: its ends are one entity"
+        if set(row["text_unit_ids"]) != units_of[id]:
+            what = f"{id}: its text units are not those of its evidence"
             yield "evidence", "relationships", what
-        wanted = (
-            by_hand[row["id"]].weight(weight[row["id"]])
-            if row["id"] in by_hand
-            else weight[row["id"]]
-        )
+        wanted = by_hand[id].weight(weight[id]) if id in by_hand else weight[id]
         if abs(row["weight"] - wanted) > 1e-5:
-            yield "weight", "relationships", f"{row['id']}: {row['weight']}, recounted {wanted}"
+            yield "weight", "relationships", f"{id}: {row['weight']}, recounted {wanted}"
     yield from _evidence_texts(snapshot, "relationships", ids)
 
 
-def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broken]:
+def _evidence_texts(snapshot: Snapshot, table: str, ids: Ids) -> Iterator[Broken]:
     """Sentences kept with a row are the text units' own words."""
     wanted: dict[str, list[tuple[str, Row]]] = defaultdict(list)
     for row in _rows(snapshot, table, columns=["id", "evidence"]):
         for item in row["evidence"]:
             wanted[item["text_unit_id"]].append((row["id"], item))
-    for unit in sorted(wanted.keys() - ids.units):
+    for unit in sorted(wanted.keys() - ids["text_units"]):
         what = f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there"
         yield "dangling", table, what
-    for chunk in _chunks(sorted(wanted.keys() & ids.units)):
+    for chunk in _chunks(sorted(wanted.keys() & ids["text_units"])):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for id, item in wanted[unit["id"]]:
                 if unit["text"][item["start"] : item["end"]] != item["text"]:
                     yield "evidence", table, f"{id}: its evidence is not the text of {unit['id']}"
 
 
-def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _communities(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
     rows = {row["id"]: row for row in _rows(snapshot, "communities")}
     # until the second commit, communities speak of the graph before
     fresh = not snapshot.manifest.stale
@@ -513,25 +440,20 @@ def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         if set(row["children"]) != children[id]:
             what = f"{id}: its children are not those that name it as parent"
             yield "children", "communities", what
-        below = Counter(
-            member
-            for child in row["children"]
-            if child in rows
-            for member in rows[child]["entity_ids"]
-        )
+        there = [rows[child] for child in row["children"] if child in rows]
+        below = Counter(member for child in there for member in child["entity_ids"])
         if row["children"] and below != Counter(row["entity_ids"]):
             yield "members", "communities", f"{id}: its children do not divide its members"
         if row["size"] != len(row["entity_ids"]):
             yield "size", "communities", f"{id}: {row['size']}, recounted {len(row['entity_ids'])}"
         if fresh:
-            yield from _dangling(
-                "communities", ((id, member) for member in row["entity_ids"]), ids.entities
-            )
+            pairs = ((id, member) for member in row["entity_ids"])
+            yield from _dangling("communities", pairs, ids["entities"])
     yield from _memberships(snapshot, rows, ids, fresh)
 
 
 def _memberships(
-    snapshot: Snapshot, communities: Mapping[str, Row], ids: _Ids, fresh: bool
+    snapshot: Snapshot, communities: Mapping[str, Row], ids: Ids, fresh: bool
 ) -> Iterator[Broken]:
     """Entities, of which communities say it too, and text units."""
     wanted: dict[str, list[str]] = defaultdict(list)
@@ -543,7 +465,7 @@ def _memberships(
     for id in sorted(units):
         rows = [communities.get(one, {}) for one in there[id]]
         whole = rows and [row.get("parent") for row in rows] == ["", *there[id][:-1]]
-        if not whole or rows[-1]["children"] or (fresh and id not in ids.units):
+        if not whole or rows[-1]["children"] or (fresh and id not in ids["text_units"]):
             yield "membership", "memberships", f"{id}: its path is not one of communities"
     for id in sorted(wanted):
         if wanted[id] != there.get(id):
@@ -551,30 +473,42 @@ def _memberships(
     if fresh:
         linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
         ends = {id for column in linked.columns for id in column.to_pylist()}
-        alone = sorted((ends | ids.units if units else ends) - there.keys())
-        yield from (("membership", "memberships", f"{id} is in no community") for id in alone)
+        alone = sorted((ends | ids["text_units"] if units else ends) - there.keys())
+        for id in alone:
+            yield "membership", "memberships", f"{id} is in no community"
 
 
-def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    told = _ids(snapshot, "reports")
-    for id in sorted(ids.communities ^ told):
-        what = f"community {id} has {'a report but is not there' if id in told else 'no report'}"
-        yield "report", "reports", what
-    if snapshot.manifest.stale:
-        return
-    there = {"Entities": ids.entities, "Relationships": ids.relationships, "Sources": ids.units}
-    there["Reports"] = ids.communities
+def _reports(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
+    columns = ["id", "n", "level", "entity_ids"]
+    communities = {row["id"]: row for row in _rows(snapshot, "communities", columns)}
+    there = {"Entities": ids["entities"], "Relationships": ids["relationships"]}
+    there |= {"Sources": ids["text_units"], "Reports": ids["communities"]}
     lists = {"Entities": "entity_ids", "Relationships": "relationship_ids"}
     lists["Sources"] = "text_unit_ids"
-    columns = ["id", "summary", "full_content", "findings", *lists.values()]
+    columns = ["id", "n", "level", "summary", "full_content", "findings", *lists.values()]
+    told = set()
     for row in _rows(snapshot, "reports", columns):
+        told.add(row["id"])
+        community = communities.get(row["id"])
+        if community is None:
+            yield "report", "reports", f"community {row['id']} has a report but is not there"
+        elif (row["n"], row["level"]) != (community["n"], community["level"]):
+            what = f"{row['id']}: its number or level is not that of its community"
+            yield "report", "reports", what
+        if community and not set(community["entity_ids"]).issuperset(row["entity_ids"]):
+            what = f"{row['id']} names entities that its community does not hold"
+            yield "report", "reports", what
+        if snapshot.manifest.stale:
+            continue
         said = referenced_ids(f"{row['summary']}\n{row['full_content']}\n{row['findings']}")
         for group, known in there.items():
             named = {*said.get(group, ()), *(row[lists[group]] if group in lists else ())}
             yield from _dangling("reports", ((row["id"], id) for id in sorted(named)), known)
+    for id in sorted(ids["communities"] - told):
+        yield "report", "reports", f"community {id} has no report"
 
 
-def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _claims(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
     """Every quote stands in its text unit where the claim says. Subjects are names; not every name
     is an entity."""
     of_unit: dict[str, list[Row]] = defaultdict(list)
@@ -586,40 +520,35 @@ def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
                 what = f"{row['id']}: its {end} {row[end]!r} has another name's id"
                 yield "dangling", "claims", what
-    for unit in sorted(of_unit.keys() - ids.units):
+    for unit in sorted(of_unit.keys() - ids["text_units"]):
         what = f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there"
         yield "dangling", "claims", what
-    for chunk in _chunks(sorted(of_unit.keys() & ids.units)):
+    for chunk in _chunks(sorted(of_unit.keys() & ids["text_units"])):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for row in of_unit[unit["id"]]:
                 ends = zip(row["spans"][::2], row["spans"][1::2], strict=False)
-                if [unit["text"][start:end] for start, end in ends] != row["quotes"] or not row[
-                    "quotes"
-                ]:
+                quotes = [unit["text"][start:end] for start, end in ends]
+                if quotes != row["quotes"] or not quotes:
                     what = f"{row['id']}: its quotes are not the text of {unit['id']}"
                     yield "span", "claims", what
 
 
-def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    uris = (
-        set(snapshot.rows("documents", columns=["uri"])["uri"].to_pylist())
-        if snapshot.count("pending")
-        else set()
-    )
+def _pending(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
+    uris = set(snapshot.rows("documents", columns=["uri"])["uri"].to_pylist())
     for row in _rows(snapshot, "pending"):
         kind, subject = row["kind"], row["subject"]
         if row["id"] != f"{kind}:{subject}" or kind not in ASKED:
             what = f"{row['id']} is no question of kind {kind!r} about {subject}"
             yield "pending", "pending", what
-        elif subject not in getattr(ids, ASKED[kind]):
+        elif subject not in ids[ASKED[kind]]:
             yield "dangling", "pending", f"{row['id']}: {subject} is not there"
-        elif ASKED[kind] == "units" and row["uri"] not in uris:
+        elif ASKED[kind] == "text_units" and row["uri"] not in uris:
             yield "dangling", "pending", f"{row['id']}: the document {row['uri']} is not there"
 
 
-def _losses(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _losses(snapshot: Snapshot, ids: Ids) -> Iterator[Broken]:
     for row in _rows(snapshot, "losses"):
-        if row["subject"] not in ids.units:
+        if row["subject"] not in ids["text_units"]:
             yield "dangling", "losses", f"{row['id']}: {row['subject']} is not there"
 
 
@@ -632,13 +561,11 @@ def _vectors(snapshot: Snapshot) -> Iterator[Broken]:
         for batch in snapshot.batches(vectors, ["id", "vector"]):
             rows.update(batch["id"].to_pylist())
             lengths.update(pc.list_value_length(batch["vector"]).to_pylist())
-        yield from (
-            ("vector", vectors, f"{id} has {count} vectors")
-            for id, count in sorted(rows.items())
-            if count > 1
-        )
-        lost = sorted(rows.keys() - there)
-        yield from (("dangling", vectors, f"a vector of {id}, which is not there") for id in lost)
+        for id, count in sorted(rows.items()):
+            if count > 1:
+                yield "vector", vectors, f"{id} has {count} vectors"
+            if id not in there:
+                yield "dangling", vectors, f"a vector of {id}, which is not there"
     if len(lengths) > 1:
         yield "vector", "vectors", f"vectors of the lengths {', '.join(map(str, sorted(lengths)))}"
 
@@ -651,13 +578,10 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
             counted.update(set(text.split()))
         length += sum(batch["n_terms"].to_pylist())
     there = {row["term"]: row["passages"] for row in _rows(snapshot, "terms")}
-    wrong = sorted(
-        term for term in counted.keys() | there.keys() if counted.get(term, 0) != there.get(term, 0)
-    )
-    yield from (
-        ("terms", "terms", f"{t!r}: {there.get(t, 0)} passages, recounted {counted.get(t, 0)}")
-        for t in wrong
-    )
+    for term in sorted(counted.keys() | there.keys()):
+        said = there.get(term, 0)
+        if counted[term] != said:
+            yield "terms", "terms", f"{term!r}: {said} passages, recounted {counted[term]}"
     wanted = snapshot.manifest.counters.get("passage_terms", length)
     if wanted != length:
         yield "count", "passages", f"{length} terms in all, the manifest counts {wanted}"
@@ -677,27 +601,21 @@ def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
         worded = table in FULL_TEXT and column == "id"
         columns = [column, FULL_TEXT[table]] if worded else [column]
         rows = snapshot.by_key(table, probes, column, columns).to_pylist()
-        missing = set(probes) - {row[column] for row in rows}
-        yield from (
-            ("index", table, f"{value} is not found by its {column}") for value in sorted(missing)
-        )
+        for value in sorted(set(probes) - {row[column] for row in rows}):
+            yield "index", table, f"{value} is not found by its {column}"
         for row in rows if worded else ():
-            words = sorted(
-                set(row[FULL_TEXT[table]].split()), key=lambda word: (seen[f"{table} {word}"], word)
-            )
-            if words:
-                rarest = seen[f"{table} {words[0]}"]
-                found = snapshot.full_text(table, words[:1], limit=rarest + 10, columns=["id"])
+            terms = [(seen[f"{table} {term}"], term) for term in row[FULL_TEXT[table]].split()]
+            if terms:
+                count, rarest = min(terms)
+                found = snapshot.full_text(table, [rarest], limit=count + 10, columns=["id"])
                 if row["id"] not in found["id"].to_pylist():
-                    yield "index", table, f"{row['id']} is not found by its term {words[0]!r}"
+                    yield "index", table, f"{row['id']} is not found by its term {rarest!r}"
 
 
 def _dangling(table: str, pairs: Iterable[tuple[str, str]], there: set[str]) -> Iterator[Broken]:
-    return (
-        ("dangling", table, f"{id} names {other}, which is not there")
-        for id, other in pairs
-        if other not in there
-    )
+    for id, other in pairs:
+        if other not in there:
+            yield "dangling", table, f"{id} names {other}, which is not there"
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

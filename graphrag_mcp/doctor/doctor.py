@@ -8,11 +8,12 @@ that needs `index/`, so the function is handed in."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def about(
 def lines(record: Mapping[str, Any]) -> list[str]:
     """The record for people, one thing a line."""
     models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
-    names = [*corpora[:NAMED], *([f"{len(corpora) - NAMED} more"] if len(corpora) > NAMED else [])]
+    names = [*corpora[:NAMED]]
+    if len(corpora) > NAMED:
+        names.append(f"{len(corpora) - NAMED} more")
     meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
     if record["corpus"]:
         meant = f"{record['corpus']}, generation {record['generation']}"
@@ -87,9 +90,8 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     ]
     for host in record["hosts"]:
         problem = f" ({host['problem']})" if host["problem"] else ""
-        rows.append(
-            ("in host", f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}")
-        )
+        where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
+        rows.append(("in host", where))
     if not record["hosts"]:
         rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
     rows += [("next", step) for step in record["next"]]
@@ -137,24 +139,19 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
         steps.append("graphrag-mcp doctor --repair")
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
-    if not record["extras"]["local"] and any(
-        model.startswith(LOCAL) for model in (settings.embedding_model, settings.rerank_model)
-    ):
+    here = any(name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model))
+    if here and not record["extras"]["local"]:
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:
-        steps.append(
-            f"set {models['key_variable']}, or OPENAI_BASE_URL to a server that needs no key"
-        )
+        variable = models["key_variable"]
+        steps.append(f"set {variable}, or OPENAI_BASE_URL to a server that needs no key")
+    install = "graphrag-mcp install --client"
     for host in record["hosts"]:
         if host["problem"] and host["name"]:
-            steps.append(
-                f"graphrag-mcp install --client {host['host']} (once more: {host['problem']})"
-            )
+            steps.append(f"{install} {host['host']} (once more: {host['problem']})")
     if not any(host["name"] for host in record["hosts"]):
-        steps.append(
-            f"graphrag-mcp install --client {record['hosts_here'][0] if record['hosts_here'] else 'NAME'}"
-        )
+        steps.append(f"{install} {[*record['hosts_here'], 'NAME'][0]}")
     return steps or ["ask: graphrag-mcp search QUESTION, or your host's agent"]
 
 
@@ -183,8 +180,7 @@ class Finding:
     """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done. A
     `remark` is nothing wrong: what a process that was killed has left, which no one reads."""
 
-    # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between
-    # rows
+    # manifest, truth, generation, answers, orphan, file, table, row, or a promise of the rows
     kind: str
     where: str
     what: str
@@ -252,11 +248,8 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            broken_promises = [
-                *inconsistencies(snapshot),
-                *(cut_otherwise(snapshot, cut) if cut else ()),
-            ]
-            found += [Finding(kind, where, what, DERIVE) for kind, where, what in broken_promises]
+            promises = [*inconsistencies(snapshot), *(cut_otherwise(snapshot, cut) if cut else ())]
+            found += [Finding(kind, where, what, DERIVE) for kind, where, what in promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     return _shortened(found)
@@ -279,19 +272,17 @@ def _manifest(folder: Path) -> Iterator[Finding]:
         except (Damaged, NewerFormat) as error:
             yield Finding("manifest", path.name, error.what, advice)
         except OSError as error:
-            yield Finding(
-                "manifest", path.name, f"{path.name} cannot be read ({error.strerror})", UNREADABLE
-            )
+            what = f"{path.name} cannot be read ({error.strerror})"
+            yield Finding("manifest", path.name, what, UNREADABLE)
 
 
 def _overtaken(folder: Path) -> int:
     """The newest whole generation, where manifest.json names an earlier one; else 0. The one after
     the current may be of a commit that was killed before its end. Two are of commits that came to
     theirs: an older file was put back."""
+    path = folder / "manifest.json"
     try:
-        current = manifests.parse(
-            (folder / "manifest.json").read_bytes(), "manifest.json"
-        ).generation
+        current = manifests.parse(path.read_bytes(), path.name).generation
     except (OSError, Damaged, NewerFormat):
         return 0
     later = [kept.generation for kept in manifests.generations(folder) if kept.generation > current]
@@ -299,29 +290,25 @@ def _overtaken(folder: Path) -> int:
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    for problem in segment_store.verify(folder, manifest):
-        where, _, what = problem.partition(": ")
-        yield Finding("truth", where, what, RESTORE)
+    yield from _problems("truth", segment_store.verify(folder, manifest), RESTORE)
     current = {segment["file"] for segment in manifest.segments}
-    older = {
-        segment["file"]: segment
-        for kept in manifests.generations(folder)
-        for segment in kept.segments
-    }
-    others = [segment for name, segment in sorted(older.items()) if name not in current]
-    for problem in segment_store.verify(folder, replace(manifest, segments=others)):
-        where, _, what = problem.partition(": ")
-        yield Finding("generation", where, what, FORGET)
+    every = [segment for kept in manifests.generations(folder) for segment in kept.segments]
+    older = {one["file"]: one for one in every if one["file"] not in current}
+    others = [older[name] for name in sorted(older)]
+    lost = segment_store.verify(folder, replace(manifest, segments=others))
+    yield from _problems("generation", lost, FORGET)
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
-    book = AnswerBook(folder)
-    try:
-        for problem in book.verify():
-            where, _, what = problem.partition(": ")
-            yield Finding("answers", where, what, SALVAGE)
-    finally:
-        book.close()
+    with contextlib.closing(AnswerBook(folder)) as book:
+        yield from _problems("answers", book.verify(), SALVAGE)
+
+
+def _problems(kind: str, problems: Iterable[str], repair: str) -> Iterator[Finding]:
+    """Findings of lines such as `file: what is wrong`."""
+    for problem in problems:
+        where, _, what = problem.partition(": ")
+        yield Finding(kind, where, what, repair)
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -369,9 +356,8 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
                 if "check" in rows.column_names:
                     wrong = pc.not_equal(rows["check"], check_values(rows))
                     for id in rows.filter(wrong)["id"].to_pylist():
-                        yield Finding(
-                            "row", name, f"row {id} does not match its check value", DERIVE
-                        )
+                        what = f"row {id} does not match its check value"
+                        yield Finding("row", name, what, DERIVE)
         except GraphRAGError as error:
             yield Finding("table", name, error.what, DERIVE)
             continue
@@ -395,9 +381,8 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            if kept.generation != int(path.stem) or lost & {
-                segment["file"] for segment in kept.segments
-            }:
+            files = {segment["file"] for segment in kept.segments}
+            if kept.generation != int(path.stem) or lost & files:
                 path.unlink()
         except Damaged:
             path.unlink()
@@ -423,9 +408,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     assert manifest is not None
     unsound = {where.split(".")[0] for where in damaged}
     history = [name for name in HISTORY if name not in unsound and "indexes" not in unsound]
-    if (
-        "communities" not in history
-    ):  # which reports have to go is told by the communities that were there
+    if "communities" not in history:  # they tell which reports have to go
         history = [name for name in history if name != "reports"]
     kept = {name: manifest.tables[name] for name in history if name in manifest.tables}
     # Deriving replaces each document of the log, so these count as there; all other counters start
@@ -433,9 +416,8 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     counters = {"documents": segment_store.live_documents(folder, manifest).num_rows}
     counters |= {name: manifest.counters[name] for name in kept if name in manifest.counters}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    parameters = {
-        name: value for name, value in manifest.parameters.items() if name == "extraction"
-    }
+    named = manifest.parameters
+    parameters = {"extraction": named["extraction"]} if "extraction" in named else {}
     empty = replace(
         manifest,
         generation=manifest.generation + 1,
@@ -467,7 +449,6 @@ def _shortened(findings: list[Finding]) -> list[Finding]:
     for (kind, where), group in groups.items():
         shown += group[:SHOWN]
         if len(group) > SHOWN:
-            shown.append(
-                Finding(kind, where, f"and {len(group) - SHOWN} more like these", group[0].repair)
-            )
+            what = f"and {len(group) - SHOWN} more like these"
+            shown.append(Finding(kind, where, what, group[0].repair))
     return shown

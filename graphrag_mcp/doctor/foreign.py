@@ -69,7 +69,14 @@ NEEDED = {
 }
 TITLE, TEXT = ("title", "name"), ("text", "raw_content", "chunk")  # also as they were called before
 NAMES = {"title": TITLE, "text": TEXT}
+POINTERS = {  # column of ids -> the table that they point to
+    "entity_ids": "entities",
+    "relationship_ids": "relationships",
+    "covariate_ids": "covariates",
+    "text_unit_ids": "text_units",
+}
 Shown = Callable[[Row], str]
+Add = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Faults:
     def __init__(self) -> None:
         self.found: list[Fault] = []
 
-    def of(self, where: str, repair: str) -> Callable[..., None]:
+    def of(self, where: str, repair: str) -> Add:
         """`add(kind, examples, what)` for one table or file; `repair` unless another is given."""
         return partial(self._add, where, repair)
 
@@ -109,11 +116,47 @@ class Faults:
             self.found.append(Fault(kind, where, len(every), what, first, repair or usual, remark))
 
 
+def _named(row: Row) -> str:
+    return text(row, *TITLE, "id") or "(nothing)"
+
+
+def _ends(row: Row) -> tuple[str, str]:
+    return text(row, "source"), text(row, "target")
+
+
+def _pair(row: Row) -> str:
+    return " - ".join(end or "(nothing)" for end in _ends(row))
+
+
+def _short(row: Row) -> str:
+    return text(row, "id")[:32]
+
+
+def _number(row: Row) -> int | None:
+    return whole(row, "community", "human_readable_id")
+
+
+def _shown(row: Row) -> str:
+    return f"community {_number(row)}"
+
+
+SHOWN: dict[str, Shown] = {  # a row of a table as an example
+    "documents": lambda row: text(row, "title", "id")[:60],
+    "text_units": lambda row: _short(row) or "(no id)",
+    "entities": _named,
+    "relationships": _pair,
+    "communities": _shown,
+    "community_reports": _shown,
+    "covariates": _short,
+}
+
+
 class Tables(Faults):
     """The tables of GraphRAG that could be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
+        self.folder = folder
         self.rows: dict[str, list[Row]] = {}
 
     def rows_of(self, name: str) -> list[Row]:
@@ -122,32 +165,33 @@ class Tables(Faults):
     def known(self, name: str) -> set[str]:
         return {str(row.get("id")) for row in self.rows_of(name)}
 
-    def dangling(self, where: str, column: str, table: str, shown: Shown) -> None:
-        """Ids in a column that are not in the table they point to, where that could be read."""
-        if table not in self.rows:
-            return
-        known, rows = self.known(table), self.rows_of(where)
-        named = ((row, id) for row in rows for id in ids(row, column) if id not in known)
-        lost = [f"{shown(row)} names {id[:32]}" for row, id in named]
-        self.of(where, AGAIN)("dangling", lost, f"{column} lead nowhere in {table}")
+    def titles(self) -> set[str]:
+        return {text(row, *TITLE) for row in self.rows_of("entities")}
 
-    def recount(
-        self, where: str, column: str, counted: Callable[[Row], int], shown: Shown, what: str
-    ) -> None:
+    def dangling(self, where: str) -> None:
+        """Ids in columns that are not in the table they point to, where that could be read."""
+        shown, rows = SHOWN[where], self.rows_of(where)
+        for column, table in POINTERS.items():
+            known = self.known(table)
+            named = ((row, id) for row in rows for id in ids(row, column) if id not in known)
+            lost = [f"{shown(row)} names {id[:32]}" for row, id in named]
+            if table in self.rows:
+                self.of(where, AGAIN)("dangling", lost, f"{column} lead nowhere in {table}")
+
+    def recount(self, where: str, column: str, counted: Callable[[Row], int], what: str) -> None:
         """Numbers that are not what is counted."""
-        self.of(where, UPDATE)(column, recounted(self.rows_of(where), column, counted, shown), what)
+        wrong = recounted(self.rows_of(where), column, counted, SHOWN[where])
+        self.of(where, UPDATE)(column, wrong, what)
 
-    def blank(
-        self, where: str, columns: Sequence[str], shown: Shown, what: str, repair: str = ""
-    ) -> None:
+    def blank(self, where: str, columns: Sequence[str], what: str, repair: str = AGAIN) -> None:
         """Rows that hold nothing in any of these columns."""
-        rows = [shown(row) for row in self.rows_of(where) if not text(row, *columns)]
-        self.of(where, AGAIN)("empty", rows, what, repair)
+        rows = (row for row in self.rows_of(where) if not text(row, *columns))
+        self.of(where, repair)("empty", map(SHOWN[where], rows), what)
 
-    def not_a_number(self, where: str, columns: Sequence[str], shown: Shown) -> None:
+    def not_a_number(self, where: str, *columns: str) -> None:
         for column in columns:
             rows = (row for row in self.rows_of(where) if column in row)
-            wrong = [shown(row) for row in rows if number(row, column) is None]
+            wrong = [SHOWN[where](row) for row in rows if number(row, column) is None]
             self.of(where, AGAIN)("nan", wrong, f"{column} is missing or no number")
 
 
@@ -160,6 +204,23 @@ def recounted(
         for row, value in said
         if value is not None and value != counted(row)
     ]
+
+
+def opened(add: Add, kind: str, read: Callable[[], Any], name: str, missing: str = "") -> Any:
+    """What `read` gives. None for a file that does not open as its kind, which is a fault, and for
+    one that is not there, which is one where `missing` says so."""
+    try:
+        found = read()
+    except Unreadable as error:
+        return add("unreadable", [error], f"the {kind}")
+    if found is None and missing:
+        add("missing", [name], missing)
+    return found
+
+
+def flat(row: Row, *columns: str) -> str:
+    """A text without blanks and halves of characters, as it is looked for in another."""
+    return "".join(text(row, *columns).replace(BROKEN, "").split())
 
 
 def several(values: Iterable[Any]) -> list[Any]:
@@ -181,19 +242,18 @@ def examine(folder: Path) -> list[Fault]:
             f"{folder} holds neither tables of GraphRAG nor a storage of LightRAG",
             "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
         )
-    tables = Tables()
-    _read_tables(folder, tables)
-    tables_checked = (_ids, _entities, _relationships, _units, _documents)
-    for look in (*tables_checked, _communities, _reports, _references, _claims):
+    tables = Tables(folder)
+    rows = (_read_tables, _ids, _entities, _relationships, _units, _documents)
+    for look in (*rows, _communities, _reports, _references, _claims, _lance):
         look(tables)
-    _lance(folder, tables)
     return tables.found
 
 
 # ---- GraphRAG ------------------------------------------------------------------------------------
 
 
-def _read_tables(folder: Path, tables: Tables) -> None:
+def _read_tables(tables: Tables) -> None:
+    folder = tables.folder
     for name in TABLES:
         add = tables.of(name, AGAIN)
         try:
@@ -226,10 +286,6 @@ def _ids(tables: Tables) -> None:
                 tables.of(name, AGAIN)("empty", blank, f"rows have no {column}")
 
 
-def _named(row: Row) -> str:
-    return text(row, *TITLE, "id") or "(nothing)"
-
-
 def _entities(tables: Tables) -> None:
     rows, add = tables.rows_of("entities"), tables.of("entities", AGAIN)
     titles = [text(row, *TITLE) for row in rows]
@@ -240,24 +296,19 @@ def _entities(tables: Tables) -> None:
     alike = [" / ".join(sorted(some)) for some in folded.values() if len(some) > 1]
     repair = "Join them in the source, or leave them: an import makes them one"
     add("alike", alike, "titles differ only in case or blanks", repair, True)
-    tables.blank("entities", TITLE, lambda row: text(row, "id"), "entities have no title")
-    tables.blank("entities", ["description"], _named, "entities have an empty description", EXTRACT)
+    tables.blank("entities", TITLE, "entities have no title")
+    tables.blank("entities", ["description"], "entities have an empty description", EXTRACT)
     bare = [_named(row) for row in rows if not ids(row, "text_unit_ids")]
     add("empty", bare, "entities rest on no text unit, so nothing can be cited for them")
-    tables.not_a_number("entities", ("frequency", "degree"), _named)
-    tables.dangling("entities", "text_unit_ids", "text_units", _named)
-    tables.recount(
-        "entities",
-        "frequency",
-        lambda row: len(set(ids(row, "text_unit_ids"))),
-        _named,
-        "frequencies are not the number of their text units",
-    )
+    tables.not_a_number("entities", "frequency", "degree")
+    tables.dangling("entities")
+    what = "frequencies are not the number of their text units"
+    tables.recount("entities", "frequency", lambda row: len(set(ids(row, "text_unit_ids"))), what)
     if "relationships" not in tables.rows:
         return
     degree = degrees(tables)
     what = "degrees are not the number of their neighbours"
-    tables.recount("entities", "degree", lambda row: degree[text(row, *TITLE)], _named, what)
+    tables.recount("entities", "degree", lambda row: degree[text(row, *TITLE)], what)
     alone = [_named(row) for row in rows if not degree[text(row, *TITLE)]]
     what = "entities have no relationship, so they are in no community"
     add("alone", alone, what, NO_MORE, True)
@@ -269,18 +320,10 @@ def degrees(tables: Tables) -> Counter[str]:
     return Counter(title for pair in pairs for title in pair)
 
 
-def _ends(row: Row) -> tuple[str, str]:
-    return text(row, "source"), text(row, "target")
-
-
-def _pair(row: Row) -> str:
-    return " - ".join(end or "(nothing)" for end in _ends(row))
-
-
 def _relationships(tables: Tables) -> None:
     rows, add = tables.rows_of("relationships"), tables.of("relationships", AGAIN)
     if "entities" in tables.rows:
-        titles = {text(row, *TITLE) for row in tables.rows_of("entities")}
+        titles = tables.titles()
         lost = ((end, row) for row in rows for end in _ends(row) if end not in titles)
         ends = dict.fromkeys(f"{end or '(nothing)'} ({_pair(row)})" for end, row in lost)
         add("dangling", ends, "ends are no entity of the entities table")
@@ -293,26 +336,21 @@ def _relationships(tables: Tables) -> None:
     loops = [_pair(row) for row in rows if _ends(row)[0] and len(set(_ends(row))) == 1]
     add("loop", loops, "relationships join an entity with itself")
     what = "relationships have an empty description"
-    tables.blank("relationships", ["description"], _pair, what, EXTRACT)
-    tables.not_a_number("relationships", ("weight", "combined_degree"), _pair)
+    tables.blank("relationships", ["description"], what, EXTRACT)
+    tables.not_a_number("relationships", "weight", "combined_degree")
     weights = ((row, number(row, "weight")) for row in rows)
     light = [f"{_pair(row)}: {one:g}" for row, one in weights if one is not None and one <= 0]
     add("weight", light, "weights are not above 0: clustering leaves these out")
-    tables.dangling("relationships", "text_unit_ids", "text_units", _pair)
+    tables.dangling("relationships")
     none = [_pair(row) for row in rows if "text_unit_ids" in row and not ids(row, "text_unit_ids")]
     add("empty", none, "relationships rest on no text unit")
     degree = degrees(tables)
-    tables.recount(
-        "relationships",
-        "combined_degree",
-        lambda row: sum(degree[end] for end in _ends(row)),
-        _pair,
-        "combined degrees are not the sum of both ends",
-    )
+    what = "combined degrees are not the sum of both ends"
 
+    def of_both(row: Row) -> int:
+        return sum(degree[end] for end in _ends(row))
 
-def _short(row: Row) -> str:
-    return text(row, "id")[:32]
+    tables.recount("relationships", "combined_degree", of_both, what)
 
 
 def _homes_of(row: Row) -> list[str]:
@@ -327,16 +365,11 @@ def _units(tables: Tables) -> None:
     if "documents" in tables.rows:
         _places(tables, homes)
 
-    def shown(row: Row) -> str:
-        return _short(row) or "(no id)"
-
-    tables.blank("text_units", ("text", "chunk"), shown, "text units have no text")
-    broken = [shown(row) for row in rows if BROKEN in text(row, "text", "chunk")]
+    tables.blank("text_units", ("text", "chunk"), "text units have no text")
+    broken = [SHOWN["text_units"](row) for row in rows if BROKEN in text(row, "text", "chunk")]
     repair = "Chunk by sentences, or with a tokenizer that keeps characters whole, and index again"
     add("broken", broken, CUT, repair)
-    for column in ("entity_ids", "relationship_ids", "covariate_ids"):
-        table = {"entity_ids": "entities", "relationship_ids": "relationships"}
-        tables.dangling("text_units", column, table.get(column, "covariates"), shown)
+    tables.dangling("text_units")
     if rows and "entity_ids" in rows[0] and "entities" in tables.rows:
         entities = tables.rows_of("entities")
         said = {(text(row, "id"), id) for row in rows for id in ids(row, "entity_ids")}
@@ -354,11 +387,11 @@ def _places(tables: Tables, homes: dict[str, list[str]]) -> None:
     add("dangling", lost, "ids of documents lead nowhere")
     apart = []
     for row in rows:
-        flat = "".join(text(row, "text", "chunk").replace(BROKEN, "").split())
+        body = flat(row, "text", "chunk")
         named = [documents[id] for id in homes[text(row, "id")] if id in documents]
         texts = ("".join(text(one, "text", "raw_content").split()) for one in named)
-        if flat and named and not any(flat in one for one in texts):
-            apart.append(_short(row) or "(no id)")
+        if body and named and not any(body in one for one in texts):
+            apart.append(SHOWN["text_units"](row))
     repair = "Nothing, if metadata is put before each text unit; else index these documents again"
     add("elsewhere", apart, ELSEWHERE, repair, True)
     listed = {id: set(ids(row, "text_unit_ids")) for id, row in documents.items()}
@@ -369,13 +402,9 @@ def _places(tables: Tables, homes: dict[str, list[str]]) -> None:
 
 def _documents(tables: Tables) -> None:
     rows, add = tables.rows_of("documents"), tables.of("documents", AGAIN)
-
-    def shown(row: Row) -> str:
-        return text(row, "title", "id")[:60]
-
-    repair = "Look at the input files, then index again"
-    tables.blank("documents", ("text", "raw_content"), shown, "documents have no text", repair)
-    tables.dangling("documents", "text_unit_ids", "text_units", shown)
+    shown, repair = SHOWN["documents"], "Look at the input files, then index again"
+    tables.blank("documents", ("text", "raw_content"), "documents have no text", repair)
+    tables.dangling("documents")
     texts = [(row, text(row, "text", "raw_content")) for row in rows]
     if "text_units" in tables.rows:
         homes = {id for row in tables.rows_of("text_units") for id in _homes_of(row)}
@@ -388,14 +417,6 @@ def _documents(tables: Tables) -> None:
     add("nan", gone, "human_readable_id is no number")
 
 
-def _number(row: Row) -> int | None:
-    return whole(row, "community", "human_readable_id")
-
-
-def _shown(row: Row) -> str:
-    return f"community {_number(row)}"
-
-
 def _communities(tables: Tables) -> None:
     rows, add = tables.rows_of("communities"), tables.of("communities", CLUSTER)
     by_number = _by_number(tables)
@@ -406,9 +427,7 @@ def _communities(tables: Tables) -> None:
     add("nan", none, "community is missing or no number")
     _tree(by_number, add)
     _members(tables, by_number)
-    for table in ("entities", "relationships", "text_units"):
-        column = {"entities": "entity_ids", "relationships": "relationship_ids"}
-        tables.dangling("communities", column.get(table, "text_unit_ids"), table, _shown)
+    tables.dangling("communities")
     sized = (row for row in rows if "entity_ids" in row)
     wrong = recounted(sized, "size", lambda row: len(set(ids(row, "entity_ids"))), _shown)
     add("size", wrong, "sizes are not the number of their entities")
@@ -423,7 +442,7 @@ def _by_number(tables: Tables) -> dict[int, Row]:
     return found
 
 
-def _tree(by_number: dict[int, Row], add: Callable[..., None]) -> None:
+def _tree(by_number: dict[int, Row], add: Add) -> None:
     """Parents and children say the same of each other, one level apart."""
     lost, levels, apart, outside = [], [], [], []
     children: dict[int, set[int]] = defaultdict(set)
@@ -565,31 +584,24 @@ def _claims(tables: Tables) -> None:
         named = ((row, text(row, "text_unit_id")) for row in rows)
         lost = [f"{_short(row)} names {unit[:32]}" for row, unit in named if unit not in units]
         add("dangling", lost, "text_unit_id leads nowhere")
-    tables.blank("covariates", ["description"], _short, "claims have an empty description")
+    tables.blank("covariates", ["description"], "claims have an empty description")
     if "entities" in tables.rows:
-        titles = {text(row, *TITLE) for row in tables.rows_of("entities")}
+        titles = tables.titles()
         strange = [one for row in rows if (one := text(row, "subject_id")) not in titles]
         what = "subjects are no entity, so no search joins these claims"
         add("subject", strange, what, UPDATE, True)
 
 
-def _lance(folder: Path, tables: Tables) -> None:
+def _lance(tables: Tables) -> None:
     """The Lance tables hold the ids of their tables, no fewer and no more."""
-    home = folder / "lancedb"
-    if not home.is_dir():
-        return
-    for table, names in VECTORS.items():
+    home = tables.folder / "lancedb"
+    for table, names in VECTORS.items() if home.is_dir() else ():
         add = tables.of(f"lancedb/{names[0]}", EMBED)
-        try:
-            found = lance_ids(home, names)
-        except Unreadable as error:
-            add("unreadable", [error], "the vectors do not open")
-            continue
-        if table not in tables.rows:
-            continue
-        if found is None:
-            if tables.rows[table]:
-                add("missing", [names[0]], f"{table} have no vectors")
+        missing = f"{table} have no vectors" if tables.rows_of(table) else ""
+        found = opened(
+            add, "vectors do not open", partial(lance_ids, home, names), names[0], missing
+        )
+        if found is None or table not in tables.rows:
             continue
         rows, held = tables.known(table), set(found)
         without, with_one = sorted(rows - held), len(held & rows)
@@ -619,28 +631,17 @@ class Storage(Faults):
         self.status = self.read(STATUS)
         self.nodes: dict[str, Row] | None = None
         self.edges: list[tuple[str, str, Row]] = []
-        add = self.of(GRAPH, LIGHTRAG_AGAIN)
-        try:
-            graph = graph_of(folder)
-        except Unreadable as error:
-            add("unreadable", [error], "the file does not open as GraphML")
-            return
-        if graph is None:
-            add("missing", [GRAPH], "the file is missing")
-            return
-        add("duplicate", several(name for name, _ in graph[0]), "names stand for several entities")
-        self.nodes, self.edges = dict(graph[0]), graph[1]
+        add, read = self.of(GRAPH, LIGHTRAG_AGAIN), partial(graph_of, folder)
+        graph = opened(add, "file does not open as GraphML", read, GRAPH, "the file is missing")
+        if graph is not None:
+            names = several(name for name, _ in graph[0])
+            add("duplicate", names, "names stand for several entities")
+            self.nodes, self.edges = dict(graph[0]), graph[1]
 
     def read(self, name: str, needed: bool = False) -> dict[str, Row] | None:
-        rows, add = None, self.of(name, LIGHTRAG_AGAIN)
-        try:
-            rows = json_of(self.folder, name)
-        except Unreadable as error:
-            add("unreadable", [error], "the file does not open as JSON")
-            return None
-        if rows is None and needed:
-            add("missing", [name], "the file is missing")
-        return rows
+        add, read = self.of(name, LIGHTRAG_AGAIN), partial(json_of, self.folder, name)
+        missing = "the file is missing" if needed else ""
+        return opened(add, "file does not open as JSON", read, name, missing)
 
 
 def _chunks(storage: Storage) -> None:
@@ -686,10 +687,8 @@ def _sources(storage: Storage) -> None:
     of_docs("empty", blank, "documents have no text")
     apart = []
     for home, rows in homes.items():
-        flat = "".join(text(docs.get(home, {}), "content").split())
-        for id, row in rows:
-            if flat and "".join(text(row, "content").replace(BROKEN, "").split()) not in flat:
-                apart.append(id)
+        whole_text = "".join(text(docs.get(home, {}), "content").split())
+        apart += [id for id, row in rows if whole_text and flat(row, "content") not in whole_text]
     add("elsewhere", apart, ELSEWHERE, "", True)
 
 
@@ -766,25 +765,18 @@ def _edges(storage: Storage) -> None:
 
 def _vectors(storage: Storage) -> None:
     """The vector files hold what the graph and the chunks hold, no fewer and no more."""
-    wanted: dict[str, set[Any] | None] = dict.fromkeys(("chunks", "entities", "relationships"))
-    if storage.chunks is not None:
-        wanted["chunks"] = set(storage.chunks)
+    chunks = None if storage.chunks is None else set(storage.chunks)
+    wanted: dict[str, set[Any] | None] = {"chunks": chunks, "entities": None, "relationships": None}
     if storage.nodes is not None:
         wanted["entities"] = {_bare(name) for name in storage.nodes}
         wanted["relationships"] = {tuple(sorted(map(_bare, edge[:2]))) for edge in storage.edges}
     for kind, there in wanted.items():
         where = f"vdb_{kind}.json"
         add = storage.of(where, LIGHTRAG_VECTORS)
-        try:
-            rows = vectors_of(storage.folder, kind)
-        except Unreadable as error:
-            add("unreadable", [error], "the vectors do not open")
-            continue
-        if there is None:
-            continue
-        if rows is None:
-            if there and any((storage.folder / f"vdb_{one}.json").exists() for one in wanted):
-                add("missing", [where], f"{kind} have no vectors")
+        some = there and any((storage.folder / f"vdb_{one}.json").exists() for one in wanted)
+        read, missing = partial(vectors_of, storage.folder, kind), f"{kind} have no vectors"
+        rows = opened(add, "vectors do not open", read, where, missing if some else "")
+        if there is None or rows is None:
             continue
         held = [_subject(kind, row) for row in rows]
         add("vectors", sorted(map(str, there - set(held))), f"{kind} have no vector")

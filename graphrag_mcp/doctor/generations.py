@@ -10,8 +10,8 @@ import datetime
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,54 +51,39 @@ def digest(snapshot: Snapshot) -> dict[str, str]:
 def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     hashed = hashlib.sha256()
     documents = snapshot.rows("documents", columns=["id", "uri"])
+    columns = ["uri", "title", "text", "metadata"]
     for ids in _chunks(documents.sort_by("uri")["id"].to_pylist()):
-        _feed(
-            hashed,
-            "document",
-            snapshot.by_key("documents", ids, columns=["uri", "title", "text", "metadata"]),
-        )
+        _feed(hashed, "document", snapshot.by_key("documents", ids, columns=columns))
 
     units = snapshot.rows("text_units", columns=["id", "document_id", "char_start", "char_end"])
-    places = pa.table(
-        {
-            "uri": _looked_up(documents, "uri", units["document_id"]),
-            "from": units["char_start"],
-            "to": units["char_end"],
-            "id": units["id"],
-        }
-    )
+    uris = _looked_up(documents, "uri", units["document_id"])
+    spans = {"from": units["char_start"], "to": units["char_end"], "id": units["id"]}
+    places = pa.table({"uri": uris, **spans})
     _feed(hashed, "unit", _sorted(places.select(["uri", "from", "to"])))
     passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
     _feed(hashed, "passage", _sorted(passages))
 
     told = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
-    mentions = snapshot.rows("mentions", columns=told)
-    _feed(
-        hashed,
-        "mention",
-        _sorted(_placed(mentions, places), ["key", "uri", "from", "to", "type", "form"]),
-    )
+    mentions = _placed(snapshot.rows("mentions", columns=told), places)
+    order = ["key", "uri", "from", "to", "type", "form"]
+    _feed(hashed, "mention", _sorted(mentions, order))
     rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
     aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
     rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
     _feed(hashed, "entity", _sorted(rows, ["key"]))
 
-    rows = snapshot.rows(
-        "relationships", columns=["source_id", "target_id", "weight", "description", "keywords"]
-    )
+    columns = ["source_id", "target_id", "weight", "description", "keywords"]
+    rows = snapshot.rows("relationships", columns=columns)
     _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
     said = ["start", "end", "source_key", "target_key", "description", "keywords"]
-    rows = snapshot.rows(
-        "evidence", columns=["source_id", "target_id", "text_unit_id", "weight", *said]
-    )
+    columns = ["source_id", "target_id", "text_unit_id", "weight", *said]
+    rows = snapshot.rows("evidence", columns=columns)
     order = ["source", "target", "uri", "from", "to", *said]
     _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
 
     stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
-    rows = _placed(
-        snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"]), places
-    )
-    _feed(hashed, "claim", _sorted(rows, ["uri", "from", "to", *stated]))
+    rows = snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"])
+    _feed(hashed, "claim", _sorted(_placed(rows, places), ["uri", "from", "to", *stated]))
     return hashed.hexdigest()
 
 
@@ -109,22 +94,20 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     members = {row["id"]: sorted(key_of.get(id, id) for id in row["entity_ids"]) for row in rows}
     units: dict[str, list[str]] = defaultdict(list)
     entity_ids = {id for row in rows for id in row["entity_ids"]}
-    for id, path in sorted(_ways(snapshot)):
+    paths = snapshot.rows("memberships", columns=["entity_id", "path"]).columns
+    for id, path in sorted(zip(*(column.to_pylist() for column in paths), strict=True)):
         for community in path if id not in entity_ids else ():
             units[community].append(id)
     # Members alone do not tell a community from its only child; the level does.
+    levels = {row["id"]: f"{row['level']:03d}" for row in rows}
     name = {
-        row["id"]: f"{row['level']:03d} {content_id(*(members[row['id']] or units[row['id']]))}"
-        for row in rows
+        id: f"{level} {content_id(*(members[id] or units[id]))}" for id, level in levels.items()
     }
     for row in sorted(rows, key=lambda row: name[row["id"]]):
-        _add(
-            hashed,
-            "community",
-            [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))],
-        )
-        if units[row["id"]]:  # an earlier release wrote none
-            _add(hashed, "units", [(name[row["id"]], *units[row["id"]])])
+        id, parent = row["id"], name.get(row["parent"], row["parent"])
+        _add(hashed, "community", [(row["level"], members[id], parent)])
+        if units[id]:  # an earlier release wrote none
+            _add(hashed, "units", [(name[id], *units[id])])
     reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
@@ -132,11 +115,6 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
             said = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
             _add(hashed, "report", [(name.get(row["id"], row["id"]), *said)])
     return hashed.hexdigest()
-
-
-def _ways(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
-    columns = snapshot.rows("memberships", columns=["entity_id", "path"]).columns
-    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _placed(rows: pa.Table, places: pa.Table) -> pa.Table:
@@ -203,18 +181,13 @@ class Changes:
     names: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)
 
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def kept(folder: Path) -> list[Manifest]:
     """The generations that can be gone back to, oldest first, the current one last."""
     current = _current(folder)
-    older = [one for one in manifests.generations(folder) if one.generation < current.generation]
-    return [
-        *(one for one in older if one.format == current.format and _readable(folder, one)),
-        current,
-    ]
+    older = (one for one in manifests.generations(folder) if one.generation < current.generation)
+    same = (one for one in older if one.format == current.format)
+    return [*(one for one in same if _readable(folder, one)), current]
 
 
 def rollback(folder: Path, generation: int) -> Manifest:
@@ -251,15 +224,13 @@ def generation_of(folder: Path, since: str) -> int:
         return int(written)
     day = dates.read(written)
     if not day:
-        raise BadInput(
-            f"{written[:40]!r} is no generation and no day", f"Write 12 or {dates.advice(written)}"
-        )
-    before = [one.generation for one in kept(folder) if one.created < dates.days(day)[0]]
+        what = f"{written[:40]!r} is no generation and no day"
+        raise BadInput(what, f"Write 12 or {dates.advice(written)}")
+    there = kept(folder)
+    before = [one.generation for one in there if one.created < dates.days(day)[0]]
     if not before:
-        raise NotFound(
-            f"no generation from before {written} is kept",
-            f"The oldest is {kept(folder)[0].generation} of {kept(folder)[0].created}",
-        )
+        oldest = f"The oldest is {there[0].generation} of {there[0].created}"
+        raise NotFound(f"no generation from before {written} is kept", oldest)
     return before[-1]
 
 
@@ -273,15 +244,9 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
     snapshots = Snapshot(folder, old), Snapshot(folder, current)
     counts = {}
     for table in ("entities", "relationships", "communities"):
-        was, is_ = (
-            set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) for snapshot in snapshots
-        )
-        counts[table] = {
-            "before": len(was),
-            "now": len(is_),
-            "added": len(is_ - was),
-            "removed": len(was - is_),
-        }
+        was, is_ = (_ids(snapshot, table) for snapshot in snapshots)
+        counts[table] = {"before": len(was), "now": len(is_)}
+        counts[table] |= {"added": len(is_ - was), "removed": len(was - is_)}
     new = set(now.values()) - set(before.values())
     return Changes(
         generation,
@@ -301,9 +266,8 @@ def told(found: Changes) -> list[str]:
     became of them."""
     if found.since == found.generation:
         return [f"Generation {found.generation} is the current one, so nothing has changed since."]
-    lines = [
-        f"From generation {found.since} ({found.committed}) to {found.generation}, the current one:"
-    ]
+    since = f"From generation {found.since} ({found.committed})"
+    lines = [f"{since} to {found.generation}, the current one:"]
     for table, one in found.counts.items():
         came = " (the same)"
         if one["added"] or one["removed"]:
@@ -322,21 +286,23 @@ def told(found: Changes) -> list[str]:
 
 def names(old: Snapshot, current: Snapshot) -> list[dict[str, Any]]:
     """Numbers and titles of entities that came, the most frequent first."""
-    known = set(old.rows("entities", columns=["id"])["id"].to_pylist())
+    known = _ids(old, "entities")
     rows = current.rows("entities", columns=["id", "n", "title", "frequency"]).to_pylist()
     came = [row for row in rows if row["id"] not in known]
     came.sort(key=lambda row: (-row["frequency"], row["n"]))
     return came
 
 
+def _ids(snapshot: Snapshot, table: str) -> set[str]:
+    return set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
+
+
 def _statements(snapshot: Snapshot, about: str, new: set[str]) -> list[str]:
     """What new and changed documents (content ids) say of an entity, by day."""
     row, near = context.resolve(snapshot, about)
     if row is None:
-        raise NotFound(
-            f"there is no entity {one_line(about, 80)!r}",
-            f"Nearest: {context.named_list(near[:5])}" if near else "Use search_text",
-        )
+        advice = f"Nearest: {context.named_list(near[:5])}" if near else "Use search_text"
+        raise NotFound(f"there is no entity {one_line(about, 80)!r}", advice)
     return timeline.lines(snapshot, row, new)[:SHOWN]
 
 

@@ -20,8 +20,9 @@ import random
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from statistics import median
 from typing import Any
@@ -72,51 +73,37 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not any(one.gold or one.evidence or one.answers for one in found):
         what = f"no question of {path} says what should be found"
         raise BadInput(what, "Add gold, evidence or answer to them")
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     unique = []
     for one in found:  # two questions of one id would be compared with each other
-        seen[one.id] = seen.get(one.id, 0) + 1
-        id = one.id if seen[one.id] == 1 else f"{one.id}#{seen[one.id]}"
-        unique.append(Question(id, one.text, one.gold, one.evidence, one.answers, one.type))
+        seen[one.id] += 1
+        unique.append(one if seen[one.id] == 1 else replace(one, id=f"{one.id}#{seen[one.id]}"))
     return tuple(unique)
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
-    if path.suffix.lower() in (".csv", ".tsv"):
-        reader = csv.DictReader(
-            text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","
-        )
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if delimiter:
+        reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
         for row in reader:
-            yield (
-                f"{path.name} line {reader.line_num}",
-                {name: value for name, value in row.items() if name and value},
-            )
+            filled = {name: value for name, value in row.items() if name and value}
+            yield f"{path.name} line {reader.line_num}", filled
         return
     try:
         whole = json.loads(text)
     except ValueError:
         for number, line in enumerate(text.split("\n"), 1):
-            if line.strip():
-                try:
-                    yield f"{path.name} line {number}", json.loads(line)
-                except ValueError as error:
-                    raise BadInput(
-                        f"{path.name} line {number} is not JSON ({error})", _ADVICE
-                    ) from error
+            place = f"{path.name} line {number}"
+            try:
+                if line.strip():
+                    yield place, json.loads(line)
+            except ValueError as error:
+                raise BadInput(f"{place} is not JSON ({error})", _ADVICE) from error
         return
-    if isinstance(whole, Mapping):
-        listed = next(
-            (
-                value
-                for value in whole.values()
-                if isinstance(value, list)
-                and value
-                and all(isinstance(one, Mapping) for one in value)
-            ),
-            [whole],
-        )
-        whole = [whole] if any(name in whole for name in FIELDS["question"]) else listed
+    if isinstance(whole, Mapping) and not any(name in whole for name in FIELDS["question"]):
+        lists = (value for value in whole.values() if isinstance(value, list) and value)
+        whole = next((some for some in lists if all(isinstance(x, Mapping) for x in some)), whole)
     for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield f"{path.name} question {number}", row
 
@@ -132,14 +119,8 @@ def _question(row: Any, place: str) -> Question:
     text = str(held["question"]).strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
-    return Question(
-        str(held["id"] or text[:80]),
-        text,
-        _strings(held["gold"]),
-        _strings(held["evidence"]),
-        _strings(held["answer"]),
-        str(held["type"]),
-    )
+    lists = (_strings(held[field]) for field in ("gold", "evidence", "answer"))
+    return Question(str(held["id"] or text[:80]), text, *lists, str(held["type"]))
 
 
 def _strings(value: Any) -> tuple[str, ...]:
@@ -154,11 +135,8 @@ def _strings(value: Any) -> tuple[str, ...]:
         else:
             value = re.split(r"(?<!\s)\s*\|\s*", flat)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    found = [
-        str(one).strip()
-        for one in listed
-        if isinstance(one, str | int | float) and not isinstance(one, bool)
-    ]
+    plain = (one for one in listed if isinstance(one, str | int | float))
+    found = [str(one).strip() for one in plain if not isinstance(one, bool)]
     return tuple(dict.fromkeys(one for one in found if one))
 
 
@@ -179,9 +157,8 @@ def write_documents(folder: Path, target: Path) -> int:
             name, text = str(row["id"]), str(row["text"])
         except (ValueError, KeyError, TypeError) as error:
             what = f"{NAMES[0]} line {number} is no document with id and text"
-            raise BadInput(
-                what, 'Give lines such as {"id": "a", "title": "A", "text": "..."}'
-            ) from error
+            advice = 'Give lines such as {"id": "a", "title": "A", "text": "..."}'
+            raise BadInput(what, advice) from error
         safe = re.sub(r"[^\w.-]", "_", name)[:120]
         title = f"# {row['title']}\n\n" if row.get("title") else ""
         (target / f"{safe}.md").write_text(title + text, "utf-8")
@@ -234,10 +211,6 @@ class EvalResult:
     tokens: int
     modes: tuple[ModeScores, ...]
     unknown_gold: tuple[str, ...] = ()  # gold documents that no document of the index is
-
-    def record(self) -> dict[str, Any]:
-        """Plain data, as `eval --json` prints it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,10 +266,8 @@ def evaluate(
                 progress(mode, number, len(questions))
         scores.append(_scores(mode, asked))
     gold = dict.fromkeys(one for question in questions for one in question.gold)
-    unknown = [
-        one for one in gold if documents and not any(is_document(one, held) for held in documents)
-    ]
-    return EvalResult(name, len(questions), tokens, tuple(scores), tuple(unknown))
+    unknown = _missing(gold, documents) if documents else ()
+    return EvalResult(name, len(questions), tokens, tuple(scores), unknown)
 
 
 def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool) -> Asked:
@@ -310,31 +281,24 @@ def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool
         return Asked(question.id, values, 0, 0.0, 0.0, "failed", question.gold, str(error))
     found = list({one.document_id: one for one in wide.citations}.values())
     values = _values(question, narrow.text, found)
-    missing = tuple(
-        one for one in question.gold if not any(is_document(one, held) for held in found[: KS[-1]])
-    )
-    return Asked(
-        question.id,
-        values,
-        narrow.tokens,
-        round(wall, 3),
-        round(spent, 3) if cpu else 0.0,
-        narrow.state,
-        missing,
-    )
+    times = (round(wall, 3), round(spent, 3) if cpu else 0.0)
+    missing = _missing(question.gold, found[: KS[-1]])
+    return Asked(question.id, values, narrow.tokens, *times, narrow.state, missing)
+
+
+def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
+    return tuple(one for one in gold if not any(is_document(one, held) for held in documents))
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
     """Shares of 1 by metric; a metric that the question says nothing about is missing."""
     values: dict[str, float] = {}
-    for k in KS if question.gold else ():
-        hit = sum(any(is_document(one, held) for held in found[:k]) for one in question.gold)
-        values[f"recall@{k}"] = hit / len(question.gold)
-    body = plain(text) if question.evidence or question.answers else ""
-    if question.evidence:
-        values["evidence"] = sum(plain(one) in body for one in question.evidence) / len(
-            question.evidence
-        )
+    gold, evidence = question.gold, question.evidence
+    for k in KS if gold else ():
+        values[f"recall@{k}"] = (len(gold) - len(_missing(gold, found[:k]))) / len(gold)
+    body = plain(text) if evidence or question.answers else ""
+    if evidence:
+        values["evidence"] = sum(plain(one) in body for one in evidence) / len(evidence)
     if question.answers:
         values["answer"] = float(any(plain(one) and plain(one) in body for one in question.answers))
     return values
@@ -367,12 +331,12 @@ def _scores(mode: str, asked: Sequence[Asked]) -> ModeScores:
         mode,
         means,
         counted,
-        round(sum(one.tokens for one in went) / max(len(went), 1), 1),
-        _quantiles([one.wall_ms for one in went]),
-        _quantiles([one.cpu_ms for one in went]),
-        sum(one.state == "not_found" for one in asked),
-        sum(bool(one.error) for one in asked),
-        tuple(asked),
+        tokens=round(sum(one.tokens for one in went) / max(len(went), 1), 1),
+        wall_ms=_quantiles([one.wall_ms for one in went]),
+        cpu_ms=_quantiles([one.cpu_ms for one in went]),
+        not_found=sum(one.state == "not_found" for one in asked),
+        failed=len(asked) - len(went),
+        asked=tuple(asked),
     )
 
 
@@ -412,18 +376,9 @@ def _difference(
     changes = [100 * (b - a) for a, b in pairs]
     better, worse = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
     low, high = interval(changes, seed)
-    one, other = (100 * sum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    return Difference(
-        mode,
-        metric,
-        round(one, 2),
-        round(other, 2),
-        low,
-        high,
-        better,
-        worse,
-        sign_test(better, worse),
-    )
+    sides = (round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True))
+    p = sign_test(better, worse)
+    return Difference(mode, metric, *sides, low, high, better, worse, p)
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
@@ -449,16 +404,13 @@ def sign_test(better: int, worse: int) -> float:
 
 def table(result: EvalResult) -> str:
     """One line per mode, Markdown."""
-    metrics = [
-        metric for metric in METRICS if any(metric in scores.means for scores in result.modes)
-    ]
+    metrics = [name for name in METRICS if any(name in scores.means for scores in result.modes)]
     clocks = ("wall p50", "wall p95", "CPU p50", "CPU p95")
     head = ["mode", *metrics, "tokens", *clocks, "nothing found", "failed"]
     rows = []
     for scores in result.modes:
-        shown = [
-            f"{scores.means[metric]:.1f}" if metric in scores.means else "" for metric in metrics
-        ]
+        means = scores.means
+        shown = [f"{means[name]:.1f}" if name in means else "" for name in metrics]
         times = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
         counts = (str(scores.not_found), str(scores.failed))
         rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *times, *counts])
@@ -466,16 +418,11 @@ def table(result: EvalResult) -> str:
     lines = [title, "", *_lines(head, rows)]
     if result.unknown_gold:
         named = ", ".join(one[:60] for one in result.unknown_gold[:5])
-        lines += [
-            "",
-            f"In no document of this index: {counted(len(result.unknown_gold), 'gold documents')} ({named}).",
-        ]
-    reasons = dict.fromkeys(
-        one.error for scores in result.modes for one in scores.asked if one.error
-    )
-    return "\n".join(
-        [*lines, *([""] if reasons else []), *(f"failed: {reason}" for reason in list(reasons)[:3])]
-    )
+        count = counted(len(result.unknown_gold), "gold documents")
+        lines += ["", f"In no document of this index: {count} ({named})."]
+    errors = dict.fromkeys(one.error for scores in result.modes for one in scores.asked)
+    reasons = [f"failed: {error}" for error in errors if error][:3]
+    return "\n".join([*lines, *([""] if reasons else []), *reasons])
 
 
 def comparison_table(one: str, other: str, differences: Sequence[Difference]) -> str:
@@ -492,7 +439,5 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    marks = ["---", *(["---:"] * (len(head) - 1))]
-    return [
-        f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, marks, *rows)
-    ]
+    every = (head, ["---", *(["---:"] * (len(head) - 1))], *rows)
+    return [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in every]

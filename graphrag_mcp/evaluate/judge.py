@@ -69,10 +69,7 @@ class Judgement:
 
 def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
     """Compare every pair in both orders. BadInput when no one can judge."""
-    if not asker.may_answer("judge"):
-        raise BadInput(
-            "judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL"
-        )
+    may_judge(asker)
     given = asker.wait(_given(asker, pairs))
     wins = {name: [0, 0, 0] for name in CRITERIA}  # ties, one, other
     reasons: dict[str, None] = {}
@@ -92,6 +89,13 @@ def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
     return Judgement(criteria, judged, len(pairs) - judged, tuple(reasons), by)
 
 
+def may_judge(asker: Asker) -> None:
+    """BadInput where no model can judge."""
+    if not asker.may_answer("judge"):
+        what = "judging needs a chat model and none is configured"
+        raise BadInput(what, "Set GRAPHRAG_MCP_CHAT_MODEL")
+
+
 async def _given(
     asker: Asker, pairs: Sequence[Pair]
 ) -> list[tuple[Answer[dict[str, int]], Answer[dict[str, int]]]]:
@@ -108,9 +112,8 @@ async def _given(
 def _question(question: str, first: str, second: str) -> Ask[dict[str, int]]:
     parts = {"question": question, "first": first, "second": second}
     text = prompts.load("judge").substitute({name: _data(part) for name, part in parts.items()})
-    return Ask(
-        "judge", (Message("user", text),), read_verdicts, lambda: dict.fromkeys(CRITERIA, 0), SCHEMA
-    )
+    messages = (Message("user", text),)
+    return Ask("judge", messages, read_verdicts, lambda: dict.fromkeys(CRITERIA, 0), SCHEMA)
 
 
 def _data(text: str) -> str:
@@ -144,18 +147,13 @@ def _winner(value: Any, name: str) -> int:
 
 def table(one: str, other: str, found: Judgement) -> str:
     """One line per criterion, Markdown."""
-    lines = [
-        f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions",
-        "",
-    ]
-    lines += [f"| criterion | {one} | {other} | ties | p |", "|---|---:|---:|---:|---:|"]
+    title = f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions"
+    lines = [title, "", f"| criterion | {one} | {other} | ties | p |", "|---|---:|---:|---:|---:|"]
     lines += [
         f"| {row.criterion} | {row.one} | {row.other} | {row.ties} | {row.p:.3f} |"
         for row in found.criteria
     ]
     if found.unjudged:
-        lines += [
-            "",
-            f"{found.unjudged} questions were not judged: {'; '.join(found.reasons[:3])}.",
-        ]
+        reasons = "; ".join(found.reasons[:3])
+        lines += ["", f"{found.unjudged} questions were not judged: {reasons}."]
     return "\n".join(lines)

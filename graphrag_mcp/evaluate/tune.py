@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from string import Template
@@ -58,17 +58,13 @@ def sample(
         return _random(snapshot, limit, seed), ""
     pool = _random(snapshot, max(POOL, limit), seed)
     vectors = asker.wait(asker.embed([text[:EMBEDDED] for text in pool])) if asker.embeds else []
-    if vectors and None not in vectors:
-        nearness = _by_vectors([vector for vector in vectors if vector is not None])
-        note = ""
-    else:
-        nearness = _by_words(pool)
-        note = ""
-        if vectors:
-            note = "the centroid was found by words, because not every vector could be had"
+    whole = [vector for vector in vectors if vector is not None]
+    missing = len(whole) < len(vectors)
+    nearness = _by_vectors(whole) if whole and not missing else _by_words(pool)
+    why = "the centroid was found by words, because not every vector could be had"
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
-    return [pool[at] for at in best[:limit]], note
+    return [pool[at] for at in best[:limit]], why if missing else ""
 
 
 def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
@@ -81,22 +77,17 @@ def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
 
 
 def _top(snapshot: Snapshot, limit: int) -> list[str]:
-    documents = snapshot.rows("documents", columns=["id", "uri"])
-    uri = dict(zip(documents["id"].to_pylist(), documents["uri"].to_pylist(), strict=True))
+    documents = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
+    uri = {row["id"]: row["uri"] for row in documents}
     units = snapshot.rows("text_units", columns=["document_id", "chunk_index", "id"]).to_pylist()
-    order = sorted(
-        (uri.get(unit["document_id"], ""), unit["chunk_index"], unit["id"]) for unit in units
-    )
-    found: list[str] = []
-    for start in range(0, len(order), max(limit, 1)):  # again only where texts repeat
-        found = list(
-            dict.fromkeys(
-                [*found, *_texts(snapshot, [id for *_, id in order[start : start + limit]])]
-            )
-        )
+    units.sort(key=lambda row: (uri.get(row["document_id"], ""), row["chunk_index"], row["id"]))
+    found: dict[str, None] = {}
+    for start in range(0, len(units), limit):  # again only where texts repeat
+        some = [unit["id"] for unit in units[start : start + limit]]
+        found |= dict.fromkeys(_texts(snapshot, some))
         if len(found) >= limit:
             break
-    return found[:limit]
+    return list(found)[:limit]
 
 
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
@@ -192,14 +183,11 @@ MOST_TYPES, LONGEST_TYPE = 20, 40
 MOST_WORDS = 4
 NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
 # Characters of each text; a persona of four long sentences has some 700.
-LONGEST = {
-    "domain": 120,
-    "language": 40,
-    "persona": 900,
-    "role": 500,
-    "rating_criteria": 600,
-    "claim_description": 400,
-}
+LONGEST = {"domain": 120, "language": 40, "persona": 900, "role": 500}
+LONGEST |= {"rating_criteria": 600, "claim_description": 400}
+_SCORE = re.compile(
+    r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ", re.IGNORECASE
+)
 PROFILE_SCHEMA: dict[str, Any] = {
     "title": "corpus_profile",
     "type": "object",
@@ -232,18 +220,13 @@ def read_profile(reply: str) -> Profile:
         found = replies.read(reply)
     except ValueError as error:
         raise BadReply("no JSON object") from error
-    if isinstance(found, list):
-        found = next((one for one in found if isinstance(one, dict)), {})
-    if not isinstance(found, dict):
+    listed = found if isinstance(found, list) else [found]
+    found = next((one for one in listed if isinstance(one, dict)), None)
+    if found is None:
         raise BadReply("no JSON object")
     values = {str(name).strip().lower().replace(" ", "_"): value for name, value in found.items()}
     texts = {name: clean(_text(values.get(name)), longest) for name, longest in LONGEST.items()}
-    texts["rating_criteria"] = re.sub(
-        r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ",
-        "",
-        texts["rating_criteria"],
-        flags=re.IGNORECASE,
-    ).rstrip(" .")
+    texts["rating_criteria"] = _SCORE.sub("", texts["rating_criteria"]).rstrip(" .")
     profile = Profile(**texts, entity_types=clean_types(values.get("entity_types")))
     if not profile.persona and not profile.entity_types:
         raise BadReply("neither a persona nor entity types")
@@ -260,9 +243,8 @@ def _plain(text: str, longest: int) -> str:
     """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be
     a name."""
     text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
-    text = "".join(
-        " " if unicodedata.category(ch) in ("Cc", "Cs", "Co", "Zl", "Zp") else ch for ch in text
-    )
+    no_text = ("Cc", "Cs", "Co", "Zl", "Zp")
+    text = "".join(" " if unicodedata.category(ch) in no_text else ch for ch in text)
     text = " ".join(text.split())
     if len(text) <= longest:
         return text
@@ -282,12 +264,8 @@ def clean_types(value: Any) -> tuple[str, ...]:
     for one in value if isinstance(value, list | tuple) else ():
         words = clean(_text(one), 200).strip(" .-*\"'").casefold().replace("_", " ").split()
         kind = " ".join(words)
-        if (
-            1 <= len(words) <= MOST_WORDS
-            and len(kind) <= LONGEST_TYPE
-            and kind[0].isalpha()
-            and kind not in NO_TYPE
-        ):
+        short = len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE
+        if short and kind[:1].isalpha() and kind not in NO_TYPE:
             found.setdefault(kind)
     return tuple(found)[:MOST_TYPES]
 
@@ -311,9 +289,7 @@ LEAST_ENTITIES, LEAST_RELATIONS = 2, 1
 MOST_RECORDS = 25  # of a kind; an example goes with every question, and passages have some 10
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 400
 LONGEST_REPLY = 100_000  # characters that are looked at
-_SEPARATOR = re.compile(
-    r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.IGNORECASE
-)
+_SEPARATOR = re.compile(r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +302,8 @@ class Example:
     relations: tuple[tuple[str, ...], ...]
 
     def records(self) -> list[str]:
-        tagged = [("entity", entity) for entity in self.entities] + [
-            ("relationship", one) for one in self.relations
-        ]
+        tagged = [("entity", entity) for entity in self.entities]
+        tagged += [("relationship", one) for one in self.relations]
         return [f'("{tag}"{FIELD}{FIELD.join(fields)})' for tag, fields in tagged]
 
 
@@ -345,26 +320,18 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     entities: dict[str, tuple[str, ...]] = {}
     for tag, *fields in pieces:
         if tag == "entity" and len(fields) == 3:
-            name, kind, description = (
-                _plain(fields[0], LONGEST_NAME),
-                _type(fields[1], types),
-                _said(fields[2]),
-            )
-            if (
-                kind
-                and description
-                and (key := normalise_name(name))
-                and len(entities) < MOST_RECORDS
-            ):
-                entities.setdefault(key, (name, kind, description))
+            name = _plain(fields[0], LONGEST_NAME)
+            key, kind, said = normalise_name(name), _type(fields[1], types), _said(fields[2])
+            if kind and said and key and len(entities) < MOST_RECORDS:
+                entities.setdefault(key, (name, kind, said))
     relations: dict[frozenset[str], tuple[str, ...]] = {}
     for tag, *fields in pieces:
         if tag == "relationship" and len(fields) == 5 and (strength := _strength(fields[-1])):
             ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in fields[:2]]
-            said = [_said(part) for part in fields[2:-1]]
-            if ends[0] != ends[1] and all(end in entities for end in ends) and all(said):
+            parts = [_said(part) for part in fields[2:-1]]
+            if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
                 names = [entities[end][0] for end in ends]
-                relations.setdefault(frozenset(ends), (*names, *said, strength))
+                relations.setdefault(frozenset(ends), (*names, *parts, strength))
     if len(entities) < LEAST_ENTITIES or len(relations) < LEAST_RELATIONS:
         raise BadReply(f"{len(entities)} usable entities and {len(relations)} usable relationships")
     folded = " ".join(text.split()).casefold()
@@ -408,132 +375,102 @@ EXAMPLE_TOKENS = 350
 MOST_EXAMPLES = 10
 LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
 LEAST_EXCERPT = 30  # tokens of one of them
-TUNED = (
-    "extract",
-    "describe",
-    "report",
-    "claims",
-)  # prompts that the persona and the rest are put into
+TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona is put into
 DEFAULTS = Settings()
 
 
 @dataclass(frozen=True)
-class TuneResult:
+class TuneRequest:
+    """`limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
+    `language` are found unless given; a given language is also that of descriptions and reports."""
+
+    selection: str = "random"
+    limit: int = 15
+    min_examples: int = 2
+    max_tokens: int = 2000
+    domain: str = ""
+    language: str = ""
+    untyped: bool = False
+    seed: int = 42
+    output: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult(Profile):
     """What was found and written. `examples` is how many were found, `usage` what was asked of
     models for it.
 
     `entity_types` are those that extraction will look for; () = any. `degraded` says where a
     default stayed, and why."""
 
-    domain: str
-    language: str
-    persona: str
-    role: str
-    rating_criteria: str
-    claim_description: str
-    entity_types: tuple[str, ...]
-    examples: int
-    sampled: int
-    files: tuple[Path, ...]
-    usage: dict[str, Any]
-    degraded: tuple[str, ...]
+    examples: int = 0
+    sampled: int = 0
+    files: tuple[Path, ...] = ()
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
 
 
 def tune(
-    folder: Path,
-    snapshot: Snapshot,
-    settings: Settings,
-    asker: Asker,
-    *,
-    selection: str = "random",
-    limit: int = 15,
-    min_examples: int = 2,
-    max_tokens: int = 2000,
-    domain: str = "",
-    language: str = "",
-    untyped: bool = False,
-    seed: int = 42,
-    output: Path | None = None,
+    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, wish: TuneRequest
 ) -> TuneResult:
     """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or
-    `output`.
+    to the folder that is wished for.
 
-    `limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
-    `language` are found unless given; a given language is also that of descriptions and reports.
     Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
-    given = Profile(
-        domain=clean(domain, LONGEST["domain"]), language=clean(language, LONGEST["language"])
-    )
+    domain, language = (clean(getattr(wish, one), LONGEST[one]) for one in ("domain", "language"))
+    given = Profile(domain, language)
     known = _known(given)
-    room = _checked(limit, min_examples, max_tokens, known)
+    room = _checked(wish, known)
     if not asker.may_answer(KIND):
         raise BadInput(
             "tuning needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts",
         )
     before = asker.spent().record()
-    texts, note = sample(snapshot, selection, limit, seed, asker)
+    texts, note = sample(snapshot, wish.selection, wish.limit, wish.seed, asker)
     if not texts:
         raise NotFound("the index holds no text to tune by", "Index documents first")
     degraded = [note] if note else []
     own = settings.entity_types != DEFAULTS.entity_types
-    wanted = list(LONGEST) if own or untyped else [*LONGEST, "entity_types"]
+    wanted = list(LONGEST) if own or wish.untyped else [*LONGEST, "entity_types"]
     profile = _profile(asker, _question(texts, room, known), given, wanted, degraded)
-    types = (
-        settings.entity_types
-        if own
-        else ()
-        if untyped
-        else profile.entity_types or DEFAULTS.entity_types
-    )
+    types = settings.entity_types
+    if not own:
+        types = () if wish.untyped else profile.entity_types or DEFAULTS.entity_types
     extraction = _filled("extract", {}, profile.persona)
-    told = Telling(extraction, types, settings.output_language or given.language)
-    examples = asker.wait(
-        _examples(asker, told, passages(texts, EXAMPLE_TOKENS), min_examples, degraded)
-    )
+    told = Telling(extraction, types, settings.output_language or language)
+    pool = passages(texts, EXAMPLE_TOKENS)
+    examples = asker.wait(_examples(asker, told, pool, wish.min_examples, degraded))
     profile = replace(profile, entity_types=types)
     made = _sampled_texts(profile, examples, settings, extraction)
-    facts = {
-        **asdict(profile),
-        "output_language": given.language,
-        "selection": selection,
-        "limit": limit,
-        "seed": seed,
-        "sampled": len(texts),
-        "examples": len(examples),
-        "model": asker.model,
-        "files": sorted(made),
-    }
+    facts = {**asdict(profile), "output_language": language, "selection": wish.selection}
+    facts |= {"limit": wish.limit, "seed": wish.seed, "sampled": len(texts)}
+    facts |= {"examples": len(examples), "model": asker.model, "files": sorted(made)}
     if own or types == DEFAULTS.entity_types:
         del facts["entity_types"]  # nothing was found that could replace anything
     if made or "entity_types" in facts:
         made[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
-    files = _write(output or folder / "prompts", made) if made else ()
+    files = _write(wish.output or folder / "prompts", made) if made else ()
     usage = _spent(before, asker.spent().record())
+    counts = {"examples": len(examples), "sampled": len(texts)}
     return TuneResult(
-        **asdict(profile),
-        examples=len(examples),
-        sampled=len(texts),
-        files=files,
-        usage=usage,
-        degraded=tuple(degraded),
+        **asdict(profile), **counts, files=files, usage=usage, degraded=tuple(degraded)
     )
 
 
-def _checked(limit: int, min_examples: int, max_tokens: int, known: str) -> int:
+def _checked(wish: TuneRequest, known: str) -> int:
     """The tokens that the question about the sample leaves for excerpts."""
-    if limit < 1 or not 0 <= min_examples <= MOST_EXAMPLES:
-        what = f"limit {limit} with min_examples {min_examples} cannot be used"
+    if wish.limit < 1 or not 0 <= wish.min_examples <= MOST_EXAMPLES:
+        what = f"limit {wish.limit} with min_examples {wish.min_examples} cannot be used"
         raise BadInput(what, f"Use a limit of at least 1 and 0 to {MOST_EXAMPLES} examples")
     words = count_tokens(prompts.load("tune_profile").substitute(known=known, sample=""))
-    if max_tokens < words + LEAST_SAMPLE:
-        raise BadInput(
-            f"max_tokens {max_tokens} leaves no room for a sample beside {words} tokens of instructions",
-            f"Use at least {words + LEAST_SAMPLE}",
-        )
-    return max_tokens - words
+    if wish.max_tokens < words + LEAST_SAMPLE:
+        what = f"max_tokens {wish.max_tokens} leaves no room for a sample"
+        advice = f"Use at least {words + LEAST_SAMPLE}"
+        raise BadInput(f"{what} beside {words} tokens of instructions", advice)
+    return wish.max_tokens - words
 
 
 # ---- what the corpus is ---------------------------------------------------------------------------
@@ -541,11 +478,8 @@ def _checked(limit: int, min_examples: int, max_tokens: int, known: str) -> int:
 
 def _known(given: Profile) -> str:
     """What the user has decided, as lines of the prompt."""
-    decided = [
-        f"{name} is {getattr(given, name)!r}"
-        for name in ("domain", "language")
-        if getattr(given, name)
-    ]
+    names = (name for name in ("domain", "language") if getattr(given, name))
+    decided = [f"{name} is {getattr(given, name)!r}" for name in names]
     return f"\nAlready decided, to be repeated as it is: {'; '.join(decided)}.\n" if decided else ""
 
 
@@ -561,24 +495,23 @@ def _profile(
     asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]
 ) -> Profile:
     """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
-    ask = Ask(
-        KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA, if_cut="shown"
-    )
+    messages = (Message("user", prompt),)
+    ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
     answer: Answer[Profile] = asker.wait(asker.ask(ask))
-    profile = replace(
-        answer.value,
-        domain=given.domain or answer.value.domain,
-        language=given.language or answer.value.language,
-    )
+    found = answer.value
+    language = given.language or found.language
+    profile = replace(found, domain=given.domain or found.domain, language=language)
     if not answer.by:
-        why = (answer.reason or "no answer").rstrip(". ")
-        degraded.append(f"profile: {why}; every default stays")
-    else:
-        missing = [name for name in wanted if not getattr(profile, name)]
-        degraded += [
-            f"{name}: the model gave none that can be used; the default stays" for name in missing
-        ]
+        degraded.append(f"profile: {_reason(answer)}; every default stays")
+        return profile
+    missing = [name for name in wanted if not getattr(profile, name)]
+    what = "the model gave none that can be used; the default stays"
+    degraded += [f"{name}: {what}" for name in missing]
     return profile
+
+
+def _reason(answer: Answer[Any]) -> str:
+    return (answer.reason or "no answer").rstrip(". ")
 
 
 def _tagged(text: str) -> str:
@@ -603,9 +536,9 @@ class Telling:
     language: str
 
     def ask(self, text: str) -> Ask[Example | None]:
+        any_type = "whatever fits best, in one or two lower-case words"
         prompt = Template(self.template).safe_substitute(
-            entity_types=", ".join(self.types)
-            or "whatever fits best, in one or two lower-case words",
+            entity_types=", ".join(self.types) or any_type,
             language=f"Write in {self.language or 'the language of the text'}.",
             examples=prompts.load("extract_examples").safe_substitute(),
             text=_broken(text),
@@ -634,17 +567,15 @@ async def _examples(
             if answer.value is not None:
                 found.append(answer.value)
             else:
-                reasons[(answer.reason or "no answer").rstrip(". ")] += 1
+                reasons[_reason(answer)] += 1
     if len(found) < needed:
         why = ", ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
-        degraded.append(
-            f"examples: {len(found)} of {needed} can be used ({why}); the shipped one stays"
-        )
+        can = f"{len(found)} of {needed} can be used ({why})"
+        degraded.append(f"examples: {can}; the shipped one stays")
         return []
     if needed < wanted:
-        degraded.append(
-            f"examples: {needed} instead of {wanted}, since the index holds no more text"
-        )
+        why = "since the index holds no more text"
+        degraded.append(f"examples: {needed} instead of {wanted}, {why}")
     return found
 
 

@@ -55,9 +55,8 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
             counts = _write_graph(snapshot, file)
         os.replace(beside, target)
     except OSError as error:
-        raise BadInput(
-            f"{path} cannot be written ({error.strerror})", "Name another file"
-        ) from error
+        what = f"{path} cannot be written ({error.strerror})"
+        raise BadInput(what, "Name another file") from error
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -77,17 +76,13 @@ def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
     )
     for kind, keys in (("node", node), ("edge", EDGE)):
         for name, type in keys.items():
-            file.write(
-                f'<key id="{kind}_{name}" for="{kind}" attr.name="{name}" attr.type="{type}"/>\n'
-            )
+            key = f'id="{kind}_{name}" for="{kind}" attr.name="{name}" attr.type="{type}"'
+            file.write(f"<key {key}/>\n")
     file.write(f'<graph id={quoteattr(snapshot.manifest.corpus)} edgedefault="undirected">\n')
     counts = {"nodes": 0, "edges": 0}
     for row in _in_batches(snapshot, "entities"):
-        held = {
-            f"community_{level}": numbers[id]
-            for level, id in enumerate(paths.get(row["id"], ()))
-            if id in numbers
-        }
+        path = enumerate(paths.get(row["id"], ()))
+        held = {f"community_{level}": numbers[id] for level, id in path if id in numbers}
         file.write(f'<node id="e{row["n"]}">{_data("node", node, {**row, **held})}</node>\n')
         counts["nodes"] += 1
     for row in _in_batches(snapshot, "relationships"):
@@ -107,9 +102,8 @@ def _data(kind: str, keys: Mapping[str, str], row: Row) -> str:
         value = row.get(name)
         value = "; ".join(value) if isinstance(value, list) else value
         if value not in (None, ""):
-            parts.append(
-                f'<data key="{kind}_{name}">{escape(_FORBIDDEN.sub(" ", str(value)))}</data>'
-            )
+            text = escape(_FORBIDDEN.sub(" ", str(value)))
+            parts.append(f'<data key="{kind}_{name}">{text}</data>')
     return "".join(parts)
 
 
@@ -193,9 +187,8 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
         for name in SCHEMAS:
             os.replace(beside / f"{name}.parquet", target / f"{name}.parquet")
     except OSError as error:
-        raise BadInput(
-            f"{folder} cannot be written ({error.strerror})", "Name another folder"
-        ) from error
+        what = f"{folder} cannot be written ({error.strerror})"
+        raise BadInput(what, "Name another folder") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return counts
@@ -299,11 +292,8 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 
 @lru_cache(maxsize=4096)
 def _content_words(text: str) -> tuple[str, ...]:
-    return tuple(
-        word
-        for word in terms(text)
-        if len(word) > (1 if is_cjk(word[0]) else 2) and not stop_word(word)
-    )
+    longer = (word for word in terms(text) if len(word) > (1 if is_cjk(word[0]) else 2))
+    return tuple(word for word in longer if not stop_word(word))
 
 
 def _keywords(description: str, *titles: str | None) -> str:
@@ -318,6 +308,7 @@ def _community(snapshot: Snapshot, maps: _Maps, id: str) -> Row:
     """The columns that a community and its report share; number of the parent -1 at the root."""
     row = maps.communities[id]
     parent = maps.communities.get(row["parent"])
+    children = (maps.communities[child] for child in row["children"] if child in maps.communities)
     return {
         "id": id,
         "human_readable_id": row["n"],
@@ -326,9 +317,7 @@ def _community(snapshot: Snapshot, maps: _Maps, id: str) -> Row:
         "parent": parent["n"] if parent else -1,
         "size": row["size"],
         "period": snapshot.manifest.created[:10],
-        "children": sorted(
-            maps.communities[child]["n"] for child in row["children"] if child in maps.communities
-        ),
+        "children": sorted(child["n"] for child in children),
     }
 
 

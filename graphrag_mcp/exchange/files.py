@@ -16,15 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TABLES = tuple(
-    ("documents text_units entities relationships communities community_reports covariates").split()
+TABLES = (
+    *("documents", "text_units", "entities", "relationships"),
+    *("communities", "community_reports", "covariates"),
 )
 OLD = "create_final_"  # before the names, in 0.x and 1.x
-CHUNKS, DOCS, GRAPH = (
-    "kv_store_text_chunks.json",
-    "kv_store_full_docs.json",
-    "graph_chunk_entity_relation.graphml",
-)
+CHUNKS, DOCS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
+GRAPH = "graph_chunk_entity_relation.graphml"
 SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
 Row = dict[str, Any]
 Edge = tuple[str, str, Row]
@@ -32,6 +30,9 @@ Edge = tuple[str, str, Row]
 
 class Unreadable(Exception):
     """A file that is there and cannot be read; the text is the reason."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(" ".join(str(error).split())[:160])
 
 
 def kind_of(folder: Path) -> str:
@@ -63,16 +64,7 @@ def rows_of(folder: Path, table: str) -> list[Row] | None:
         with pq.ParquetFile(path) as file:
             return file.read().to_pylist()
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise Unreadable(" ".join(str(error).split())[:160]) from error
-
-
-def columns_of(folder: Path, table: str) -> list[str]:
-    """Names of a table's columns, [] where it cannot be read."""
-    path = path_of(folder, table)
-    try:
-        return pq.read_schema(path).names if path else []
-    except (OSError, pa.ArrowException):
-        return []
+        raise Unreadable(error) from error
 
 
 def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
@@ -86,34 +78,37 @@ def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
         table = lancedb().connect(str(folder)).open_table(name)
         return table.search().select(["id"]).limit(None).to_arrow()["id"].to_pylist()
     except Exception as error:  # what LanceDB raises for damaged files has no class in common
-        raise Unreadable(" ".join(str(error).split())[:160]) from error
+        raise Unreadable(error) from error
 
 
 def json_of(folder: Path, name: str) -> dict[str, Row] | None:
     """The rows of a JSON store by key, None where there is none."""
-    try:
-        body = json.loads((folder / name).read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise Unreadable(str(error)[:160]) from error
-    if not isinstance(body, dict):
-        raise Unreadable("it holds no JSON object")
-    return {key: row for key, row in body.items() if isinstance(row, dict)}
+    body = _object(folder / name)
+    return (
+        None if body is None else {key: row for key, row in body.items() if isinstance(row, dict)}
+    )
 
 
 def vectors_of(folder: Path, kind: str) -> list[Row] | None:
     """The rows of a vector file (`entities`, `relationships`, `chunks`), None where there is none."""
+    body = _object(folder / f"vdb_{kind}.json")
+    if body is None:
+        return None
+    if not isinstance(body.get("data"), list):
+        raise Unreadable("it holds no rows")
+    return [row for row in body["data"] if isinstance(row, dict)]
+
+
+def _object(path: Path) -> dict[str, Any] | None:
     try:
-        body = json.loads((folder / f"vdb_{kind}.json").read_bytes())
+        body = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise Unreadable(str(error)[:160]) from error
-    rows = body.get("data") if isinstance(body, dict) else None
-    if not isinstance(rows, list):
-        raise Unreadable("it holds no rows")
-    return [row for row in rows if isinstance(row, dict)]
+        raise Unreadable(error) from error
+    if not isinstance(body, dict):
+        raise Unreadable("it holds no JSON object")
+    return body
 
 
 def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
@@ -136,7 +131,7 @@ def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ET.ParseError) as error:
-        raise Unreadable(str(error)[:160]) from error
+        raise Unreadable(error) from error
     return nodes, edges
 
 
@@ -183,10 +178,8 @@ def ids(row: Mapping[str, Any], *names: str) -> list[str]:
             try:
                 value = json.loads(value)
             except ValueError:
-                value = [
-                    part.strip(" '\"\n")
-                    for part in value.strip()[1:-1].replace("\n", ",").split(",")
-                ]
+                items = value.strip()[1:-1].replace("\n", ",").split(",")
+                value = [part.strip(" '\"\n") for part in items]
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         if value is not None and not isinstance(value, float | int):

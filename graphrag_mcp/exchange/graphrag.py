@@ -26,12 +26,8 @@ from graphrag_mcp.exchange.model import (
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date
 
-NEEDED = (
-    "documents",
-    "text_units",
-    "entities",
-    "relationships",
-)  # of every run; reports may have been left out
+# Of every run; reports may have been left out.
+NEEDED = ("documents", "text_units", "entities", "relationships")
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
@@ -41,24 +37,20 @@ def read(folder: Path) -> Foreign:
     found = Foreign("graphrag")
     tables = {name: _table(folder, name, found) for name in TABLES}
     nodes = _table(folder, "nodes", found)
-    own = (
-        bool(tables["documents"])
-        and {"uri", "metadata", "raw_data"} <= tables["documents"][0].keys()
-    )
+    documents = tables["documents"]
+    own = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
     found.program = "graphrag-mcp" if own else "graphrag"
     found.documents = [_document(row, own) for row in tables["documents"]]
     found.units = [_unit(row, number) for number, row in enumerate(tables["text_units"])]
     found.entities = _entities(tables["entities"], tables["text_units"])
     found.relations = [_relation(row, number) for number, row in enumerate(tables["relationships"])]
     found.claims = [_claim(row) for row in tables["covariates"]]
-    found.communities = _communities(
-        tables["communities"], tables["relationships"], found.entities, nodes
-    )
+    ends = tables["relationships"]
+    found.communities = _communities(tables["communities"], ends, found.entities, nodes)
     found.reports = [_report(row, own) for row in tables["community_reports"]]
     if not found.units and found.documents:
-        found.notes.append(
-            "without text units, documents are cut again and entities stand where their names do"
-        )
+        what = "without text units, documents are cut again and entities stand where their names do"
+        found.notes.append(what)
     return found
 
 
@@ -82,21 +74,12 @@ def text(row: Mapping[str, Any], *names: str) -> str:
 
 def _document(row: Row, own: bool) -> SourceDocument:
     metadata = row["metadata"] if not files.empty(row.get("metadata")) else row.get("raw_data")
-    if isinstance(metadata, str):
-        try:
-            metadata = json.loads(metadata)
-        except ValueError:
-            metadata = {}
-    kept = (
-        {str(key): value for key, value in metadata.items()} if isinstance(metadata, dict) else {}
-    )
+    metadata = _parsed(metadata)
+    kept = metadata if isinstance(metadata, dict) else {}
     if not own:  # the row of a table that a document was made of repeats its text
         told = ("text", "raw_content", "id", "title")
-        kept = {
-            key: one
-            for key, one in kept.items()
-            if key not in told and one != row.get("text") and one is not None
-        }
+        others = {key: one for key, one in kept.items() if key not in told}
+        kept = {key: one for key, one in others.items() if one not in (None, row.get("text"))}
     said = text(row, "creation_date")
     created = said if own else iso_date(said)
     title, body = row.get("title") if own else None, row.get("text") if own else None
@@ -111,22 +94,32 @@ def _document(row: Row, own: bool) -> SourceDocument:
 
 
 def _unit(row: Row, place: int) -> SourceUnit:
-    documents = (
-        ids(row, "document_ids", "document_id")
-        if "document_ids" in row
-        else [text(row, "document_id")]
-    )
+    documents = [text(row, "document_id")]
+    if "document_ids" in row:
+        documents = ids(row, "document_ids", "document_id")
     start, end = whole(row, "char_start"), whole(row, "char_end")
     body = row.get("text", row.get("chunk"))
-    known = whole(row, "human_readable_id")
     return SourceUnit(
         text(row, "id"),
-        place if known is None else known,
+        _numbered(row, place),
         body if isinstance(body, str) else "",
         [one for one in documents if one],
         -1 if start is None else start,
         -1 if end is None else end,
     )
+
+
+def _numbered(row: Row, place: int) -> int:
+    known = whole(row, "human_readable_id", "short_id")
+    return place if known is None else known
+
+
+def _parsed(value: Any) -> Any:
+    """A value that may be written as JSON; None where that cannot be read."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
 
 
 def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
@@ -137,12 +130,11 @@ def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
                 of_entity[id].append(text(unit, "id"))
     found = []
     for place, row in enumerate(rows):
-        known = whole(row, "human_readable_id", "short_id")
         id = text(row, "id")
         found.append(
             SourceEntity(
                 id,
-                place if known is None else known,
+                _numbered(row, place),
                 " ".join(text(row, "title", "name").split())[:300],
                 " ".join(text(row, "type").split())[:80],
                 text(row, "description").strip(),
@@ -155,11 +147,11 @@ def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
 
 
 def _relation(row: Row, place: int) -> SourceRelation:
-    known, weight = whole(row, "human_readable_id", "short_id"), number(row, "weight")
+    weight = number(row, "weight")
     words = ", ".join(word for part in text(row, "keywords").split(",") if (word := part.strip()))
     return SourceRelation(
         text(row, "id"),
-        place if known is None else known,
+        _numbered(row, place),
         " ".join(text(row, "source").split())[:300],
         " ".join(text(row, "target").split())[:300],
         text(row, "description").strip(),
@@ -203,29 +195,19 @@ def _communities(
         if own is None:
             continue
         members = ids(row, "entity_ids") or of_nodes.get(own, [])
-        members = members or [
-            end for id in ids(row, "relationship_ids") for end in ends.get(id, ())
-        ]
-        parent = whole(row, "parent") if "parent" in row else None
-        found.append(
-            SourceCommunity(own, whole(row, "level") or 0, parent, [one for one in members if one])
-        )
+        if not members:
+            members = [end for id in ids(row, "relationship_ids") for end in ends.get(id, ())]
+        level, parent = whole(row, "level") or 0, whole(row, "parent")
+        found.append(SourceCommunity(own, level, parent, list(filter(None, members))))
     return found
 
 
 def _report(row: Row, own: bool) -> SourceReport:
-    findings = row.get("findings")
-    if isinstance(findings, str):
-        try:
-            findings = json.loads(findings)
-        except ValueError:
-            findings = []
-    pairs = [
-        (text(one, "summary"), text(one, "explanation"))
-        if isinstance(one, dict)
-        else (str(one), "")
-        for one in findings or ()
-    ]
+    findings = (
+        one if isinstance(one, dict) else {"summary": str(one)}
+        for one in _parsed(row.get("findings")) or ()
+    )
+    pairs = [(text(one, "summary"), text(one, "explanation")) for one in findings]
     community = whole(row, "community", "human_readable_id")
     said = text(row, "rating_explanation", "rank_explanation")
     return SourceReport(

@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ from graphrag_mcp.index.imported import (
     sha_of,
 )
 from graphrag_mcp.names.extract import mentions
-from graphrag_mcp.packing.citations import Cited, replace_references
+from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
@@ -72,7 +73,9 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
     after = 0
     folded: tuple[str, array[int]] | None = None
     for text in units:
-        place = _exact(document, text, after) or _without_marks(document, text, after)
+        at = _find(document, text, after)
+        exact = Place(at, at + len(text), True) if at >= 0 else None
+        place = exact or _without_marks(document, text, after)
         if place is None and text.strip():
             folded = folded or _flat(document)
             place = _loosely(folded, document, text, after)
@@ -80,11 +83,6 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
         if place is not None:
             after = place.start
     return places
-
-
-def _exact(document: str, text: str, after: int) -> Place | None:
-    at = _find(document, text, after)
-    return Place(at, at + len(text), True) if at >= 0 else None
 
 
 def _find(document: str, text: str, after: int) -> int:
@@ -98,17 +96,14 @@ def _find(document: str, text: str, after: int) -> int:
 def _without_marks(document: str, text: str, after: int) -> Place | None:
     """Without the halves of characters at both ends, or behind lines that were put before it."""
     bare = text.strip().strip(_BROKEN).strip()
-    at = _find(document, bare, after)
-    if at >= 0:
-        return Place(at, at + len(bare), False)
-    rest = bare
-    for _ in range(HEAD_LINES):
-        _, end, rest = rest.partition("\n")
-        if not end or len(rest.strip()) < SHORTEST:
-            return None
-        at = _find(document, rest.strip(), after)
+    for number in range(HEAD_LINES + 1):
+        if number:
+            bare = bare.partition("\n")[2].strip()
+            if len(bare) < SHORTEST:
+                return None
+        at = _find(document, bare, after)
         if at >= 0:
-            return Place(at, at + len(rest.strip()), False)
+            return Place(at, at + len(bare), False)
     return None
 
 
@@ -166,8 +161,7 @@ def tree_of(
     rows: list[Row] = []
     number_of: dict[int, str] = {}
     rests = doubled = 0
-    # (numbers of one level below one parent, its id, level, the members that they divide; None:
-    # all)
+    # (numbers of a level below one parent, its id, level, the members that they divide; None: all)
     todo: list[tuple[list[int], str, int, set[str] | None]] = [(children[-1], "", 0, None)]
     while todo:
         numbers, above, level, whole = todo.pop()
@@ -212,14 +206,9 @@ def _parents(
     for one in communities:
         parent = one.parent
         if parent is None:
-            above = [
-                number
-                for number, level in levels.items()
-                if level == one.level - 1
-                and members[one.number]
-                and members[one.number] <= members[number]
-            ]
-            parent = min(above, default=-1)
+            own = members[one.number]
+            above = (number for number, level in levels.items() if level == one.level - 1)
+            parent = min((number for number in above if own and own <= members[number]), default=-1)
         found[one.number] = parent if parent in levels and parent != one.number else -1
     for number in found:  # a circle has no top: it is opened where it is met
         seen, at = {number}, found[number]
@@ -235,14 +224,7 @@ def _parents(
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
 PER_GROUP = 5  # references of one kind after a sentence
 _OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
-_GROUP = re.compile(r"([A-Z][a-z]{4,14}) \(([^()]{0,200})\)")
 Places = Mapping[str, tuple["Holder", UnitRecord]]
-
-
-def names_and_statements(foreign: Foreign, holders: Sequence[Holder]) -> None:
-    """Fill the records of the holders."""
-    places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
-    _Writer(foreign, places).all()
 
 
 def key_of(entity: SourceEntity) -> str:
@@ -270,9 +252,13 @@ class _Writer:
             weight = max(one.weight, LIGHTEST) / len(units)
             said = Statement(source, target, one.description, one.keywords, weight)
             for id in units:
-                holder, record = self.places[id]
-                record.statements.append(_at(holder.record.statements, said))
+                self._put(id, "statements", said)
         self._claims()
+
+    def _put(self, unit: str, rows: str, row: Any) -> None:
+        """Add a row to the list of its document, and its place there to that of its unit."""
+        holder, record = self.places[unit]
+        getattr(record, rows).append(_at(getattr(holder.record, rows), row))
 
     def _known(self, units: Iterable[str]) -> list[str]:
         return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
@@ -298,17 +284,15 @@ class _Writer:
             light += one.weight < LIGHTEST
             pairs[min(source, target), max(source, target)] += 1
             found.append((source, target, one, units))
-        note = self.foreign.note
-        note(
-            nowhere,
-            "relationships are left out: no text unit that is there holds them, or an end has no name",
-        )
-        what = "relationships name no text unit that is there: they stand in those of their ends"
-        note(moved, what)
-        note(loops, "relationships join an entity with itself and count for no pair")
-        note(light, f"relationships have no weight above 0: they count {LIGHTEST:g}")
-        what = "relationships join the same two entities as another one"
-        note(sum(count - 1 for count in pairs.values()), what)
+        double = sum(count - 1 for count in pairs.values())
+        for count, what in (
+            (nowhere, "are left out: no text unit that is there holds them, or an end has no name"),
+            (moved, "name no text unit that is there: they stand in those of their ends"),
+            (loops, "join an entity with itself and count for no pair"),
+            (light, f"have no weight above 0: they count {LIGHTEST:g}"),
+            (double, "join the same two entities as another one"),
+        ):
+            self.foreign.note(count, f"relationships {what}")
         return found
 
     def end(self, title: str) -> str:
@@ -334,29 +318,21 @@ class _Writer:
             joined += key in seen
             seen.add(key)
             self._name(one, key, units)
-        note = self.foreign.note
-        note(lost, "entities are left out: no text unit that is there names them")
-        note(
-            moved,
-            "entities name no text unit that is there: they stand in those of their relationships",
-        )
-        note(
-            joined,
-            "entities have the name of another one but for case or punctuation: they are one entity here",
-        )
+        alike = "the name of another one but for case or punctuation: they are one entity here"
+        for count, what in (
+            (lost, "are left out: no text unit that is there names them"),
+            (moved, "name no text unit that is there: they stand in those of their relationships"),
+            (joined, f"have {alike}"),
+        ):
+            self.foreign.note(count, f"entities {what}")
 
     def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
         """Its other names go with its first unit, unless one is an entity of its own."""
         name = Name(key, one.title, one.type or "unknown", one.description)
-        aliases = tuple(
-            form
-            for form in one.aliases
-            if normalise_name(form) in ("", key) or normalise_name(form) not in self.keys
-        )
-        called = Name(key, one.title, one.type or "unknown", one.description, aliases)
+        keys = ((form, normalise_name(form)) for form in one.aliases)
+        aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
         for id in units:
-            holder, record = self.places[id]
-            record.names.append(_at(holder.record.names, called if id == units[0] else name))
+            self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
             self.units_of[key].add(id)
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
@@ -373,10 +349,7 @@ class _Writer:
                     strange.add(key)
                 for id in units:
                     if id not in self.units_of[key]:
-                        holder, record = self.places[id]
-                        record.names.append(
-                            _at(holder.record.names, Name(key, title, "unknown", ""))
-                        )
+                        self._put(id, "names", Name(key, title, "unknown", ""))
                         self.units_of[key].add(id)
         what = "ends of relationships are no entities of their own: they have no description"
         self.foreign.note(len(strange), what)
@@ -390,13 +363,11 @@ class _Writer:
             holder, record = self.places[unit]
             text = holder.text[record.start : record.end]
             unquoted += not quoted(text, list(one.quotes))
-            record.claims.append(_at(holder.record.claims, one))
-        self.foreign.note(
-            nowhere, "claims are left out: their text unit is not there, or they have no subject"
-        )
-        self.foreign.note(
-            unquoted, "claims quote no words of their text unit: the nearest sentence is cited"
-        )
+            self._put(unit, "claims", one)
+        what = "claims are left out: their text unit is not there, or they have no subject"
+        self.foreign.note(nowhere, what)
+        what = "claims quote no words of their text unit: the nearest sentence is cited"
+        self.foreign.note(unquoted, what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
@@ -431,29 +402,16 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         if community is None:
             lost += 1
             continue
-        shown = [
-            _told(text, known, foreign)
-            for text in (one.summary, one.full_content, one.rating_explanation)
-        ]
-        reports.append(
-            {
-                "community": community,
-                "members": members_of[community],
-                "title": one.title,
-                "summary": shown[0],
-                "full_content": shown[1],
-                "rank": one.rank,
-                "rating_explanation": shown[2],
-                "method": one.method,
-                "findings": [
-                    {"summary": _told(a, known, foreign), "explanation": _told(b, known, foreign)}
-                    for a, b in one.findings
-                ],
-            }
-        )
-    foreign.note(
-        lost, "reports are left out: their community is not there as it was when they were written"
-    )
+        told = partial(_told, known=known, foreign=foreign)
+        texts = ("summary", "full_content", "rating_explanation")
+        row = {name: told(getattr(one, name)) for name in texts}
+        row |= {name: getattr(one, name) for name in ("title", "rank", "method")}
+        row |= {"community": community, "members": members_of[community]}
+        pairs_told = ((told(summary), told(said)) for summary, said in one.findings)
+        row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
+        reports.append(row)
+    what = "reports are left out: their community is not there as it was when they were written"
+    foreign.note(lost, what)
     roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
     return {"communities": tree, "near": roots, "reports": reports}
 
@@ -480,18 +438,16 @@ def _numbers(
             if record is not None:
                 unit_of[own[id(record)]] = made
     writer = _Writer(Foreign(foreign.program, entities=foreign.entities), {})
-    entities = {
-        one.number: [ids[one.id], *(unit_of[id] for id in one.units if id in unit_of)]
-        for one in foreign.entities
-        if one.id in ids
-    }
+
+    def with_units(id: str, units: Iterable[str]) -> list[str]:
+        return [id, *(unit_of[unit] for unit in units if unit in unit_of)]
+
+    known = (one for one in foreign.entities if one.id in ids)
+    entities = {one.number: with_units(ids[one.id], one.units) for one in known}
     relations = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
-        relations[one.number] = [
-            relationship_id(ends[0], ends[1]),
-            *(unit_of[id] for id in one.units if id in unit_of),
-        ]
+        relations[one.number] = with_units(relationship_id(*ends), one.units)
     sources = {unit.number: [unit_of[unit.id]] for unit in foreign.units if unit.id in unit_of}
     return {
         "Entities": entities,
@@ -506,51 +462,35 @@ def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Fore
     relationships, the text units that these rest on are added, so that every statement leads to its
     source."""
 
-    def write(cited: Cited) -> str:
+    def write(one: Cited) -> str:
         groups, units = [], []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
-            rows = [
-                known[group][number]
-                for number in cited.numbers.get(group, ())
-                if number in known[group]
-            ]
-            ids = list(dict.fromkeys(row[0] for row in rows))
+            numbers, there = one.numbers.get(group, ()), known[group]
+            rows = [there[number] for number in numbers if number in there]
             units = [unit for row in rows for unit in row[1:]] + units
-            if ids:
-                more = ", +more" if len(ids) > PER_GROUP or group in cited.more else ""
-                groups.append(f"{group} ({', '.join(ids[:PER_GROUP])}{more})")
-        units = list(dict.fromkeys(units))
-        if units and not cited.numbers.get("Sources") and foreign.program != "graphrag-mcp":
-            groups.append(
-                f"Sources ({', '.join(units[:PER_GROUP])}{', +more' if len(units) > PER_GROUP else ''})"
-            )
+            groups += _group(group, (row[0] for row in rows), group in one.more)
+        if not one.numbers.get("Sources") and foreign.program != "graphrag-mcp":
+            groups += _group("Sources", units)
         return f"[Data: {'; '.join(groups)}]" if groups else ""
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
-        return _OURS.sub(lambda match: write(_read(match[0])), text)
+        return _OURS.sub(lambda match: "".join(map(write, cited(match[0]))), text)
     return replace_references(text, write)
 
 
-def _read(reference: str) -> Cited:
-    found = Cited()
-    for group in _GROUP.finditer(reference):
-        found.numbers[group[1]] = [int(one) for one in re.findall(r"\d{1,18}", group[2])]
-        found.more |= {group[1]} if "+more" in group[2] else set()
-    return found
+def _group(name: str, ids: Iterable[str], more: bool = False) -> list[str]:
+    """One group of a reference; [] without ids."""
+    once = list(dict.fromkeys(ids))
+    rest = ", +more" if more or len(once) > PER_GROUP else ""
+    return [f"{name} ({', '.join(once[:PER_GROUP])}{rest})"] if once else []
 
 
 def as_json(graph: Mapping[str, Any]) -> str:
     return json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-OUTPUTS = (
-    "output",
-    "outputs",
-    "artifacts",
-    "rag_storage",
-    "storage",
-    "data",
-)  # names that say nothing: the parent's
+# Names that say nothing: the parent's is taken.
+OUTPUTS = ("output", "outputs", "artifacts", "rag_storage", "storage", "data")
 
 
 @dataclass
@@ -591,9 +531,7 @@ def import_folder(
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
-    if not any(unit.text.strip() for unit in foreign.units) and not any(
-        one.text.strip() for one in foreign.documents
-    ):
+    if not any(one.text.strip() for one in (*foreign.units, *foreign.documents)):
         raise BadInput(
             f"{source.name} holds no text: neither documents nor text units can be read",
             "Without texts nothing could be cited; run graphrag-mcp doctor with that folder to see what is wrong",
@@ -619,20 +557,14 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if not foreign.units:
         _cut_anew(foreign, run.settings)
     holders = _holders(foreign, labels, others)
-    names_and_statements(foreign, holders)
+    places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
+    _Writer(foreign, places).all()
     there = set()
     log = run.imports
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
-        document = Document(
-            holder.uri,
-            holder.title,
-            holder.text,
-            holder.metadata,
-            holder.created,
-            file,
-            sha_of(data),
-        )
+        told = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)
+        document = Document(*told, file, sha_of(data))
         there.add(holder.uri)
         known = plan.live.get(holder.uri)
         if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
@@ -666,11 +598,8 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
             if entry["path"] == mark:
                 return name
         folder = Path(source)
-        own = (
-            folder.parent.name
-            if folder.name.lower() in OUTPUTS and folder.parent.name
-            else folder.name
-        )
+        unnamed = folder.name.lower() in OUTPUTS and folder.parent.name
+        own = folder.parent.name if unnamed else folder.name
         name = distinct = shown(wanted or own).replace(":", "_") or "import"
         number = 1
         while distinct in sources:
@@ -686,9 +615,8 @@ def _cut_anew(foreign: Foreign, settings: Settings) -> None:
     """Where no text unit can be read: documents are cut by us, and an entity stands where its name
     does."""
     places: dict[str, list[str]] = defaultdict(list)
-    params = ChunkParams(
-        settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size
-    )
+    sizes = (settings.chunk_size, settings.chunk_overlap)
+    params = ChunkParams(*sizes, passage_size=settings.passage_size)
     for document in foreign.documents:
         document.text = clean(document.text)
         for unit in chunk(document.text, params):
@@ -715,27 +643,20 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
         text = one.text if one.uri else clean(one.text)
         if not text.strip() or one.id in holders:
             continue
-        uri = _uri(one, label, titles[_title(one)] > 1, taken)
-        holders[one.id] = Holder(
-            uri, _title(one), text, one.metadata, one.created, DocumentRecord(by)
-        )
+        uri, record = _uri(one, label, titles[_title(one)] > 1, taken), DocumentRecord(by)
+        holders[one.id] = Holder(uri, _title(one), text, one.metadata, one.created, record)
     used: set[str] = set()
     for holder in holders.values():  # two documents of one name and one beginning of an id
         while holder.uri in used:
             holder.uri += "~2"
         used.add(holder.uri)
-    alone = _place_units(foreign, holders)
-    for unit in alone:
+    for unit in _place_units(foreign, holders):
         text = clean(unit.text)
         where = next((holders[id].title for id in unit.documents if id in holders), "")
-        title = (
-            f"{where} ({foreign.program} text unit {unit.number})"
-            if where
-            else f"text unit {unit.number}"
-        )
-        holder = Holder(
-            f"{label('')}/text unit {unit.id[:32]}", title, text, {}, "", DocumentRecord(by)
-        )
+        title = f"text unit {unit.number}"
+        title = f"{where} ({foreign.program} {title})" if where else title
+        uri = f"{label('')}/text unit {unit.id[:32]}"
+        holder = Holder(uri, title, text, {}, "", DocumentRecord(by))
         record = UnitRecord(0, len(text))
         holder.record.units.append(record)
         holder.units[unit.id] = record
@@ -755,13 +676,10 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     near = lost = 0
     for id, units in of_document.items():
         holder = holders[id]
-        marked = [
-            unit
+        places: dict[str, Place | None] = {
+            unit.id: Place(unit.start, unit.end, True)
             for unit in units
             if holder.text[unit.start : unit.end] == unit.text and unit.start >= 0
-        ]
-        places: dict[str, Place | None] = {
-            unit.id: Place(unit.start, unit.end, True) for unit in marked
         }
         others = [unit for unit in units if unit.id not in places]
         found = placed(holder.text, [clean(unit.text) for unit in others])
@@ -777,13 +695,12 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
             record = UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
-    foreign.note(
-        lost, "text units stand nowhere in their document: each becomes a document of its own"
+    what = "text units stand nowhere in their document: each becomes a document of its own"
+    foreign.note(lost, what)
+    what = (
+        "text units stand in their document with other blanks, or without what was put before them"
     )
-    foreign.note(
-        near,
-        "text units stand in their document with other blanks, or without what was put before them",
-    )
+    foreign.note(near, what)
     return alone
 
 
@@ -799,11 +716,8 @@ def _uri(one: SourceDocument, label: Callable[[str], str], shared: bool, taken: 
         uri = f"{label(first)}/{rest}" if slash else f"{label('')}/{first}"
     else:
         name = _title(one)
-        uri = (
-            f"{label('')}/{name} ({one.id[:12]})"
-            if shared and name != one.id[:32]
-            else f"{label('')}/{name}"
-        )
+        mark = f" ({one.id[:12]})" if shared and name != one.id[:32] else ""
+        uri = f"{label('')}/{name}{mark}"
     while uri in taken:  # a text that was handed over here has this name
         uri += "~imported"
     return uri

@@ -5,7 +5,8 @@ communities."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -39,18 +40,14 @@ def read(folder: Path) -> Foreign:
     found = Foreign("lightrag")
     docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
     status = _json(folder, "kv_store_doc_status.json", found, needed=False)
-    found.documents = [
-        _document(id, row, status.get(id, {})) for id, row in docs.items() if isinstance(row, dict)
-    ]
-    ordered = sorted(
-        chunks.items(), key=lambda item: (_text(item[1], "full_doc_id"), _order(item[1]))
-    )
-    for number, (id, row) in enumerate(ordered):
-        home = _text(row, "full_doc_id")
-        found.units.append(SourceUnit(id, number, _text(row, "content"), [home] if home else []))
-    failed = sum(
-        1 for row in status.values() if str(row.get("status", "")).lower().endswith("failed")
-    )
+    found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
+    ordered = sorted(chunks, key=lambda id: (_text(chunks[id], "full_doc_id"), _order(chunks[id])))
+    for number, id in enumerate(ordered):
+        home = _text(chunks[id], "full_doc_id")
+        text = _text(chunks[id], "content")
+        found.units.append(SourceUnit(id, number, text, [home] if home else []))
+    states = (str(row.get("status", "")).lower() for row in status.values())
+    failed = sum(state.endswith("failed") for state in states)
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
     nodes, edges = _graph(folder, found)
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
@@ -63,9 +60,8 @@ def read(folder: Path) -> Foreign:
         )
     for number, (source, target, row) in enumerate(edges):
         pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
-        words = dict.fromkeys(
-            part.strip() for part in _text(row, "keywords").replace(SEP, ",").split(",")
-        )
+        listed = _text(row, "keywords").replace(SEP, ",").split(",")
+        words = dict.fromkeys(word.strip() for word in listed)
         found.relations.append(
             SourceRelation(
                 f"{source}{SEP}{target}",
@@ -82,16 +78,19 @@ def read(folder: Path) -> Foreign:
 
 
 def _json(folder: Path, name: str, found: Foreign, needed: bool = True) -> dict[str, Row]:
+    return _read(name, partial(json_of, folder, name), found, needed) or {}
+
+
+def _read(name: str, read: Callable[[], Any], found: Foreign, needed: bool = True) -> Any:
+    """What `read` gives; None for a file that cannot be read or is not there, which is noted."""
     try:
-        rows = json_of(folder, name)
+        rows, why = read(), "is missing"
     except Unreadable as error:
-        found.notes.append(f"{name} cannot be read ({error})")
-        found.damaged.append(name)
-        return {}
+        rows, needed, why = None, True, f"cannot be read ({error})"
     if rows is None and needed:
-        found.notes.append(f"{name} is missing")
+        found.notes.append(f"{name} {why}")
         found.damaged.append(name)
-    return rows or {}
+    return rows
 
 
 def _document(id: str, row: Row, status: Row) -> SourceDocument:
@@ -103,35 +102,21 @@ def _document(id: str, row: Row, status: Row) -> SourceDocument:
 
 
 def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Edge]]:
+    graph = _read(GRAPH, partial(graph_of, folder), found)
+    if graph is not None:
+        return graph
     try:
-        graph = graph_of(folder)
-        if graph is not None:
-            return graph
-        found.notes.append(f"{GRAPH} is missing")
-        found.damaged.append(GRAPH)
-    except Unreadable as error:
-        found.notes.append(f"{GRAPH} cannot be read ({error})")
-        found.damaged.append(GRAPH)
-    try:
-        entities, relations = (
-            vectors_of(folder, "entities") or [],
-            vectors_of(folder, "relationships") or [],
-        )
+        entities = vectors_of(folder, "entities") or []
+        relations = vectors_of(folder, "relationships") or []
     except Unreadable:
         return [], []
     if entities or relations:
-        found.notes.append(
-            "the graph is read from the vector files: without types and weights where these have none"
-        )
-    nodes = [
-        (_text(row, "entity_name"), _from_content(row, 1))
-        for row in entities
-        if _text(row, "entity_name")
-    ]
-    edges = [
-        (_text(row, "src_id"), _text(row, "tgt_id"), _from_content(row, 2)) for row in relations
-    ]
-    return nodes, [edge for edge in edges if edge[0] and edge[1]]
+        how = "without types and weights where these have none"
+        found.notes.append(f"the graph is read from the vector files: {how}")
+    nodes = [(_text(row, "entity_name"), _from_content(row, 1)) for row in entities]
+    ends = [(_text(row, "src_id"), _text(row, "tgt_id"), row) for row in relations]
+    edges = [(a, b, _from_content(row, 2)) for a, b, row in ends if a and b]
+    return [node for node in nodes if node[0]], edges
 
 
 def _from_content(row: Row, names: int) -> Row:

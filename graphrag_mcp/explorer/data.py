@@ -31,7 +31,6 @@ from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
-    from graphrag_mcp.store.tables import Snapshot
 
 
 SESSIONS, ANSWER, CITES, LISTED = 100, 4_000, 12, 200
@@ -48,10 +47,8 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
     for path in sessions.listing(folder)[:SESSIONS]:
         walk = Walk(sessions.read(path))
         if walk.header.get("corpus") == corpus:
-            counts = {
-                name: len(walk.with_status(name))
-                for name in ("answered", "open", "frontier", "pruned")
-            }
+            states = ("answered", "open", "frontier", "pruned")
+            counts = {name: len(walk.with_status(name)) for name in states}
             listed.append({"id": path.stem, "query": one_line(walk.header["query"], 300), **counts})
     return {"sessions": listed}
 
@@ -71,25 +68,20 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
     for name, node in walk.graph.nodes(data=True):
         named = " ".join(f"[{alias}]" for alias in node["context"][:CITES])
         known, gone = drifting.references(snapshot, [node["answer"], named])
-        answered = drifting.cited_aliases(node["answer"])
+        lists = {"cites": drifting.cited_aliases(node["answer"]), "context": node["context"]}
         nodes.append(
             {
                 "id": name,
-                "parent": node["parent"],
-                "query": node["query"],
-                "status": node["status"],
-                "score": node["score"],
+                **{one: node[one] for one in ("parent", "query", "status", "score")},
                 "answer": drifting.marked(node["answer"], gone)[:ANSWER],
-                "cites": [_cite(known[one]) for one in answered if one in known][:CITES],
-                "context": [_cite(known[one]) for one in node["context"] if one in known][:CITES],
+                **{
+                    one: [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
+                    for one, aliases in lists.items()
+                },
             }
         )
-    header = {
-        "id": path.stem,
-        "query": walk.header["query"],
-        "began": walk.header.get("generation", 0),
-    }
-    return {**header, "nodes": nodes}
+    header = {"id": path.stem, "query": walk.header["query"]}
+    return {**header, "began": walk.header.get("generation", 0), "nodes": nodes}
 
 
 def _cite(one: Citation) -> Data:
@@ -112,21 +104,15 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     chosen = chosen or (older[-1] if older else None)
     nothing: Data = {"added": [], "changed": [], "removed": []}
     if chosen is None:
-        return {"since": None, "now": current.generation, "generations": [], "documents": nothing,
-                "communities": nothing, "names": [], "more": 0}  # fmt: skip
-    before, now = (
-        {row["uri"]: row for row in segments.live_documents(snapshot.folder, one, ("uri", "id", "title")).to_pylist()}
-        for one in (chosen, current)
-    )  # fmt: skip
+        none = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
+        return {**none, "now": current.generation, "names": [], "more": 0}
+    before, now = (_documents(snapshot.folder, one) for one in (chosen, current))
     facts = filters.documents(snapshot)
     papers = {fact["uri"]: paper(fact) for fact in facts.values()}
+    others = (uri for uri in now.keys() & before.keys() if now[uri]["id"] != before[uri]["id"])
     documents = {
         "added": [papers[uri] for uri in sorted(now.keys() - before.keys()) if uri in papers],
-        "changed": [
-            papers[uri]
-            for uri in sorted(now.keys() & before.keys())
-            if now[uri]["id"] != before[uri]["id"] and uri in papers
-        ],
+        "changed": [papers[uri] for uri in sorted(others) if uri in papers],
         "removed": [
             {"title": one_line(before[uri]["title"] or uri, TITLE), "uri": one_line(uri, TITLE)}
             for uri in sorted(before.keys() - now.keys())
@@ -144,6 +130,11 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         "names": [{"n": row["n"], "title": one_line(row["title"], TITLE)} for row in came],
         "more": sum(more.values()),
     }
+
+
+def _documents(folder: Path, manifest: manifests.Manifest) -> dict[str, Data]:
+    rows = segments.live_documents(folder, manifest, ("uri", "id", "title")).to_pylist()
+    return {row["uri"]: row for row in rows}
 
 
 def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
@@ -165,14 +156,10 @@ def _communities(snapshot: Snapshot, old: Snapshot) -> Data:
     known = topics(snapshot).by_id
     rows = old.rows("reports", "", ["id", "title", "level"]).to_pylist()
     was = {row["id"]: row for row in rows}
-    came = sorted(
-        (one for id, one in known.items() if id not in was),
-        key=lambda one: (one.level, -one.size, one.n),
-    )
-    gone = sorted(
-        (row for id, row in was.items() if id not in known),
-        key=lambda row: (row["level"], row["title"]),
-    )
+    came = [one for id, one in known.items() if id not in was]
+    came.sort(key=lambda one: (one.level, -one.size, one.n))
+    gone = [row for id, row in was.items() if id not in known]
+    gone.sort(key=lambda row: (row["level"], row["title"]))
     return {
         "added": [brief(one) for one in came[:LISTED]],
         "removed": [{"title": one_line(row["title"], TITLE)} for row in gone[:LISTED]],

@@ -1,5 +1,8 @@
 """The explorer page as one HTML document: modules, style and data inlined, nothing loaded from
-elsewhere."""
+elsewhere. With the data of a corpus it is a file that needs no server: the map and all topics, the
+most connected entities in full with the texts that they cite, and of the others names alone; what
+it leaves out it says.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.explorer.topics import TITLE, marks, topics
+from graphrag_mcp.packing.budget import one_line
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
 
 FOLDER = Path(__file__).resolve().parents[1] / "page"
 MODULES = ("dom", "bridge", "transport", "map", "tree", "graph", "views", "app")
@@ -69,3 +80,81 @@ def _script() -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
+
+
+# ---- with the data of a corpus -------------------------------------------------------------------
+
+TOPICS, ENTITIES, NAMES, TEXTS = 1_500, 2_000, 50_000, 5_000
+MOST = 24_000_000  # characters of data: what a browser opens in two seconds
+
+Data = dict[str, Any]
+
+
+class Views:
+    """The data of views by the key under which the page asks for it, up to MOST characters."""
+
+    def __init__(self, app: App, corpus: str) -> None:
+        self.app, self.corpus = app, corpus
+        self.held: dict[str, Data] = {}
+        self.left = MOST
+
+    def add(self, view: str, **given: str) -> Data | None:
+        """The data of a view; None where it has no room any more."""
+        key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
+        if key not in self.held:
+            found = load(self.app, view, given, self.corpus)
+            size = len(json.dumps(found, ensure_ascii=False, separators=(",", ":")))
+            if size > self.left:
+                return None
+            self.left -= size
+            self.held[key] = found
+        return self.held[key]
+
+
+def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
+    """The file's text, and how many topics, entities and texts it holds in full."""
+    name = app.corpus_for_reading(corpus)
+    snapshot, views = app.snapshot(name), Views(app, name)
+    found = topics(snapshot)
+    ranked = sorted(found.by_id.values(), key=lambda one: (one.level, -one.size, one.n))[:TOPICS]
+    overview = views.add("overview") or {}
+    whole = views.add("map") or {}
+    leaves = [str(one.n) for one in ranked if not one.children]
+    dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
+    shown_on_map = {"communities": marks(found, [one.id for one in ranked])}
+    views.held["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
+    views.add("timeline")
+    listed = snapshot.rows("entities", "", ["n", "title", "type", "degree"]).to_pylist()
+    listed.sort(key=lambda row: (-row["degree"], row["n"]))
+    names = [[row["n"], one_line(row["title"], TITLE), row["type"]] for row in listed[:NAMES]]
+    shown = [views.add("community", id=str(one.n)) for one in ranked]
+    shown += [views.add("entity", id=str(row[0])) for row in names[:ENTITIES]]
+    texts = list(dict.fromkeys(id for data in shown for id in _cited(data)))[:TEXTS]
+    passages = [views.add("passage", id=id) for id in texts]
+    papers = dict.fromkeys(str(one["document"]["n"]) for one in passages if one)
+    for n in papers:
+        views.add("document", id=n)
+    kinds = Counter(key.partition("?")[0] for key in views.held)
+    held = {"topics": kinds["community"], "entities": kinds["entity"], "texts": kinds["passage"]}
+    counts = overview.get("counts", {})
+    note = (
+        f"This file holds {held['topics']:,} of {len(found.by_id):,} topics, {held['entities']:,} of "
+        f"{counts.get('entities', 0):,} names and {held['texts']:,} texts in full, as of generation "
+        f"{snapshot.manifest.generation}."
+    )
+    views.held["overview?"] = {**overview, "note": note}
+    data = {"views": views.held, "names": names, "generation": snapshot.manifest.generation}
+    return page(data), held
+
+
+def _cited(data: Any) -> Iterable[str]:
+    """Ids of the text units that a view cites, wherever they stand in it."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            if key == "cites":
+                yield from (one["id"] for one in value)
+            else:
+                yield from _cited(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _cited(value)

@@ -21,16 +21,14 @@ from typing import Any
 GAP = 0.06  # of a circle's radius, left free around it
 LOOSE = 1.6  # times the radius of a tight packing, from which circles are packed again
 LEAST = 0.01  # the gap that is left between circles that had to be moved
-SLACK = (
-    1.06  # room around the circles inside of one, so that it need not change when one of them grows
-)
+# Room around the circles inside of one, so that it need not change when one of them grows.
+SLACK = 1.06
 STEPS = 200  # of moving circles apart
 DIGITS = 6
 CORPORA = 8  # of which a map is kept in memory: some 3 MB for 100,000 entities
 
-Way = list[
-    list[float]
-]  # of a text unit: [x, y, radius, colour] of its communities on the map, the coarsest first
+# Of a text unit: [x, y, radius, colour] of its communities on the map, the coarsest first.
+Way = list[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +79,14 @@ def arranged(
         reach = max(math.hypot(one.x, one.y) + one.r for one in placed)
         if id == root:
             room = last[root].r if root in last else 0.0
-            outer = found[root] = Circle(
-                0.0, 0.0, room if reach <= room <= LOOSE * reach else reach * SLACK
-            )
+            r = room if reach <= room <= LOOSE * reach else reach * SLACK
+            outer = found[root] = Circle(0.0, 0.0, r)
             scale = 1.0
         elif not 0.8 * outer.r <= reach * scale <= outer.r:
             scale = outer.r / (reach * SLACK)
         for one, circle in zip(below, placed, strict=True):
-            x, y = (
-                round(outer.x + circle.x * scale, DIGITS),
-                round(outer.y + circle.y * scale, DIGITS),
-            )
+            x = round(outer.x + circle.x * scale, DIGITS)
+            y = round(outer.y + circle.y * scale, DIGITS)
             found[one] = Circle(x, y, circle.r * scale)
     whole = found.pop(root)
     return Map(found, whole.r or 1.0)
@@ -104,19 +99,15 @@ def _inside(
     where they overlap; packed where nothing is known or too much room would be left."""
     tight = pack([r * (1 + GAP) for r in radii])
     middle = _enclosing(tight)
-    packed = [
-        Circle(one.x - middle.x, one.y - middle.y, r) for one, r in zip(tight, radii, strict=True)
-    ]
+    pairs = zip(tight, radii, strict=True)
+    packed = [Circle(one.x - middle.x, one.y - middle.y, r) for one, r in pairs]
     if outer is None or not scale:
         return packed
-    placed = _apart(
-        [
-            Circle((one.x - outer.x) / scale, (one.y - outer.y) / scale, r)
-            if one is not None
-            else Circle(place.x, place.y, r)
-            for one, place, r in zip(before, packed, radii, strict=True)
-        ]
-    )
+    placed = list(packed)
+    for at, (one, r) in enumerate(zip(before, radii, strict=True)):
+        if one is not None:
+            placed[at] = Circle((one.x - outer.x) / scale, (one.y - outer.y) / scale, r)
+    placed = _apart(placed)
     reach = max(math.hypot(one.x, one.y) + one.r for one in placed)
     return placed if reach <= LOOSE * middle.r else packed
 
@@ -176,9 +167,7 @@ def read(path: Path) -> tuple[dict[str, Way], float]:
         at, text = _unwritten.get(path, (-1, b""))
         held = json.loads(text if text and at == _written(path) else path.read_bytes())
         ways = {unit: one["way"] for one in held["topics"] for unit in one["units"]}
-        if not all(
-            one["way"] and all(len(place) == 4 for place in one["way"]) for one in held["topics"]
-        ):
+        if not all(way and all(len(place) == 4 for place in way) for way in ways.values()):
             return {}, 0.0
         return ways, float(held["radius"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -267,9 +256,8 @@ def _touching(a: Circle, b: Circle, r: float) -> Circle:
     far_a, far_b = a.r + r, b.r + r
     along = (apart**2 + far_a**2 - far_b**2) / (2 * apart)
     across = math.sqrt(max(far_a**2 - along**2, 0.0))
-    return Circle(
-        a.x + (along * dx + across * dy) / apart, a.y + (along * dy - across * dx) / apart, r
-    )
+    x = a.x + (along * dx + across * dy) / apart
+    return Circle(x, a.y + (along * dy - across * dx) / apart, r)
 
 
 def _overlapped(

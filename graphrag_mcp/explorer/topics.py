@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.explorer import places
 from graphrag_mcp.explorer.places import Circle, sunflower
-from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.budget import one_line, render_references
 from graphrag_mcp.query import context, filters
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
@@ -97,17 +97,15 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
         kin = family.get(row["id"])
         if kin is not None:
             title = one_line(row["title"], TITLE)
-            by_id[row["id"]] = Topic(
-                row["id"], row["n"], row["level"], kin["parent"], title, row["n_text_units"], kin["children"]
-            )  # fmt: skip
+            own = (row["id"], row["n"], row["level"], kin["parent"], title)
+            by_id[row["id"]] = Topic(*own, row["n_text_units"], kin["children"])
     first, days = _units(snapshot, reports)
     order = {id: (first.get(id, 1 << 60), one.n) for id, one in by_id.items()}
     for id, one in by_id.items():
         one.children = sorted((c for c in one.children if c in by_id), key=order.__getitem__)
         one.day = days.get(id, 0)
-    roots = sorted(
-        (id for id, one in by_id.items() if one.parent not in by_id), key=order.__getitem__
-    )
+    tops = (id for id, one in by_id.items() if one.parent not in by_id)
+    roots = sorted(tops, key=order.__getitem__)
     held = dict(zip(reports["id"].to_pylist(), reports["text_unit_ids"].to_pylist(), strict=True))
     made = _placed(snapshot, by_id, roots, held, keep)
     types = _types(snapshot)
@@ -168,30 +166,25 @@ def _units(snapshot: Snapshot, reports: pa.Table) -> tuple[dict[str, int], dict[
     dated = filters.documents(snapshot)
     day = {id: _ordinal(fact["date"]) for id, fact in dated.items() if fact["date"]}
     days = pa.array([day.get(id) for id in units["document_id"].to_pylist()], pa.int64())
-    at = pc.index_in(pc.list_flatten(reports["text_unit_ids"]), units["id"])
-    flat = pa.table(
-        {
-            "id": reports["id"].take(pc.list_parent_indices(reports["text_unit_ids"])),
-            "n": units["n"].take(at),
-            "day": days.take(at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at),
-        }
-    )
+    units = units.append_column("day", days)
+    flat = _held(reports, "text_unit_ids", units.select(["id", "n", "day"]))
     found = flat.group_by("id").aggregate([("n", "min"), ("day", "mean")]).to_pylist()
     first = {row["id"]: row["n_min"] for row in found if row["n_min"] is not None}
     return first, {row["id"]: int(row["day_mean"]) for row in found if row["day_mean"]}
+
+
+def _held(rows: pa.Table, column: str, members: pa.Table) -> pa.Table:
+    """A row for every member of a row's list `column`: the member's columns, with the row's id."""
+    at = pc.index_in(pc.list_flatten(rows[column]), members["id"])
+    ids = rows["id"].take(pc.list_parent_indices(rows[column]))
+    return members.take(at).set_column(members.column_names.index("id"), "id", ids)
 
 
 def _types(snapshot: Snapshot) -> dict[str, str]:
     """By community: the type that most of its entities have, but for "other"."""
     rows = snapshot.rows("communities", "", ["id", "entity_ids"])
     entities = snapshot.rows("entities", "", ["id", "type"])
-    at = pc.index_in(pc.list_flatten(rows["entity_ids"]), entities["id"])
-    flat = pa.table(
-        {
-            "id": rows["id"].take(pc.list_parent_indices(rows["entity_ids"])),
-            "type": entities["type"].take(at),
-        }
-    )
+    flat = _held(rows, "entity_ids", entities)
     flat = flat.filter(pc.not_equal(flat["type"], "other"))
     counts: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for row in flat.group_by(["id", "type"]).aggregate([("type", "count")]).to_pylist():
@@ -213,17 +206,16 @@ def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
     """Communities as marks of the map; places in the unit circle around 0, 0."""
     listed = []
     for one in (found.by_id[id] for id in ids):
-        above = found.by_id.get(one.parent)
-        place = {
-            "x": round(one.circle.x, 7),
-            "y": round(one.circle.y, 7),
-            "r": round(one.circle.r, 7),
-        }
+        above, circle = found.by_id.get(one.parent), one.circle
         facts = {"parent": above.n if above else 0, "children": len(one.children)}
-        listed.append(
-            {**brief(one), **facts, **place, "type": one.type, "day": one.day, "colour": one.colour}
-        )
+        facts |= _place(circle.x, circle.y, circle.r)
+        facts |= {"type": one.type, "day": one.day, "colour": one.colour}
+        listed.append({**brief(one), **facts})
     return listed
+
+
+def _place(x: float, y: float, r: float) -> dict[str, float]:
+    return {"x": round(x, 7), "y": round(y, 7), "r": round(r, 7)}
 
 
 def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
@@ -253,13 +245,12 @@ def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     rows = rows[:DOTS]
     around = sunflower(len(rows)) if rows else []
     size, circle = 0.55 / max(len(rows), 4) ** 0.5, one.circle
+    reach = 0.86 * circle.r
     return [
         {
             **named(row),
             "community": one.n,
-            "x": round(circle.x + x * circle.r * 0.86, 7),
-            "y": round(circle.y + y * circle.r * 0.86, 7),
-            "r": round(circle.r * size * 0.5, 7),
+            **_place(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5),
         }
         for row, (x, y) in zip(rows, around, strict=True)
     ]
@@ -274,11 +265,11 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
     """What the corpus is: counts, its largest communities with their summaries, central names."""
     found, counters = topics(snapshot), snapshot.manifest.counters
     kinds = ("documents", "passages", "entities", "relationships", "communities")
-    largest = sorted((found.by_id[id] for id in found.roots), key=lambda one: (-one.size, one.n))[
-        :MAIN
-    ]
+    tops = [found.by_id[id] for id in found.roots]
+    largest = sorted(tops, key=lambda one: (-one.size, one.n))[:MAIN]
     rows = context.rows(snapshot, "reports", [one.id for one in largest])
-    summary = {row["id"]: context.first_sentence(_plain(row["summary"]), 280) for row in rows}
+    texts = {row["id"]: render_references(row["summary"], {}) for row in rows}
+    summary = {id: context.first_sentence(text, 280) for id, text in texts.items()}
     central = context.rows(snapshot, "entities", context.central(snapshot, 20)[:12])
     return {
         "title": snapshot.manifest.corpus,
@@ -290,9 +281,3 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
         "central": [named(row) for row in central],
         "stale": "communities" in snapshot.manifest.stale,
     }
-
-
-def _plain(text: str) -> str:
-    from graphrag_mcp.packing.budget import render_references
-
-    return render_references(text, {})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.explorer.topics import TITLE, Topic, brief, named, topics
+from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Topic, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import context, filters
 from graphrag_mcp.store.tables import Snapshot
@@ -66,11 +66,8 @@ def place_of(said: str, text: str) -> tuple[int, int]:
 
 def _document(fact: Row) -> Data:
     _, _, title, uri, name = fact["document"]
-    return {
-        "title": one_line(title or name, TITLE),
-        "uri": one_line(uri, TITLE),
-        "date": fact["date"],
-    }
+    place = {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE)}
+    return {**place, "date": fact["date"]}
 
 
 def paper(fact: Row) -> Data:
@@ -105,9 +102,7 @@ def community(snapshot: Snapshot, n: int) -> Data:
     texts = [row["summary"], *(finding.get("explanation", "") for finding in findings)]
     cited = [id for text in texts for id in referenced_ids(text).get("Sources", ())]
     sources = Sources(snapshot, cited, texts=True)
-    members = snapshot.by_key(
-        "entities", row["entity_ids"], "id", ["id", "n", "title", "type", "degree"]
-    )
+    members = snapshot.by_key("entities", row["entity_ids"], "id", NUMBERED)
     ranked = sorted(members.to_pylist(), key=lambda one: (-one["degree"], one["n"]))
     units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
     documents = list(dict.fromkeys(units["document_id"].to_pylist()))
@@ -120,13 +115,7 @@ def community(snapshot: Snapshot, n: int) -> Data:
         "report": {
             "method": row["method"],
             "paragraphs": statements(row["summary"], sources),
-            "findings": [
-                {
-                    "title": _heading(finding),
-                    "statements": statements(finding.get("explanation", ""), sources),
-                }
-                for finding in findings
-            ],
+            "findings": [_finding(finding, sources) for finding in findings],
         },
         "children": [brief(found.by_id[id]) for id in one.children],
         "members": [named(member) for member in ranked[:MEMBERS]],
@@ -138,11 +127,11 @@ def community(snapshot: Snapshot, n: int) -> Data:
     }
 
 
-def _heading(finding: Mapping[str, str]) -> str:
-    """What stands above a finding; "" where its first statement says the same."""
-    summary = finding.get("summary", "")
-    said = finding.get("explanation", "").startswith(summary)
-    return "" if said else one_line(_DATA.sub("", summary), 200)
+def _finding(one: Mapping[str, str], sources: Sources) -> Data:
+    """What is found, with a title where its first statement does not say the same."""
+    summary, said = one.get("summary", ""), one.get("explanation", "")
+    title = "" if said.startswith(summary) else one_line(_DATA.sub("", summary), 200)
+    return {"title": title, "statements": statements(said, sources)}
 
 
 def statements(text: str, sources: Sources) -> list[Data]:
@@ -173,9 +162,8 @@ def entity(snapshot: Snapshot, n: int) -> Data:
 
     row = _numbered(snapshot, "entities", n, "e")
     id = row["id"]
-    light = snapshot.rows(
-        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight"]
-    )
+    of_it = f"source_id = '{id}' OR target_id = '{id}'"
+    light = snapshot.rows("relationships", of_it, ["id", "weight"])
     ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
     links = context.rows(snapshot, "relationships", [one["id"] for one in ranked[:RELATIONS]])
     others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
@@ -191,9 +179,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
         **named(row),
         "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
         "texts": row["frequency"],
-        "description": ""
-        if said and all(one["text"] in described for one in said[:1])
-        else described,
+        "description": "" if said and said[0]["text"] in described else described,
         "communities": [brief(one) for one in _communities(snapshot, id)],
         "statements": said,
         "claims": [_claim(one, sources) for one in claims],
@@ -249,36 +235,20 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     ids = [id for way in ways for id in way.entities]
     rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {row["id"]: named(row) for row in rows}
-    links = context.rows(
-        snapshot, "relationships", [id for way in ways for id in way.relationships]
-    )
-    links_by_id = {row["id"]: row for row in links}
-    sources = Sources(
-        snapshot, [one["text_unit_id"] for row in links for one in row["evidence"][:3]]
-    )
-    steps = []
+    ids = [id for way in ways for id in way.relationships]
+    links = {row["id"]: row for row in context.rows(snapshot, "relationships", ids)}
+    cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
+    sources, paths = Sources(snapshot, cited), []
     for way in ways:
-        pairs = zip(way.entities, way.entities[1:], way.relationships, strict=False)
-        steps.append(
-            [
-                {
-                    "from": names[a],
-                    "to": names[b],
-                    "weight": links_by_id[link]["weight"],
-                    **_link(links_by_id[link], sources),
-                }
-                for a, b, link in pairs
-                if a in names and b in names and link in links_by_id
-            ]
-        )
+        steps = []
+        for a, b, link in zip(way.entities, way.entities[1:], way.relationships, strict=False):
+            if a in names and b in names and link in links:
+                step = {"from": names[a], "to": names[b], "weight": links[link]["weight"]}
+                steps.append({**step, **_link(links[link], sources)})
+        paths += [steps] if steps else []
     reached = [len(side) - 1 for side in found.reached]
-    return {
-        "from": named(ends[0]),
-        "to": named(ends[1]),
-        "paths": [way for way in steps if way],
-        "whole": found.whole,
-        "reached": reached,
-    }
+    result = {"from": named(ends[0]), "to": named(ends[1]), "paths": paths}
+    return {**result, "whole": found.whole, "reached": reached}
 
 
 # ---- texts ------------------------------------------------------------------------------------------
@@ -288,23 +258,20 @@ def passage(snapshot: Snapshot, n: int) -> Data:
     """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
     found = context.numbered(snapshot, "text_units", [n])
     if not found:
-        raise NotFound(
-            f"t{n} is not in this index any more: its document was changed or removed", "Search"
-        )
+        what = f"t{n} is not in this index any more: its document was changed or removed"
+        raise NotFound(what, "Search")
     unit = found[0]
     facts = filters.documents(snapshot)
     if unit["document_id"] not in facts:
         raise NotFound(f"the document of t{n} cannot be read", "Run doctor")
     document = paper(facts[unit["document_id"]])
-    near = [unit["chunk_index"] - 1, unit["chunk_index"] + 1]
+    start, near = unit["char_start"], [unit["chunk_index"] - 1, unit["chunk_index"] + 1]
     where = f"document_id = '{unit['document_id']}' AND chunk_index IN ({near[0]}, {near[1]})"
     beside = snapshot.rows("text_units", where, ["n", "chunk_index"]).to_pylist()
     neighbour = {row["chunk_index"]: f"t{row['n']}" for row in beside}
-    rows = context.numbered(snapshot, "passages", [n])
-    rows = sorted(rows, key=lambda row: row["part"])
+    rows = sorted(context.numbered(snapshot, "passages", [n]), key=lambda row: row["part"])
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
-    names = ["id", "n", "title", "type", "degree"]
-    people = snapshot.by_key("entities", ids, "id", names).to_pylist()
+    people = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
     people.sort(key=lambda row: (-row["degree"], row["n"]))
     return {
         "id": f"t{n}",
@@ -313,12 +280,12 @@ def passage(snapshot: Snapshot, n: int) -> Data:
         "line": unit["line_start"],
         "last_line": unit["line_end"],
         "text": unit["text"],
-        "parts": [[row["char_start"] - unit["char_start"], row["char_end"] - unit["char_start"]] for row in rows],
+        "parts": [[row["char_start"] - start, row["char_end"] - start] for row in rows],
         "before": neighbour.get(near[0], ""),
         "after": neighbour.get(near[1], ""),
         "entities": [named(row) for row in people[:NAMES]],
         "communities": [brief(one) for one in _communities(snapshot, unit["id"])],
-    }  # fmt: skip
+    }
 
 
 def document(snapshot: Snapshot, n: int) -> Data:
@@ -333,9 +300,8 @@ def document(snapshot: Snapshot, n: int) -> Data:
     ids = [unit["id"] for unit in units]
     known = topics(snapshot).by_id
     ways: Sequence[Row] = snapshot.by_key("memberships", ids, "entity_id", ["path"]).to_pylist()
-    last = dict.fromkeys(
-        way["path"][-1] for way in ways if way["path"] and way["path"][-1] in known
-    )
+    ends = (way["path"][-1] for way in ways if way["path"])
+    last = dict.fromkeys(end for end in ends if end in known)
     return {
         **paper(fact),
         "communities": [brief(known[id]) for id in last][:12],

@@ -90,9 +90,8 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
 def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:
     """The host's own command, or link, that would put the same entry in; "" where it has none."""
     words = ["--", made["command"], *made["args"]]
-    env = [
-        part for key, value in made.get("env", {}).items() for part in ("--env", f"{key}={value}")
-    ]
+    pairs = (f"{key}={value}" for key, value in made.get("env", {}).items())
+    env = [part for pair in pairs for part in ("--env", pair)]
     if host.name == "claude-code":
         return shlex.join(["claude", "mcp", "add", "--scope", "user", name, *env, *words])
     if host.name == "codex":
@@ -121,8 +120,7 @@ def _claude_folder(environ: Mapping[str, str], home: Path, platform: str) -> Pat
         # reads the plain one.
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
         packaged = sorted(local.glob("Packages/Claude_*/LocalCache/Roaming/Claude"))
-        for folder in sorted(
-            packaged, key=lambda one: not (one / "claude_desktop_config.json").exists()
-        ):
-            return folder
+        if packaged:
+            written = (one for one in packaged if (one / "claude_desktop_config.json").exists())
+            return next(written, packaged[0])
     return _settings_folder(environ, home, platform) / "Claude"

@@ -59,9 +59,8 @@ def init(folder: Path, force: bool = False) -> list[Path]:
     taken = [path for path in texts if path.exists()]
     if taken and not force:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
-        raise BadInput(
-            f"{taken[0]}{more} would be overwritten", "Name another folder, or give --force"
-        )
+        what = f"{taken[0]}{more} would be overwritten"
+        raise BadInput(what, "Name another folder, or give --force")
     try:
         (folder / "prompts").mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
@@ -69,9 +68,8 @@ def init(folder: Path, force: bool = False) -> list[Path]:
             beside.write_text(text, "utf-8", newline="\n")
             os.replace(beside, path)
     except OSError as error:
-        raise BadInput(
-            f"{folder} cannot be written ({error.strerror})", "Name another folder"
-        ) from error
+        what = f"{folder} cannot be written ({error.strerror})"
+        raise BadInput(what, "Name another folder") from error
     return list(texts)
 
 
@@ -93,10 +91,6 @@ def _default(field: Field[Any]) -> Any:
 def _toml(value: Any) -> str:
     """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
     inline."""
-    if isinstance(value, dict):
-        if value:
-            return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
-        return "{}"
-    if isinstance(value, Path):
-        return json.dumps(str(value), ensure_ascii=False)
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    if isinstance(value, dict) and value:
+        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False, default=str)  # of a Path its text

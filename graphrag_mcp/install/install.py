@@ -5,10 +5,11 @@ written, only the name of its variable. Arguments of the entry that a user added
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,33 +37,26 @@ def arguments(
     args = known.get("args")
     old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     if "serve" not in old or "serve" not in new:
-        return new, (
-            (f"the entry had other arguments, which are replaced: {plain(' '.join(old))}",)
-            if old
-            else ()
-        )
+        said = f"the entry had other arguments, which are replaced: {_shown(old)}"
+        return new, (said,) if old else ()
     was, is_now = old.index("serve"), new.index("serve")
     start, notes = new[:is_now], []
     if old[:was] != start and known.get("command") == made["command"]:
         words = iter(old[:was])
-        if all(
-            word in words for word in start
-        ):  # all of ours, in their order, and something of theirs
+        if all(word in words for word in start):  # ours, in their order, and something of theirs
             start = old[:was]
-            notes.append(f"kept how it is started: {plain(' '.join(start))}")
+            notes.append(f"kept how it is started: {_shown(start)}")
         else:
-            notes.append(f"no longer started with: {plain(' '.join(old[:was]))}")
+            notes.append(f"no longer started with: {_shown(old[:was])}")
     before, after = options_of(old[was + 1 :]), options_of(new[is_now + 1 :])
     named = {one[0] for one in after} | FOLDERS
     kept = [one for one in before if one[0] not in named]
     gone = [one for one in before if one[0] in named and one not in after]
     if kept:
-        said = plain(" ".join(word for one in kept for word in one))
+        said = _shown(word for one in kept for word in one)
         notes.append(f"kept what the entry had: {said}; to be rid of it run --undo first")
     if gone:
-        notes.append(
-            f"no longer in the entry: {plain(' '.join(word for one in gone for word in one))}"
-        )
+        notes.append(f"no longer in the entry: {_shown(word for one in gone for word in one)}")
     return [*start, "serve", *(word for one in (*after, *kept) for word in one)], tuple(notes)
 
 
@@ -81,6 +75,10 @@ def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
 def plain(name: str) -> str:
     """A word of someone's file as a terminal may show it."""
     return "".join(ch if ch.isprintable() else "?" for ch in name)[:200]
+
+
+def _shown(words: Iterable[str]) -> str:
+    return plain(" ".join(words))
 
 
 class NotEdited(BadInput):
@@ -191,11 +189,8 @@ def _merged(
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
     if isinstance(env, dict):
-        by_hand = {
-            name: value
-            for name, value in env.items()
-            if name not in OURS and "${" not in str(value)
-        }
+        theirs = ((name, value) for name, value in env.items() if name not in OURS)
+        by_hand = {name: value for name, value in theirs if "${" not in str(value)}
         if values := {**made.get("env", {}), **by_hand}:
             merged["env"] = values
     merged["args"], notes = arguments(known, made)
@@ -215,10 +210,12 @@ def undoing(host: Host, file: Path, name: str) -> Change:
         raise BadInput(what, "Give the name of ours with --name")
     kept = _read(backup_of(file))
     # An entry that stood there before ours was ours too, of an earlier day: undo takes both away.
-    if kept is not None and name not in _servers_or_none(host, kept):
-        with_ours = _unless_unreadable(lambda: _put(host, _decoded(kept, file), name, known))
-        if with_ours is not None and _encoded(with_ours, kept) == before:
-            return Change(file, before, kept, "restored")
+    if kept is not None:
+        with contextlib.suppress(Unreadable, BadInput):
+            was = _decoded(kept, file)
+            with_ours = _encoded(_put(host, was, name, known), kept)
+            if name not in _servers(host, was, file) and with_ours == before:
+                return Change(file, before, kept, "restored")
     if kept is None and _put(host, "", name, known) == text:
         return Change(file, before, None, "removed")
     after = _edited(file, lambda: _taken(host, text, name))
@@ -237,20 +234,17 @@ def apply(change: Change) -> Path | None:
         if change.after is None:
             file.resolve().unlink()  # what a link leads to, as it was made
         else:
-            if change.before is not None and change.change == "added":
-                _write(backup, change.before, like=file)
-            elif change.before is not None and change.change == "updated" and not backup.exists():
-                _write(backup, change.before, like=file)
-            elif change.before is None:
+            if change.before is None:
                 backup.unlink(missing_ok=True)  # of a file that has gone since
+            elif change.change == "added" or (change.change == "updated" and not backup.exists()):
+                _write(backup, change.before, like=file)
             _write(file, change.after)
         if change.change in ("restored", "removed"):
             backup.unlink(missing_ok=True)
     except OSError as error:
         what = f"{error.filename or file} cannot be written ({error.strerror})"
-        raise BadInput(
-            what, "Name another file with --config, or paste what --print shows"
-        ) from error
+        advice = "Name another file with --config, or paste what --print shows"
+        raise BadInput(what, advice) from error
     return backup if backup.exists() else None
 
 
@@ -276,27 +270,19 @@ def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dic
     raises."""
     found = []
     for host in HOSTS:
-        places = [user_file(host, environ, home)] + (
-            [project / host.project] if host.project else []
-        )
+        places = [user_file(host, environ, home)]
+        places += [project / host.project] if host.project else []
         for file in dict.fromkeys(places):
+            place = {"host": host.name, "file": str(file)}
             try:
                 servers = _servers(host, _decoded(_read(file), file), file)
             except BadInput as error:
-                found.append(
-                    {"host": host.name, "file": str(file), "name": "", "problem": error.what}
-                )
+                found.append({**place, "name": "", "problem": error.what})
                 continue
-            for name, one in servers.items():
-                if ours(one):
-                    found.append(
-                        {
-                            "host": host.name,
-                            "file": str(file),
-                            "name": plain(name),
-                            "problem": _problem(one),
-                        }
-                    )
+            mine = ((name, one) for name, one in servers.items() if ours(one))
+            found += [
+                {**place, "name": plain(name), "problem": _problem(one)} for name, one in mine
+            ]
     return found
 
 
@@ -324,9 +310,8 @@ def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
 
 
 def _taken(host: Host, text: str, name: str) -> str:
-    return (config_files.remove_table if host.toml else config_files.remove_member)(
-        text, host.key, name
-    )
+    edit = config_files.remove_table if host.toml else config_files.remove_member
+    return edit(text, host.key, name)
 
 
 def _edited(file: Path, edit: Callable[[], Any]) -> Any:
@@ -342,20 +327,9 @@ def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
     return servers if isinstance(servers, dict) else {}
 
 
-def _servers_or_none(host: Host, raw: bytes) -> dict[str, Any]:
-    return _unless_unreadable(lambda: _servers(host, _decoded(raw, Path()), Path())) or {}
-
-
-def _unless_unreadable(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except (Unreadable, BadInput):
-        return None
-
-
 def _refused(file: Path, error: Unreadable) -> NotEdited:
-    what = "Nothing was written; correct that line and run this again, or edit the file by hand"
-    return NotEdited(f"{file}, line {error.line}: {error.what}", what)
+    advice = "Nothing was written; correct that line and run this again, or edit the file by hand"
+    return NotEdited(f"{file}, line {error.line}: {error.what}", advice)
 
 
 def _problem(one: Mapping[str, Any]) -> str:
@@ -372,21 +346,16 @@ def is_uvx(command: str) -> bool:
 
 
 def _read(file: Path) -> bytes | None:
+    advice = "Name another file with --config"
     try:
-        if not stat.S_ISREG(
-            os.stat(file).st_mode
-        ):  # a pipe would be waited for, and a device has no end
+        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe is waited for, a device has no end
             kind = "a folder" if file.is_dir() else "no ordinary file"
-            raise BadInput(
-                f"{file} cannot be read: it is {kind}", "Name another file with --config"
-            )
+            raise BadInput(f"{file} cannot be read: it is {kind}", advice)
         return file.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BadInput(
-            f"{file} cannot be read ({error.strerror})", "Name another file with --config"
-        ) from error
+        raise BadInput(f"{file} cannot be read ({error.strerror})", advice) from error
 
 
 def _decoded(raw: bytes | None, file: Path) -> str:
@@ -402,9 +371,8 @@ def _encoded(text: str, before: bytes | None) -> bytes:
     try:
         return ((BOM if marked else "") + text).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput(
-            "a path holds bytes that are no text", "Give --home and --root paths of plain text"
-        ) from error
+        what = "a path holds bytes that are no text"
+        raise BadInput(what, "Give --home and --root paths of plain text") from error
 
 
 def _write(file: Path, content: bytes, like: Path | None = None) -> None:

@@ -35,9 +35,9 @@ _ESCAPE = re.compile(  # in folded text
 
 def folded(text: str) -> str:
     """The text in plain letters, escapes decoded. Nothing of it tells where it stood."""
-    plain = (
-        text.lower() if text.isascii() else text.translate({ord(ch): fold(ch) for ch in set(text)})
-    )
+    plain = text.lower()
+    if not text.isascii():
+        plain = text.translate({ord(ch): fold(ch) for ch in set(text)})
     for _ in range(ROUNDS):
         if not any(sign in plain for sign in "&\\%"):
             break

@@ -42,22 +42,13 @@ _KEY = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"
     r")"
 )
-_HINTS = tuple(
-    "AKIA ASIA AROA AIDA LTAI ABSK ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glrt glptt- gldt- glft- glimt- "
-    "glsoat- glagent- glcbt- gloas- glffct- GR1348941 sk- gsk_ r8_ tgp_v1_ fw_ pplx- xai- nvapi- tvly- hf_ api_org_ "
-    "xox xapp- AIza ya29. GOCSPX- 1//0 k_live_ k_test_ whsec_ sq0 npm_ pypi- rubygems_ dckr_ _v1_ dapi hvs. hvb. "
-    "hvr. sbp_ sb_secret_ pscale_ nfp_ tskey- dp. SG. SK key- -us :AA shpat_ shpss_ shpca_ shppa_ ATATT ATCTT ATBB "
-    "lin_api_ ntn_ figd_ sntry glc_ glsa_ PMAK- NRAK- AGE-SECRET eyJ".split()
-)
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
 _BOT = re.compile(  # of a bot of Discord: the number of who, the time, the seal
     r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_.-])"
 )
-_SHORTEST_BOT = 59
 _HEADER = re.compile(  # Authorization: Bearer ..., and the first word alone
     r"\b(?:(bearer|token|bot|apikey)|basic)\s{1,4}([A-Za-z0-9/+_~.=-]{12,2000})", re.IGNORECASE
 )
-_OF_HEADERS = ("bearer", "authorization")
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
 _ADDRESS = re.compile(
     r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,200})"
@@ -71,10 +62,6 @@ _NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key
     r"(?:secret_?access_?key|aws_?session_?token|client_?secret|account_?key|shared_?access_?key|(?:api|secret|encryption|signing)"
     r"[_-]?key|(?:access|auth|refresh|api|bot)[_-]?token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?([A-Za-z0-9/+_~.=-]{20,400})",
     re.IGNORECASE,
-)
-_NAMES = (
-    "secretaccesskey sessiontoken clientsecret accountkey accesskey apikey secretkey encryptionkey signingkey "
-    "accesstoken authtoken refreshtoken apitoken bottoken".split()
 )
 # A key in disguise: characters of no width within it, as they are or as they are shown, and letters
 # of full width.
@@ -99,7 +86,6 @@ _NUMBERS = re.compile(
     rb"\x02(?:\x81[\x80\xc0]|\x82(?:\x01[\x00\x80]|[\x02\x04]\x00))[\x40-\x7f]"
 )
 _LONGEST_BLOCK = 20_000
-SHORTEST = 15  # characters of a word that may be, or hold, a key
 
 
 def masked(text: str) -> str:
@@ -150,57 +136,33 @@ def _undisguised(text: str) -> tuple[str, list[int]]:
 def _found(text: str) -> list[tuple[int, int]]:
     """What is to be masked of the credentials in a text without disguise; some may lie within
     another."""
-    found: list[tuple[int, int]] = []
-    words = [word for word in text.split() if len(word) >= SHORTEST]
-    long = "\n".join(words)
-    if any(hint in long for hint in _HINTS):
-        found += [
-            (match.start() + 4, match.end())
-            for match in _KEY.finditer(text)
-            if _begins(text, match)
-        ]
-    if max(map(len, words), default=0) >= _SHORTEST_BOT and long.count(".") > 1:
-        found += [
-            (match.start() + 4, match.end())
-            for match in _BOT.finditer(text)
-            if re.search(r"\d", match[0])
-        ]
-    lower = text.lower()
-    if any(word in lower for word in _OF_HEADERS):
-        found += [
-            (match.start(2) + 4, match.end())
-            for match in _HEADER.finditer(text)
-            if _authorizes(match)
-        ]
-    if "://" in long or "hook" in long or "sig=" in long:
-        for match in _ADDRESS.finditer(text):
-            start, end = match.span(match.lastindex or 0)
-            if text[start:end].lower() not in EXAMPLES:
-                found.append((start, end))
-    plain = lower.replace("_", "").replace("-", "") if long else ""
-    if any(name in plain for name in _NAMES):
-        found += [
-            (match.start(1) + 4, match.end())
-            for match in _NAMED.finditer(text)
-            if _random(match[1])
-        ]
-    if "PRIVATE KEY" in text:
-        found += _blocks(text)
-    if any(64 <= len(line) <= 65 for line in text.split("\n")):
-        found += [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
-    return found
+    found = [
+        (match.start(match.lastindex or 0) + 4, match.end())
+        for pattern, is_one in _FORMS
+        for match in pattern.finditer(text)
+        if is_one(match)
+    ]
+    for match in _ADDRESS.finditer(text):
+        start, end = match.span(match.lastindex or 0)
+        if text[start:end].lower() not in EXAMPLES:
+            found.append((start, end))
+    found += _blocks(text)
+    return found + [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
 
 
-def _begins(text: str, match: re.Match[str]) -> bool:
+def _begins(match: re.Match[str]) -> bool:
     """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long
     run of both kinds."""
-    if text[match.start() - 1 : match.start()] not in ("_", "-"):
+    if match.string[match.start() - 1 : match.start()] not in ("_", "-"):
         return True
     return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
 
 
 def _authorizes(match: re.Match[str]) -> bool:
-    """A token of digits and letters; or, behind `Basic`, a name and a password in base64."""
+    """A token of digits and letters, in a text that speaks of such; or, behind `Basic`, a name and
+    a password in base64."""
+    if not re.search(r"bearer|authorization", match.string, re.IGNORECASE):
+        return False
     if match[1]:
         return len(match[2]) >= 20 and _random(match[2])
     try:
@@ -217,6 +179,15 @@ def _random(value: str) -> bool:
         and any(map(str.isalpha, value))
         and not re.search(r"[a-z]\.[a-z]", value)
     )
+
+
+# Patterns of keys, and whether a match is one; the first four characters of its group stay.
+_FORMS = (
+    (_KEY, _begins),
+    (_BOT, lambda match: re.search(r"\d", match[0])),
+    (_NAMED, lambda match: _random(match[1])),
+    (_HEADER, _authorizes),
+)
 
 
 def _of_a_key(lines: str) -> bool:

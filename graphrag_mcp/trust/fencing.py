@@ -16,10 +16,8 @@ from graphrag_mcp.trust import confusables
 from graphrag_mcp.trust.confusables import ANGLES, ESCAPES
 from graphrag_mcp.trust.key import mark
 
-TOLD_FROM = (
-    1_500  # characters of a text from which the fence says what it is; before, that costs too much
-)
-SHORT = 300  # characters of a text that is looked through faster than it is remembered
+# Characters of a text from which the fence says what it is; before, that costs too much.
+TOLD_FROM = 1_500
 RUN = 8  # hidden characters in a row from which they are only counted
 SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Communities|Paths|Candidates|Answers|Report"
 
@@ -146,9 +144,8 @@ def shown(text: str) -> str:
     seen = visible(text)
     if SHOW_SECRETS.get():
         return seen
-    from graphrag_mcp.trust.credentials import (
-        masked,  # its patterns take 12 ms, which a starting server has better use for
-    )
+    # imported here: its patterns take 12 ms of the start of a server
+    from graphrag_mcp.trust.credentials import masked
 
     return masked(seen)
 
@@ -174,17 +171,11 @@ def visible(text: str) -> str:
 
 
 def _holds_hidden(text: str) -> bool:
-    """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always
-    answered with no."""
+    """Is there any character of _HIDDEN? Nearly always answered with no."""
     # our own sign for parts of English text
     plain = text if text.isascii() else text.replace("…", "")
     if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
         return False
-    return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
-
-
-@lru_cache(maxsize=64)
-def _hides(text: str) -> bool:
     return _HIDDEN.search(text) is not None
 
 
@@ -216,21 +207,16 @@ def _escaped(match: re.Match[str]) -> str:
     if all(kept) and end - start <= RUN:
         return match[0]
     if end - start <= RUN:
-        return "".join(
-            text[start + at] if good else _escape(text[start + at]) for at, good in enumerate(kept)
-        )
-    return (
-        "".join(_escape(ch) for ch in text[start : start + 4])
-        + f"[+{end - start - 4} hidden characters]"
-    )
+        pairs = zip(match[0], kept, strict=True)
+        return "".join(ch if good else _escape(ch) for ch, good in pairs)
+    first = "".join(map(_escape, match[0][:4]))
+    return f"{first}[+{end - start - 4} hidden characters]"
 
 
 def _escape(ch: str) -> str:
     r"""`\u202e`; what lies beyond as its two halves, so that it is right inside of JSON as well."""
-    code = ord(ch)
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"
+    halves = ch.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
 
 
 def _explained(text: str, at: int) -> bool:
@@ -239,9 +225,8 @@ def _explained(text: str, at: int) -> bool:
     if ch == "\r":
         return after == "\n"
     if ch in "\u200c\u200d":
-        if _within(before, _JOINING) and (
-            _within(after, _JOINING) or unicodedata.combining(before) == 9
-        ):
+        joined = _within(after, _JOINING) or (before and unicodedata.combining(before) == 9)
+        if joined and _within(before, _JOINING):
             return True
         base = text[at - 2 : at - 1] if before == "\ufe0f" else before
         return ch == "\u200d" and _pictured(base) and _pictured(after)
@@ -264,18 +249,12 @@ def _explained(text: str, at: int) -> bool:
 
 
 def _within(ch: str, ranges: tuple[tuple[int, int], ...]) -> bool:
-    return (
-        bool(ch)
-        and any(low <= ord(ch) <= high for low, high in ranges)
-        and unicodedata.category(ch)[0] in "LMN"
-    )
+    if not ch or unicodedata.category(ch)[0] not in "LMN":
+        return False
+    return any(low <= ord(ch) <= high for low, high in ranges)
 
 
 def _pictured(ch: str) -> bool:
     """An emoji or another symbol that has variants."""
-    return (
-        bool(ch)
-        and ch > "\u007f"
-        and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po")
-        or ch == "\u3030"
-    )
+    symbol = ch > "\u007f" and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po")
+    return symbol or ch == "\u3030"

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 _PART = re.compile("@([A-Z_]+)@")
@@ -51,10 +52,7 @@ def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     for kind, words, pattern in _PATTERNS:
         if words not in held:
             continue
-        for number, match in enumerate(pattern.finditer(text)):
-            if number == MOST:
-                break
-            found.append((match.start(), kind))
+        found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
     return tuple(sorted(found))
 
 

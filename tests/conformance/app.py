@@ -19,7 +19,7 @@ from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.types import EmptyResult, ImageContent, InputRequiredResult, SetLevelRequestParams
 
 from graphrag_mcp.app import App
-from graphrag_mcp.http import address_of, http_app, listening, run
+from graphrag_mcp.http import address_of, door_of, listening, run
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conformance import fixtures
@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> None:
     home, fixed = Path(arguments[-1]), "--fixtures" in arguments
     home.mkdir(parents=True, exist_ok=True)
     app = App(Settings(home=home, roots=()))
-    door = http_app(with_fixtures(app) if fixed else build_server(app, compat=True))
+    door = door_of({"": (with_fixtures(app) if fixed else build_server(app, compat=True), ())})
     if not fixed:
         door.app = Asked(door.app, home / "asked")
     listener = listening("127.0.0.1", 0)
