@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.topics import TITLE, marks, topics
 from graphrag_mcp.packing.budget import one_line
 
 if TYPE_CHECKING:
@@ -100,6 +98,8 @@ class Views:
 
     def add(self, view: str, **given: str) -> Data | None:
         """The data of a view; None where it has no room any more."""
+        from graphrag_mcp.explorer.data import load
+
         key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
         if key not in self.held:
             found = load(self.app, view, given, self.corpus)
@@ -113,6 +113,9 @@ class Views:
 
 def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     """The file's text, and how many topics, entities and texts it holds in full."""
+    from graphrag_mcp.explorer.data import load  # a server that only shows the page reads no tables
+    from graphrag_mcp.explorer.topics import TITLE, marks, topics
+
     name = app.corpus_for_reading(corpus)
     snapshot, views = app.snapshot(name), Views(app, name)
     found = topics(snapshot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
@@ -205,6 +205,9 @@ class Source:
     named: Sequence[str] = ()
     why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     parts: Sequence[frozenset[str]] = ()  # terms of each part of a question that is a list
+    near: Collection[
+        str
+    ] = ()  # terms of the question for which others of the corpus were looked for
 
 
 @dataclass(slots=True)

@@ -701,7 +701,8 @@ def source_of(
     why = partial(of_passages, snapshot, found) if explain else None
     named = list(found.named)
     parts = parts_of(found.query)
-    return Source(snapshot, scored, found.terms, corpus, found.names, named, why, parts)
+    near = found.near.keys()
+    return Source(snapshot, scored, found.terms, corpus, found.names, named, why, parts, near)
 
 
 def several(

@@ -135,12 +135,15 @@ def _absent(sources: Sequence[Source], listed: Sequence[hits.Hit]) -> list[str]:
     """The names of the question, where each has several words and none of the passages has all of
     one: "Howard Flight" finds passages on flights."""
     names = [one for source in sources for one in source.names if one.strong]
+    near = {term for source in sources for term in source.near}
     texts = [f"{hit.title} {hit.raw}".casefold() for hit in listed]
     for one in names:
         # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
         words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
         if len(words) < 2 or any(all(word in text for word in words) for text in texts):
             return []
+        if not near.isdisjoint(terms_of(one.form)):
+            return []  # the hits hold the words that stand for it
     return list(dict.fromkeys(one.form for one in names)) if listed else []
 
 
