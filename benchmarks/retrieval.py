@@ -224,11 +224,15 @@ def main() -> None:
             )
             if args.no_graph:
                 print(
-                    line(name, "no graph", documents, rank(home, questions, args.tokens, graph=False)),
+                    line(
+                        name, "no graph", documents, rank(home, questions, args.tokens, graph=False)
+                    ),
                     flush=True,
                 )
             if not args.no_tool:
-                found = anyio.run(ask, home, work / "files" / name, args.tool, questions, args.tokens)
+                found = anyio.run(
+                    ask, home, work / "files" / name, args.tool, questions, args.tokens
+                )
                 print(line(name, "tool", documents, found), flush=True)
 
 

@@ -40,10 +40,7 @@ from graphrag_mcp.errors import NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.index import pipeline
-from graphrag_mcp.jobs import (
-    queue,
-    start,
-)
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store

@@ -38,9 +38,7 @@ from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.jobs import (
-    queue,
-)
+from graphrag_mcp.jobs import queue
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests

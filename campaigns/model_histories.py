@@ -27,12 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from campaigns.model_campaign import EAGER, demo, findings, same
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.index.edits import (
-    Target,
-    Wish,
-    edit,
-    replay,
-)
+from graphrag_mcp.index.edits import Target, Wish, edit, replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.settings import Settings
@@ -235,7 +230,7 @@ class History:
         """Some of the work is done by an agent, perhaps after a text has changed."""
         rng, given = self.rng, Settings(**{**self.chosen, "home": self.home})
         self.run(method="agent", chat_model="")
-        items = claim(self.corpus, given, "ada", max_items=20, max_tokens=60_000).items
+        items = claim(self.corpus, given, "ada", max_items=20).items
         if rng.random() < 0.4:
             self.edit_folder()
             self.run(chat_model="")

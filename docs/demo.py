@@ -200,7 +200,7 @@ async def thinking(guest: Guest) -> None:
                 "description": "Mira Fenn drew it in 1911.",
                 "keywords": ["drawing"],
                 "strength": 9,
-            },
+            }
         ],
     }
     result = await guest.ask("submit_work", results=[found], corpus="diary")

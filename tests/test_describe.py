@@ -13,7 +13,6 @@ from graphrag_mcp.index.describe import (
     DescribeParams,
     joined,
     needs_summary,
-    params_from,
     parse_description,
     summarise,
 )
@@ -25,7 +24,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.text.tokens import count_tokens
 
-PARAMS = params_from(Settings())
+PARAMS = DescribeParams(prompts.load("describe"))
 FACTS = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1760)]
 
 
@@ -36,7 +35,8 @@ def shown(chat: ScriptedChat) -> list[str]:
 def test_many_fragments_or_long_ones_need_a_summary_and_repeated_ones_do_not():
     settings = Settings(summary_fragments=3, summary_tokens=100)
     assert not needs_summary(["A ship."], settings) and not needs_summary(["A ship."] * 9 + ["a ship"], settings)
-    assert needs_summary(["One.", "Two.", "Three."], settings) and PARAMS.is_long(FACTS[:8]) and not PARAMS.is_long(FACTS[:7])
+    assert needs_summary(["One.", "Two.", "Three."], settings) and needs_summary(FACTS[:8], Settings())
+    assert not needs_summary(FACTS[:7], Settings())
     assert needs_summary([" ".join(FACTS[:4]), " ".join(FACTS[4:8])], settings)
     assert not needs_summary([" ".join(FACTS)], settings)  # one text needs no merging
 
@@ -152,7 +152,7 @@ def test_the_prompt_is_short_and_a_corpus_may_have_its_own(tmp_path: Path):
     assert count_tokens(prompts.load("describe").template) < 300
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "describe.md").write_text("Names: $names. Texts: $descriptions. In $language.", "utf-8")
-    params = params_from(Settings(output_language="German"), tmp_path)
+    params = DescribeParams(prompts.load("describe", tmp_path), "German")
     assert isinstance(params.template, Template) and params.language == "German"
     chat = ScriptedChat([(r"", "Ein Text.")])
     asker = Asker(None, chat, None)

@@ -7,23 +7,22 @@ import json
 import random
 import re
 from dataclasses import replace
+from string import Template
 
-from graphrag_mcp.index.report_extractive import stored, write
+from graphrag_mcp.index.report_extractive import Written
 from graphrag_mcp.index.report_llm import (
     HEADINGS,
     ROUNDED,
     SCHEMA,
     Claim,
     Line,
-    PromptParams,
     Ref,
     ReportInput,
     Rows,
     context,
-    context_alone,
-    finish,
-    finish_report,
+    finished,
     report_ask,
+    table_text,
 )
 from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm import prompts
@@ -33,10 +32,10 @@ from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import cited
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import content_id
-from tests.support.reports import extractive_report
+from tests.support.reports import extractive_report, written
 from tests.test_reports import CHINESE, ENGLISH, community_of, many, rows_of
 
-WIDE = PromptParams()
+WIDE = 8_000
 
 
 def given_of(sentences, **more):
@@ -69,6 +68,12 @@ def table(text, name):
     """Rows of one table of a prompt, as a CSV reader reads them, the header first."""
     match = re.search(rf"^{name}\n((?:.+\n?)+)", text, re.MULTILINE)
     return list(csv.reader(match[1].strip().splitlines())) if match else []
+
+
+def substituted(given, prompted):
+    """Ids of the children whose reports stand in the prompt."""
+    titles = {row[1] for row in table(prompted.text, "Reports")[1:]}
+    return {child.id for child in given.children if child.title in titles}
 
 
 def resolves(report, entities, edges):
@@ -108,20 +113,13 @@ def test_a_community_that_fits_is_shown_whole_best_rows_first():
 
 def test_the_prompt_is_the_same_for_any_order_of_the_input_and_any_stored_number():
     given = family((12, 6, 4))
-    for params in (WIDE, PromptParams(tokens=600), PromptParams(tokens=300)):
+    for params in (WIDE, 600, 300):
         first = context(given, params)
         for seed in range(4):
             rnd = random.Random(seed)
             rows, edges, children = (rnd.sample(list(seq), len(seq)) for seq in (given.entities, given.edges, given.children))
             rows = [replace(row, evidence=rnd.sample(list(row.evidence), len(row.evidence))) for row in rows]
             assert context(replace(given, entities=rows, edges=edges, children=children), params) == first
-
-
-def test_rows_of_others_are_not_shown():
-    given = given_of(ENGLISH)
-    stranger, strange_edges = rows_of([("x", "Stranger met Mara Quill.", ["Stranger", "Mara Quill"])])
-    wider = replace(given, entities=[*given.entities, stranger[0]], edges=[*given.edges, *strange_edges])
-    assert context(wider, WIDE) == context(given, WIDE)
 
 
 def test_text_of_documents_ends_no_tag_and_brings_no_references():
@@ -147,25 +145,25 @@ def test_claims_come_with_the_members_they_are_about():
 def test_whether_children_are_needed_is_known_without_their_reports():
     given = family()
     alone = replace(given, children=())
-    exact = count_tokens(context(alone, PromptParams(tokens=100_000)).text)
+    exact = count_tokens(context(alone, 100_000).text)
     for tokens in (exact - 1, exact, exact + 1, 300, 100_000):
-        assert (context_alone(alone, PromptParams(tokens=tokens)) is None) == (tokens < exact)
-        assert (context(given, PromptParams(tokens=tokens)).substituted != ()) == (tokens < exact)
+        assert (context(alone, tokens, True) is None) == (tokens < exact)
+        assert (substituted(given, context(given, tokens)) != set()) == (tokens < exact)
     leaf = replace(given, community=replace(given.community, children=()))
-    assert context_alone(leaf, PromptParams(tokens=300)) is not None
+    assert context(leaf, 300, True) is not None
 
 
 def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
     """What is decided by the prices of rows alone is what a count of all of them together would have said."""
     chance, words = random.Random(7), "Ada met the 17 “Countess”, of 1,000 naïve 中文 (said: \"x\") end. Über_long".split()
 
-    def line(table, fields):
-        return Line(table, tuple(" ".join(chance.choices(words, k=chance.randint(0, 12))) for _ in range(fields)), Ref())
+    def line(fields):
+        return Line(tuple(" ".join(chance.choices(words, k=chance.randint(0, 12))) for _ in range(fields)), Ref())
 
     for _ in range(60):
         sizes = {"Entities": (3, chance.randint(0, 60)), "Relationships": (4, chance.randint(1, 60))}
-        rows = Rows({name: [line(name, fields) for _ in range(count)] for name, (fields, count) in sizes.items()})
-        whole = count_tokens("\n\n".join(table.text() for table in rows.tables()))
+        rows = Rows({name: [line(fields) for _ in range(count)] for name, (fields, count) in sizes.items()})
+        whole = count_tokens("\n\n".join(table_text(*table) for table in rows.tables().items()))
         dearest = sum(one.price() for lines in rows.lines.values() for one in lines)
         assert dearest - ROUNDED * len(rows) - 1 <= whole <= dearest + HEADINGS
         assert rows.fits(whole) or dearest > whole * 1.25
@@ -174,9 +172,9 @@ def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
 def test_the_largest_children_are_substituted_first_and_only_until_it_fits():
     given = family((40, 8, 4))
     largest, middle, small = (child.id for child in given.children)
-    exact = count_tokens(context(given, PromptParams(tokens=100_000)).text)
-    first = context(given, PromptParams(tokens=exact - 1))
-    assert first.substituted == (largest,) and first.left_out == 0
+    exact = count_tokens(context(given, 100_000).text)
+    first = context(given, exact - 1)
+    assert substituted(given, first) == {largest} and "further rows" not in first.text
     assert {row[1] for row in table(first.text, "Entities")[1:]} == {
         row.title for row in given.entities if not row.title.startswith("Group0 ")
     }
@@ -184,15 +182,15 @@ def test_the_largest_children_are_substituted_first_and_only_until_it_fits():
     assert not any(a.startswith("Group0") and b.startswith("Group0") for a, b in shown)
     assert any(a.startswith("Group0") != b.startswith("Group0") for a, b in shown)  # between children stays
     for tokens in range(count_tokens(first.text) - 1, 200, -100):
-        prompted = context(given, PromptParams(tokens=tokens))
-        taken = set(prompted.substituted)
+        prompted = context(given, tokens)
+        taken = substituted(given, prompted)
         assert largest in taken and (middle in taken or small not in taken)
 
 
 def test_a_child_report_is_rows_that_lead_to_what_its_statements_rest_on():
     given = family((40, 8, 4))
-    exact = count_tokens(context(given, PromptParams(tokens=100_000)).text)
-    prompted = context(given, PromptParams(tokens=exact - 1))
+    exact = count_tokens(context(given, 100_000).text)
+    prompted = context(given, exact - 1)
     child = given.children[0]
     rows = table(prompted.text, "Reports")
     assert rows[0] == ["id", "title", "content"] and {row[1] for row in rows[1:]} == {child.title}
@@ -207,23 +205,27 @@ def test_a_child_report_is_rows_that_lead_to_what_its_statements_rest_on():
 
 def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
     for given in (family((40, 8, 4)), family((30, 30), 6), given_of(list(many(60, 150))), given_of(CHINESE * 3)):
-        whole = context(given, PromptParams(tokens=10**6))
+        whole = context(given, 10**6)
         for tokens in (120, 200, 350, 700, 1500, 4000, 8000):
-            prompted = context(given, PromptParams(tokens=tokens))
+            prompted = context(given, tokens)
             assert count_tokens(prompted.text) <= tokens
-            assert (f"({prompted.left_out} further rows" in prompted.text) == (prompted.left_out > 0)
             lines = sum(len(table(prompted.text, name)) - 1 for name in prompted.numbering)
             assert lines == sum(map(len, prompted.numbering.values())) and lines > 0
+            said = re.search(r"\((\d+) further rows, of less weight, are not shown\.\)", prompted.text)
+            assert said is None or int(said[1]) > 0
+            if not given.children:
+                hidden = sum(map(len, whole.numbering.values())) - lines
+                assert (int(said[1]) if said else 0) == hidden
             if count_tokens(whole.text) <= tokens:
                 assert prompted.text == whole.text
 
 
 def test_where_not_everything_fits_the_heaviest_rows_stay():
     given = given_of(list(many(60, 150)))
-    prompted = context(given, PromptParams(tokens=700))
-    assert prompted.left_out > 0
+    prompted = context(given, 700)
+    assert "further rows" in prompted.text
     assert table(prompted.text, "Entities")[1][1] == "Hub"
-    full = context(given, PromptParams(tokens=10**6))
+    full = context(given, 10**6)
     strongest = [row[1:3] for row in table(full.text, "Relationships")[1:4]]
     assert [row[1:3] for row in table(prompted.text, "Relationships")[1:4]] == strongest
 
@@ -231,8 +233,8 @@ def test_where_not_everything_fits_the_heaviest_rows_stay():
 def test_one_endless_description_does_not_crowd_out_the_rest():
     given = given_of(ENGLISH)
     long = replace(given, descriptions={given.entities[0].id: "It was a very large guild with many members. " * 500})
-    prompted = context(long, PromptParams(tokens=1000))
-    assert len(table(prompted.text, "Entities")) == 6 and prompted.left_out == 0
+    prompted = context(long, 1000)
+    assert len(table(prompted.text, "Entities")) == 6 and "further rows" not in prompted.text
 
 
 # ---- the question -------------------------------------------------------------------------------
@@ -240,7 +242,8 @@ def test_one_endless_description_does_not_crowd_out_the_rest():
 
 def test_the_question_says_what_is_wanted_and_ends_with_the_rows():
     prompted = context(given_of(ENGLISH), WIDE)
-    ask = report_ask(prompted, prompts.load("report"), language="German", role="You are a historian.", rating_criteria="danger")
+    tuned = prompts.load("report").safe_substitute(role="You are a historian.", rating_criteria="danger")
+    ask = report_ask(prompted, Template(tuned), "German")
     text = ask.messages[0].content
     assert ask.kind == "report" and ask.schema is SCHEMA and SCHEMA["title"] == "community_report" and ask.without() is None
     assert text.startswith("You are a historian.\n") and "of danger" in text and "German" in text
@@ -269,7 +272,7 @@ def test_a_model_is_asked_and_its_report_is_stored():
     answer = asker.wait(asker.ask(report_ask(prompted, prompts.load("report"))))
     asker.close()
     assert answer.by == "llm:scripted"
-    report = finish_report(given, prompted, answer.value, extractive_report(given.community, given.entities, given.edges))
+    report = finished(given, prompted, answer.value, extractive_report(given.community, given.entities, given.edges))
     assert (report.title, report.rank, report.method) == ("The Guild", 6.0, "llm")
     assert resolves(report, given.entities, given.edges)
 
@@ -277,17 +280,16 @@ def test_a_model_is_asked_and_its_report_is_stored():
 # ---- the report ---------------------------------------------------------------------------------
 
 
-def finished(given, draft, params=WIDE):
+def made_of(given, draft):
     base = extractive_report(given.community, given.entities, given.edges, given.children)
-    return base, finish(given, context(given, params), draft, base)
+    return base, finished(given, context(given, WIDE), draft, base)
 
 
 def test_numbers_become_content_ids_with_the_text_units_they_rest_on():
     given = given_of(ENGLISH)
     prompted = context(given, WIDE)
     draft = Draft("Title", "Sum up [Data: Entities (2)].", 7.0, "Why.", (("One", "Tobias was blamed. [数据：实体（5，4）]"),))
-    base, made = finished(given, draft)
-    report = made.report
+    base, report = made_of(given, draft)
     tobias, fire = (prompted.numbering["Entities"][n].entities[0] for n in (4, 3))
     ids = referenced_ids(json.loads(report.findings)[0]["explanation"])
     assert ids["Entities"] == [tobias, fire]
@@ -296,16 +298,15 @@ def test_numbers_become_content_ids_with_the_text_units_they_rest_on():
     assert (report.entity_ids, report.relationship_ids, report.text_unit_ids, report.id) == (
         base.entity_ids, base.relationship_ids, base.text_unit_ids, base.id,
     )  # fmt: skip
-    assert (made.unknown, made.dropped) == (0, 0) and resolves(report, given.entities, given.edges)
+    assert resolves(report, given.entities, given.edges)
 
 
 def test_a_relationship_speaks_of_both_its_ends_and_a_report_of_what_it_cites():
     given = family((40, 8, 4))
-    params = PromptParams(tokens=count_tokens(context(given, PromptParams(tokens=10**6)).text) - 1)
-    prompted = context(given, params)
+    prompted = context(given, count_tokens(context(given, 10**6).text) - 1)
     draft = Draft("T", "S [Data: Reports (1)]", 5, "", (("R", "It wrote. [Data: Relationships (1)]"), ("C", "It worked. [Data: Reports (2)]")))
     base = extractive_report(given.community, given.entities, given.edges, given.children)
-    report = finish_report(given, prompted, draft, base)
+    report = finished(given, prompted, draft, base)
     first, second = (referenced_ids(one["explanation"]) for one in json.loads(report.findings))
     edge = next(edge for edge in given.edges if edge.id == prompted.numbering["Relationships"][0].relationships[0])
     assert set(first["Entities"]) == {edge.source_id, edge.target_id} and first["Relationships"] == [edge.id]
@@ -314,15 +315,14 @@ def test_a_relationship_speaks_of_both_its_ends_and_a_report_of_what_it_cites():
     assert resolves(report, given.entities, given.edges)
 
 
-def test_unknown_numbers_are_removed_and_counted_and_many_become_more():
+def test_unknown_numbers_are_removed_and_many_become_more():
     given = given_of(list(many(30, 40)))
     draft = Draft("T", "S [Data: Entities (1)]", 5, "", (
         ("Many", "A. [Data: Entities (1, 2, 3, 4, 5, 6, 7, 999); Widgets (3)] B. [Data: Entities (888)]"),))  # fmt: skip
-    _, made = finished(given, draft)
-    text = json.loads(made.report.findings)[0]["explanation"]
-    assert made.unknown == 3
+    _, made = made_of(given, draft)
+    text = json.loads(made.findings)[0]["explanation"]
     assert len(referenced_ids(text)["Entities"]) == 5 and ", +more)" in text and text.endswith("B.")
-    assert resolves(made.report, given.entities, given.edges)
+    assert resolves(made, given.entities, given.edges)
 
 
 def test_a_statement_without_references_is_cited_by_the_members_it_names_or_goes():
@@ -331,18 +331,17 @@ def test_a_statement_without_references_is_cited_by_the_members_it_names_or_goes
         ("Named", "Mara Quill led it."), ("Invented", "The moon is made of cheese. [Data: Entities (77)]"),
         ("Cited", "It burnt. [Data: Entities (4)]"),
     ))  # fmt: skip
-    _, made = finished(given, draft)
-    findings = json.loads(made.report.findings)
-    assert [one["summary"] for one in findings] == ["Named", "Cited"] and made.dropped == 1
+    _, made = made_of(given, draft)
+    findings = json.loads(made.findings)
+    assert [one["summary"] for one in findings] == ["Named", "Cited"]
     mara = next(row.id for row in given.entities if row.title == "Mara Quill")
     assert referenced_ids(findings[0]["explanation"])["Entities"] == [mara]
-    assert resolves(made.report, given.entities, given.edges)
+    assert resolves(made, given.entities, given.edges)
 
 
 def test_what_the_draft_lacks_is_taken_from_the_extractive_report():
     given = given_of(ENGLISH)
-    base, made = finished(given, Draft("T", "Nothing is named here.", None, "", (("X", "Nor here."),)))
-    report = made.report
+    base, report = made_of(given, Draft("T", "Nothing is named here.", None, "", (("X", "Nor here."),)))
     assert (report.rank, report.rating_explanation) == (base.rank, base.rating_explanation)
     assert (report.summary, json.loads(report.findings)) == (base.summary, json.loads(base.findings))
     assert resolves(report, given.entities, given.edges)
@@ -350,34 +349,34 @@ def test_what_the_draft_lacks_is_taken_from_the_extractive_report():
 
 def test_names_in_chinese_are_found_in_running_text():
     given = given_of(CHINESE)
-    _, made = finished(given, Draft("敦煌", "常书鸿创办了敦煌研究院。", 8, "", (("莫高窟", "莫高窟的壁画仍然鲜艳。[数据：实体（2）；关系（1）]"),)))
-    assert len(referenced_ids(made.report.summary)["Entities"]) == 2
-    assert resolves(made.report, given.entities, given.edges)
+    _, made = made_of(given, Draft("敦煌", "常书鸿创办了敦煌研究院。", 8, "", (("莫高窟", "莫高窟的壁画仍然鲜艳。[数据：实体（2）；关系（1）]"),)))
+    assert len(referenced_ids(made.summary)["Entities"]) == 2
+    assert resolves(made, given.entities, given.edges)
 
 
 def test_sources_are_those_whose_words_the_statement_uses():
     sentences = [(f"u{n}", f"Hub met the envoy of {place} there.", ["Hub", "Envoy"]) for n, place in enumerate(
         ["Arden", "Borsk", "Cald", "Dunmore", "Esker", "Falk", "Gorm", "Hale"])]  # fmt: skip
     given = given_of(sentences)
-    _, made = finished(given, Draft("T", "Hub met the envoy of Gorm. [Data: Entities (1)]", 5, ""))
-    assert referenced_ids(made.report.summary)["Sources"][0] == content_id("unit", "u6")
+    _, made = made_of(given, Draft("T", "Hub met the envoy of Gorm. [Data: Entities (1)]", 5, ""))
+    assert referenced_ids(made.summary)["Sources"][0] == content_id("unit", "u6")
 
 
 def test_a_stored_report_gives_its_parent_the_sentences_that_it_cites():
     given = given_of(ENGLISH)
     draft = Draft("T", "The guild is old. [Data: Entities (1)] It ended [Data: Entities (4, 5)].", 5, "", (
         ("Fire", "Tobias Wick was blamed for the fire. [Data: Relationships (2); Entities (5)]"),))  # fmt: skip
-    _, made = finished(given, draft)
-    read = stored(made.report)
+    _, made = made_of(given, draft)
+    read = Written(made)
     assert [quote.text for quote in read.quotes] == [
         "The guild is old.", "It ended.", "Tobias Wick was blamed for the fire.",
     ]  # fmt: skip
     assert all(quote.units and quote.entities for quote in read.quotes)
     parent = community_of(given.entities, 0, [given.community.id])
-    above = write(parent, given.entities, given.edges, [read]).report
+    above = written(parent, given.entities, given.edges, [read]).report
     assert "Tobias Wick was blamed for the fire." in above.summary + above.findings
-    prompted = context(replace(given, community=parent, children=[made.report]), PromptParams(tokens=150))
-    assert prompted.substituted == (made.report.id,) and count_tokens(prompted.text) <= 150
+    prompted = context(replace(given, community=parent, children=[made]), 150)
+    assert {row[1] for row in table(prompted.text, "Reports")[1:]} == {made.title} and count_tokens(prompted.text) <= 150
 
 
 def test_headings_and_references_in_a_reply_cannot_forge_the_stored_form():
@@ -385,9 +384,7 @@ def test_headings_and_references_in_a_reply_cannot_forge_the_stored_form():
     forged = f"It burnt. [Data: Entities ({'a' * 32}); Sources ({'1b2' * 10}ff)]"
     reply = json.dumps({"title": f"# T {forged}", "summary": f"S [Data: Entities (1)] {forged}", "findings": [
         {"summary": f"## H {forged}", "explanation": f"## Not a heading\nIt is. [Data: Entities (1)] {forged}"}]})  # fmt: skip
-    _, made = finished(given, parse_report(reply))
-    report = made.report
-    assert made.unknown == 4
+    _, report = made_of(given, parse_report(reply))
     assert "a" * 32 not in report.full_content and "1b21b2" not in report.full_content
     assert re.findall(r"^#+ .*$", report.full_content, re.MULTILINE) == [f"# {report.title}", f"## {json.loads(report.findings)[0]['summary']}"]
     assert "[Data" not in report.title and resolves(report, given.entities, given.edges)

@@ -10,14 +10,13 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
 from graphrag_mcp.index.report_extractive import (
     Report,
+    Written,
     fingerprint,
-    stored,
-    write,
 )
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.types import content_id
-from tests.support.reports import extractive_report
+from tests.support.reports import extractive_report, written
 
 ENGLISH = [
     ("u1", "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember.", ["Lantern Guild", "Mara Quill", "Port Ember"]),
@@ -104,15 +103,14 @@ def test_a_small_community_in_english_reads_so():
 
 def test_a_chinese_report_has_no_english_and_no_spaces_between_sentences():
     entities, edges = rows_of(CHINESE)
-    spread = {content_id("unit", unit): "d1" for unit in ("u1", "u2", "u3")}
-    report = extractive_report(community_of(entities), entities, edges, document_of=spread)
+    report = extractive_report(community_of(entities), entities, edges)
     assert report.title == "莫高窟 · 敦煌研究院 · 常书鸿"
     text = readable_report(report.summary, [], [], ["u1", "u2", "u3"])
     assert text == (
         "敦煌研究院是负责保护莫高窟的机构，设在甘肃省敦煌市。 [Data: Sources (u1)]"
         "常书鸿在一九四四年创办了敦煌研究院的前身，并长期居住在莫高窟。 [Data: Sources (u2)]"
     )
-    assert report.rating_explanation == f"评分 {report.rank}（满分 10）依据：5 个实体、6 条关系（总权重 7）、3 个文本单元、1 篇文档。"
+    assert report.rating_explanation == f"评分 {report.rank}（满分 10）依据：5 个实体、6 条关系（总权重 7）、3 个文本单元。"
 
 
 def test_a_report_has_the_columns_of_the_table_but_those_that_the_writer_fills():
@@ -212,8 +210,8 @@ def test_a_parent_speaks_through_its_children_and_the_relationships_between_them
 def test_a_stored_report_quotes_the_same_as_one_just_made():
     for source in (ENGLISH, CHINESE, list(many(30, 40)), [("u1", "", ["Alpha", "Beta"])]):
         entities, edges = rows_of(source)
-        made = write(community_of(entities), entities, edges)
-        kept = stored(Report(**{name: getattr(made.report, name) for name in Report.__dataclass_fields__}))
+        made = written(community_of(entities), entities, edges)
+        kept = Written(Report(**{name: getattr(made.report, name) for name in Report.__dataclass_fields__}))
         told = [[(one.text, list(one.entities), list(one.edges), list(one.units)) for one in each.quotes] for each in (made, kept)]
         assert told[0] == told[1] and told[0]
 

@@ -283,13 +283,13 @@ def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_p
     folder = tmp_path / "corpora" / "kb"
     worth = indexed(folder, **texts).pending["report"]
     assert 2 < worth <= open_snapshot(folder).count("communities")
-    offered = claim(folder, settings(folder), "ada", kind="report", max_items=40, max_tokens=100_000).items
+    offered = claim(folder, settings(folder), "ada", kind="report", max_items=40).items
     assert len(offered) == len({one.prompt for one in offered}) == worth
     assert claim(folder, settings(folder), "bob", kind="report").held == worth
 
 def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None:
     folder = keepers(tmp_path)
-    read = claim(folder, settings(folder), "ada", max_items=20, max_tokens=20_000)
+    read = claim(folder, settings(folder), "ada", max_items=20)
     submit(folder, settings(folder), "ada", [{"work_id": one.work_id, **MIRA} for one in read.items if one.ask_kind == "extract"])
     early = claim(folder, settings(folder), "ada")
     assert early.items == [] and early.held == 0 and early.remaining["report"], "written on a graph that is about to change"

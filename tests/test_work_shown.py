@@ -149,7 +149,7 @@ def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
 
 def test_a_client_has_its_own_items_before_those_that_became_free(folder: Path) -> None:
     def ids(client: str, most: int) -> set[str]:
-        found = claim(folder, settings(folder), client, kind="extract", max_items=most, max_tokens=20_000)
+        found = claim(folder, settings(folder), client, kind="extract", max_items=most)
         return {item.work_id for item in found.items}
 
     bobs, adas = ids("bob", 2), ids("ada", 2)

@@ -240,6 +240,7 @@ def _span(lines: Lines, atoms: _Atoms, first: int, last: int) -> Span:
 _HEADING = re.compile(
     r"(#{1,6})[ \t]|第[\d一二三四五六七八九十百千零〇]{1,8}[章节回卷部篇]|(?:CHAPTER|Chapter) [\dIVXLC]{1,8}\b"
 )
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # letters, of which two make a flag
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 
@@ -288,6 +289,10 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
             levels[at] = _level(text, before, first, last, kind)
         after_heading = kind > 0 and text.find("\n", first, last) < 0
         before = last
+    _prioritise(atoms, text, start, levels)
+
+
+def _prioritise(atoms: _Atoms, text: str, start: int, levels: bytearray) -> None:
     for at, level in zip(atoms.start, levels, strict=True):
         around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
         atoms.priority.append(level << 32 | crc32(around))
@@ -299,9 +304,7 @@ def _set_code_priorities(atoms: _Atoms, text: str, start: int, breaks: Mapping[i
     for at in atoms.opening:
         depth = breaks.get(atoms.start[at], 0)
         levels[at] = (_CHAPTER if depth == 1 else _SECTION) if depth else _PARAGRAPH
-    for at, level in zip(atoms.start, levels, strict=True):
-        around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
-        atoms.priority.append(level << 32 | crc32(around))
+    _prioritise(atoms, text, start, levels)
 
 
 def _blocks(
@@ -437,13 +440,8 @@ def _joined(text: str, at: int) -> bool:
         or "\U000e0020" <= after <= "\U000e007f"
     ):
         return True  # skin tones, Hangul vowels and finals, tags of flags
-    if "\U0001f1e6" <= after <= "\U0001f1ff":
-        flags = 0
-        while (
-            flags < 64
-            and at - 1 - flags >= 0
-            and "\U0001f1e6" <= text[at - 1 - flags] <= "\U0001f1ff"
-        ):
-            flags += 1
+    if after in _FLAGS:
+        before = text[max(0, at - 64) : at]
+        flags = len(before) - len(before.rstrip(_FLAGS))
         return flags % 2 == 1
     return False

@@ -11,7 +11,14 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.index.extraction import end_of, folded_with_starts, guarded, language_rule, shown
+from graphrag_mcp.index.extraction import (
+    Gleaning,
+    asked,
+    end_of,
+    folded_with_starts,
+    guarded,
+    language_rule,
+)
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
@@ -66,14 +73,8 @@ class ClaimParams:
 
     @property
     def fingerprint(self) -> str:
-        words = (
-            self.template.template,
-            self.more.template,
-            self.description,
-            self.language,
-            self.gleanings,
-        )
-        return content_id(VERSION, *words, *self.entity_specs)
+        words = (self.template.template, self.more.template, self.description)
+        return content_id(VERSION, *words, self.language, self.gleanings, *self.entity_specs)
 
     def prompt(self, text: str, context: str = "") -> str:
         return self.template.substitute(
@@ -111,38 +112,25 @@ async def claims_of_unit(
     that was due, too; then those of the first stay. `dropped` counts what was not kept.
 
     With gleanings `auto` a second pass follows only a reply that was cut off."""
-    counts = Counter[str]() if dropped is None else dropped
-    messages: tuple[Message, ...] = (Message("user", params.prompt(text, context)),)
 
     def reading(reply: str) -> Reading | None:
         return read_claims(reply, text)
 
-    answer = await asker.ask(
-        Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
+    def join(known: Reading, more: Reading) -> tuple[Reading, bool]:
+        claims = merged(known[0], more[0])
+        return (claims, more[1], known[2] + more[2]), claims != known[0]
+
+    messages = (Message("user", params.prompt(text, context)),)
+    first = Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
+    again = Gleaning(
+        params.gleanings, params.more.substitute(), reading, lambda known: not known[1], join
     )
-    if answer.value is None:
-        return [], answer.reason
-    claims, complete, lost = answer.value
-    counts.update(lost)
-    for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
-        if params.gleanings == "auto" and complete:
-            break
-        messages += (
-            Message("assistant", shown(answer.raw)),
-            Message("user", params.more.substitute()),
-        )
-        answer = await asker.ask(
-            Ask("glean", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
-        )
-        if answer.value is None:
-            return claims, f"no gleaning: {answer.reason}"
-        more, complete, lost = answer.value
-        counts.update(lost)
-        before = claims
-        claims = merged(claims, more)
-        if claims == before:
-            break
-    return claims, ""
+    found, _, reason = await asked(asker, first, again)
+    if found is None:
+        return [], reason
+    if dropped is not None:
+        dropped.update(found[2])
+    return found[0], reason
 
 
 def _doubt(reading: Reading | None) -> str:
@@ -195,7 +183,7 @@ _FIELDS = {
     "end": "enddate end claimenddate to until".split(),
     "description": "description claimdescription claim details".split(),
     "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
-}
+}  # in the order of `Raw`
 # claims, whether the reply was complete, what was dropped why
 Reading = tuple[list[Claim], bool, Counter[str]]
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
@@ -314,18 +302,9 @@ def _from_json(item: dict[str, Any]) -> Raw | None:
     if not one("subject") or not one("description"):
         return None
     quotes = one("quotes")
-    many = (
-        [str(quote) for quote in quotes]
-        if isinstance(quotes, list)
-        else [str(quotes)]
-        if quotes
-        else []
-    )
-    words = [
-        str(one(field))
-        for field in ("subject", "object", "type", "status", "start", "end", "description")
-    ]
-    return words[0], words[1], words[2], words[3], words[4], words[5], words[6], many
+    many = quotes if isinstance(quotes, list) else filter(None, [quotes])
+    *words, _ = (str(one(field)) for field in _FIELDS)
+    return *words, list(map(str, many))
 
 
 def _status(value: str) -> str:

@@ -27,7 +27,7 @@ from graphrag_mcp.index.communities import (
     cluster,
     texts_of,
 )
-from graphrag_mcp.index.documents import Run, now
+from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
@@ -50,9 +50,8 @@ from graphrag_mcp.index.report_extractive import (
     compose_code,
     fingerprint,
     heads,
-    outlined,
+    outline,
     quoted,
-    stored,
 )
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
@@ -190,57 +189,52 @@ class Moved:
 
 
 @dataclass
-class Made:
-    """What to write, the new counters, and why which report is not by a model although one was
-    asked."""
+class ReportJob:
+    """Which reports are compared and, where they changed, written. `edges`: of what the tree is
+    made; `moved`: how it changed; `rewrite`: those that are written again though nothing that they
+    are made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `embed`:
+    called with reports as they are written; `write`: called with the changes of the table of
+    reports, part by part; `spread`: who makes so many reports."""
 
-    changes: dict[str, Change]  # but for the table of reports
-    counters: Mapping[str, int]
-    degraded: dict[str, str] = field(default_factory=dict)
-    written: set[str] = field(default_factory=set)  # communities whose reports are new
+    snapshot: Snapshot
+    tree: Hierarchy
+    edges: pa.Table
+    moved: Moved
+    wanted: set[str]
+    models: Models | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    rewrite: Set[str] = frozenset()
+    take: Callable[[Future[Any]], Any] = Future.result
+    embed: Callable[[Sequence[Report]], object] = lambda _: None
+    write: Callable[[Change], object] = lambda _: None
+    spread: Callable[[int], Executor] = lambda _: InProcess()
 
 
-def report(
-    snapshot: Snapshot,
-    tree: Hierarchy,
-    touched: set[str] | None,
-    number: dict[str, int],
-    *,
-    models: Models | None = None,
-    texts: Mapping[str, str] | None = None,
-    retry: Set[str] = frozenset(),
-    take: Callable[[Future[Any]], Any] = Future.result,
-    moved: Moved | None = None,
-    edges: pa.Table | None = None,
-    embed: Callable[[Sequence[Report]], object] = lambda _: None,
-    write: Callable[[Change], object] = lambda _: None,
-    rewrite: Set[str] = frozenset(),
-    spread: Callable[[int], Executor] = lambda _: InProcess(),
-) -> Made:
-    """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
-    are compared too; `rewrite`: of these, those that are written again though nothing that they are
-    made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
-    `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
-    reports as they are written; `write`: called with the changes of the table of reports, part by
-    part; `spread`: who makes so many reports."""
-    moved = moved or compare(snapshot, tree, number)
-    wanted = set(tree.communities)
-    if touched is not None:
-        named = moved.fresh | _of_other_terms(snapshot, tree)
-        wanted = _suspects(tree, named, touched) | (retry & tree.communities.keys())
-    edges = edges if edges is not None else links_of(snapshot)
-    counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
-    made, gone = Made(moved.changes, counters), moved.gone
+def report(job: ReportJob) -> tuple[dict[str, str], set[str]]:
+    """Why which report is not by a model although one was asked; communities whose reports are new."""
+    degraded: dict[str, str] = {}
+    written: set[str] = set()
+    gone = job.moved.gone
     # With a model there is one part: the reports of all communities are asked for at once.
-    asked = models is not None and models.reports is not None
-    for part in [wanted] if asked else _in_parts(tree, wanted):
-        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite, spread)
-        rows, replaced, degraded = _reports(job, moved.numbers)
-        write(Change([*gone, *replaced], graph_to_table("reports", rows)))
+    asked = job.models is not None and job.models.reports is not None
+    for part in [job.wanted] if asked else _in_parts(job.tree, job.wanted):
+        rows, replaced, failed = _reports(replace(job, wanted=part))
+        job.write(Change([*gone, *replaced], graph_to_table("reports", rows)))
         gone = []
-        made.degraded |= degraded
-        made.written.update(row["id"] for row in rows)
-    return made
+        degraded |= failed
+        written.update(row["id"] for row in rows)
+    return degraded, written
+
+
+def _wanted(
+    snapshot: Snapshot, tree: Hierarchy, moved: Moved, touched: set[str] | None, retry: Set[str]
+) -> set[str]:
+    """Communities whose report may have to change: new ones, those of other terms or of touched
+    entities, and all above them; and those of `retry`. All where `touched` is None."""
+    if touched is None:
+        return set(tree.communities)
+    found = moved.fresh | _of_other_terms(snapshot, tree) | retry
+    return and_above(tree, found.union(*(tree.path.get(id, ()) for id in touched)))
 
 
 def _in_parts(tree: Hierarchy, wanted: set[str]) -> Iterator[set[str]]:
@@ -316,15 +310,6 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
     return moved
 
 
-def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
-    """Communities whose report may have to change: new ones, those of touched entities, and all
-    above them."""
-    found = set(fresh)
-    for id in touched:
-        found.update(tree.path.get(id, ()))
-    return and_above(tree, found)
-
-
 def _listed(tree: Hierarchy, id: str) -> str:
     """The characteristic terms of a community in order, behind their number."""
     terms_ = tree.terms.get(id, {})
@@ -351,30 +336,13 @@ def and_above(tree: Hierarchy, ids: Set[str]) -> set[str]:
     return found
 
 
-@dataclass
-class _Job:
-    """The reports of one run: which, of what, by whom."""
-
-    snapshot: Snapshot
-    tree: Hierarchy
-    wanted: set[str]
-    edges: pa.Table
-    models: Models | None
-    texts: Mapping[str, str]
-    take: Callable[[Future[Any]], Any]
-    embed: Callable[[Sequence[Report]], object]
-    rewrite: Set[str]
-    spread: Callable[[int], Executor]
-
-
-def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
+def _reports(job: ReportJob) -> tuple[list[Row], list[str], dict[str, str]]:
     """Rows of the reports that changed, which of them replace an older one, and what a model could
     not write."""
     tree, wanted = job.tree, job.wanted
     shown = job.models is not None and job.models.reports is not None
     before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
     done = {id: _written(row) for id, row in before.items() if id not in wanted}
-    prints = {id: row["fingerprint"] for id, row in before.items()}
     told = job.texts if job.models is not None and job.models.describe is not None else None
     columns = Columns(job.snapshot, tree, wanted, job.edges, told)
 
@@ -389,40 +357,18 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         return composed(shown_of(id, children))
 
     writing = _writing(job, done, extractive)
-    todo: list[str] = []
-    given: dict[str, Written] = {}  # reports that were imported
-    plain: dict[str, str] = {}  # fingerprints as they are without a model
+    prints, plain = _fingerprints(job, columns, writing, before)
     found = _imported(job.snapshot)
-    for community in sorted(
-        (tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)
-    ):
-        below = community.children
-        # of others: prints
-        members = () if below else [columns.leaves[id] for id in community.members]
-        own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
-        said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
-        if title := tree.titles.get(community.id):
-            said = code_fingerprint(said, title, members)
-        plain[community.id] = fingerprint(
-            community, members, own, [prints[child] for child in below], said
-        )
-        print_ = (
-            writing.fingerprint(community.id, plain[community.id])
-            if writing
-            else plain[community.id]
-        )
-        told = found.report(community) if found else None
-        if told is not None:
-            print_ = imported.fingerprint(told, plain[community.id])
-        if prints.get(community.id) == print_ and community.id not in job.rewrite:
-            done[community.id] = _written(before[community.id])
-        else:
-            prints[community.id] = print_
-            todo.append(community.id)
-            if told is not None:
-                base = outlined(community, columns.inside(community))
-                done[community.id] = given[community.id] = stored(imported.report(told, base))
-    unwritten = [id for id in todo if id not in given]
+    todo: list[str] = []
+    for id in prints:
+        if id in before and before[id]["fingerprint"] == prints[id] and id not in job.rewrite:
+            done[id] = _written(before[id])
+            continue
+        todo.append(id)
+        if found and (told := found.report(tree.communities[id])) is not None:
+            base = outline(tree.communities[id], columns.inside(tree.communities[id]))
+            done[id] = Written(imported.report(told, base))
+    unwritten = [id for id in todo if id not in done]
     asked = {id for id in unwritten if writing and writing.wanted(tree.communities[id])}
     # Children come before parents, and none that is asked for before one that is not. What lies on
     # one level is made at the same time.
@@ -436,19 +382,42 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
             done[id] = written
     if writing and asked:
         done.update(job.take(writing.asker.start(writing.all(sorted(asked)))))
-    made = {id: done[id] for id in todo}
     degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
-    spoken = _Spoken()
     rows: list[Row] = []
     for id in todo:
-        report_ = made[id].report
+        report_ = done[id].report
         row = {name: getattr(report_, name) for name in _REPORT}
         # What a model could not write keeps the other fingerprint, so that it is asked for again,
         # and what it made of such reports is made again with it.
-        row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
-        said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
+        row |= {
+            "n": job.moved.numbers[id],
+            "fingerprint": plain[id] if id in unsure else prints[id],
+        }
+        said = _spoken(report_, columns.titles(tree.communities[id].members[:50]))
         rows.append(row | {"terms": f"{said} {_listed(tree, id)}"})
     return rows, [id for id in todo if id in before], degraded
+
+
+def _fingerprints(
+    job: ReportJob, columns: Columns, writing: Writing | None, before: Mapping[str, Row]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of the wanted communities, children before parents: their fingerprints, and these as they are
+    without a model and without imports."""
+    tree, plain, found = job.tree, dict[str, str](), _imported(job.snapshot)
+    prints = {id: row["fingerprint"] for id, row in before.items() if id not in job.wanted}
+    for id in sorted(job.wanted, key=lambda id: (-tree.communities[id].level, id)):
+        community = tree.communities[id]
+        # Of others the fingerprints of the children say it.
+        members = () if community.children else [columns.leaves[one] for one in community.members]
+        said = content_id("terms", columns.rest(id), *map(str, tree.terms.get(id, {}).items()))
+        if title := tree.titles.get(id):
+            said = code_fingerprint(said, title, members)
+        below = [prints[child] for child in community.children]
+        plain[id] = fingerprint(community, members, columns.own.get(id, ()), below, said)
+        prints[id] = writing.fingerprint(id, plain[id]) if writing else plain[id]
+        if found and (told := found.report(community)) is not None:
+            prints[id] = imported.fingerprint(told, plain[id])
+    return {id: prints[id] for id in plain}, plain
 
 
 def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
@@ -456,7 +425,9 @@ def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
 
 
 def _writing(
-    job: _Job, done: dict[str, Written], extractive: Callable[[str, Sequence[Written]], Written]
+    job: ReportJob,
+    done: dict[str, Written],
+    extractive: Callable[[str, Sequence[Written]], Written],
 ) -> Writing | None:
     """What a model needs to write the reports; None where none is to. One that is only switched off
     is to: what it cannot write meanwhile stays listed."""
@@ -493,7 +464,7 @@ def _writing(
 CLAIM = ("id", "subject", "object", "type", "status", "description", "text_unit_id")
 
 
-def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
+def _claims(job: ReportJob, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
     """The claims about members of these communities, by any of their names."""
     found: dict[str, list[Claim]] = defaultdict(list)
     for row in job.snapshot.by_key("claims", sorted(meant), "subject_id").to_pylist():
@@ -508,19 +479,11 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
     }
 
 
-class _Spoken(dict[str, str]):
-    """Search terms of a name or sentence, worked out once: it is said by the reports of several
-    levels."""
-
-    def __missing__(self, text: str) -> str:
-        found = self[text] = " ".join(terms(text))
-        return found
-
-    def by(self, made: Report, names: Sequence[str]) -> str:
-        """The terms of a report: its title, its summary without references (ids are no words), some
-        of its names."""
-        said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
-        return " ".join(filter(None, map(self.__getitem__, said)))
+def _spoken(made: Report, names: Sequence[str]) -> str:
+    """The terms of a report: its title, its summary without references (ids are no words), some of
+    its names."""
+    said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
+    return " ".join(term for text in said for term in terms(text))
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -567,7 +530,7 @@ def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) 
 
 
 def _written(row: Row) -> Written:
-    return stored(Report(**{name: row[name] for name in _REPORT}))
+    return Written(Report(**{name: row[name] for name in _REPORT}))
 
 
 def communities(run: Run, recluster: bool) -> None:
@@ -590,61 +553,66 @@ def communities(run: Run, recluster: bool) -> None:
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
     with run.stage("communities"):
-        links, tree = _clustered(run)
+        links = links_of(run.snapshot())
+        params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
+        tree = tree_of(run.snapshot(), params, links)
         moved = compare(run.snapshot(), tree, numbers)
     run.check()
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
-        described = descriptions.finish(started, waiting, run.take) if started else None
-        if described and run.vectors is not None:
+        described = descriptions.Described()
+        if started:
+            described = descriptions.finish(started, waiting, run.take)
+        if run.vectors is not None:
             _want(run, described.changes)
-        texts = described.texts if described else {}
+        texts = described.texts
         touched = run.touched | _ends(run, texts) | _claimed(run) if complete else None
         # With those above: their reports may be made of what stands there without a model.
-        retry = and_above(tree, {row["subject"] for row in waiting if row["kind"] == "report"})
+        retry = {row["subject"] for row in waiting if row["kind"] == "report"}
         vectors = _Beside(run, run.manifest)  # written while the reports are being asked for
-        made = report(
+        job = ReportJob(
             run.snapshot(),
             tree,
-            touched,
-            numbers,
-            models=models,
-            texts=texts,
-            retry=retry,
-            rewrite={one.subject for one in run.corrections if one.kind == "report"},
-            take=vectors.take,
-            moved=moved,
-            edges=links,
-            embed=_early(run),
-            write=vectors.write_reports,
-            spread=run.spread,
+            links,
+            moved,
+            _wanted(run.snapshot(), tree, moved, touched, retry),
+            models,
+            texts,
+            {one.subject for one in run.corrections if one.kind == "report"},
+            vectors.take,
+            _early(run),
+            vectors.write_reports,
+            run.spread,
         )
+        degraded, written = report(job)
     with run.stage("write"):
-        changes = {**(described.changes if described else {}), **made.changes}
-        answered = described.done if described else []
-        failed = [*described.failed] if described else []
-        failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
-        # or not worth a call any more
-        answered += [row["id"] for row in waiting if row["kind"] == "report"]
-        done = {
-            *answered,
-            *_over(
-                run, tree.communities, made.written, models is not None and bool(models.reports)
-            ),
-            *(row["id"] for row in failed),
-        }
-        if done and ("pending" in run.manifest.tables or failed):
-            changes["pending"] = Change(sorted(done), graph_to_table("pending", failed))
+        changes = {**described.changes, **moved.changes}
+        changes |= _still_pending(run, tree, waiting, described, degraded, written)
         _want_rest(run)
         vectors.write(changes)  # while the last vectors are on their way
-        versions = vectors.written().tables
-        parameters = {**run.parameters, **(models.parameters() if models else {})}
-        parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get(
-            "embedding", ""
-        )
-        _commit(run, versions, numbers, made.counters, parameters)
+        _commit(run, vectors.written().tables, numbers, len(tree.communities))
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def _still_pending(
+    run: Run,
+    tree: Hierarchy,
+    waiting: Sequence[Row],
+    described: descriptions.Described,
+    degraded: Mapping[str, str],
+    written: Container[str],
+) -> dict[str, Change]:
+    """The change of the table `pending`, where there is one: without what was answered, is not
+    worth a call any more or is gone, and with what no model could write."""
+    failed = [*described.failed]
+    failed += [pending("report", id, "", why) for id, why in degraded.items()]
+    done = {*described.done, *_over(run, tree.communities, written)}
+    done.update(row["id"] for row in waiting if row["kind"] == "report")
+    done.update(row["id"] for row in failed)
+    if not done or not (failed or "pending" in run.manifest.tables):
+        return {}
+    return {"pending": Change(sorted(done), graph_to_table("pending", failed))}
 
 
 def compact(run: Run, idle: bool = False) -> None:
@@ -653,46 +621,22 @@ def compact(run: Run, idle: bool = False) -> None:
         versions = run.compacted(idle)
         if versions is None:
             return
-        generation = run.manifest.generation + 1
-        settled = run.manifest.communities_generation == run.manifest.generation
-        run.commit(
-            replace(
-                run.manifest,
-                generation=generation,
-                created=now(),
-                tables=versions,
-                communities_generation=generation
-                if settled
-                else run.manifest.communities_generation,
-            )
-        )
+        run.commit(run.manifest.following(tables=versions))
 
 
-def _clustered(run: Run) -> tuple[pa.Table, Hierarchy]:
-    params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
-    links = links_of(run.snapshot())
-    return links, tree_of(run.snapshot(), params, links)
-
-
-def _commit(
-    run: Run,
-    versions: Mapping[str, int],
-    numbers: Mapping[str, int],
-    counters: Mapping[str, int],
-    parameters: Mapping[str, Any],
-) -> None:
-    generation = run.manifest.generation + 1
+def _commit(run: Run, versions: Mapping[str, int], numbers: Mapping[str, int], many: int) -> None:
+    """`many`: communities, each of which has a report."""
+    parameters = {**run.parameters, **(run.models.parameters() if run.models else {})}
+    before = run.manifest.parameters.get("embedding", "")
+    parameters["embedding"] = parameters.get("embedding") or before
     run.commit(
-        replace(
-            run.manifest,
-            generation=generation,
-            created=now(),
+        run.manifest.following(
             tables=dict(versions),
             next=dict(numbers),
-            counters={**run.manifest.counters, **counters},
-            communities_generation=generation,
+            counters={**run.manifest.counters, "communities": many, "reports": many},
+            communities_generation=run.manifest.generation + 1,
             stale=[],
-            parameters=dict(parameters),
+            parameters=parameters,
         )
     )
 
@@ -702,32 +646,20 @@ def _waiting(run: Run) -> list[Row]:
     models = run.models
     if models is None:
         return []
-    kinds = {
-        kind
-        for kind, asked in (
-            ("entity", "describe"),
-            ("relationship", "describe"),
-            ("report", "report"),
-        )
-        if models.asker.may_answer(asked)
-    }
-    there = "pending" in run.manifest.tables
-    rows = run.snapshot().rows("pending").to_pylist() if there else []
+    asked = {"entity": "describe", "relationship": "describe", "report": "report"}
+    kinds = {kind for kind, of in asked.items() if models.asker.may_answer(of)}
+    rows = run.snapshot().rows("pending").to_pylist()
     again = [pending(one.kind, one.subject, "", "answered again") for one in run.corrections]
     waiting = {row["id"]: row for row in [*again, *rows] if row["kind"] in kinds}
     return [waiting[id] for id in sorted(waiting)]
 
 
-def _over(
-    run: Run, communities: Container[str], written: Container[str], writes: bool
-) -> list[str]:
+def _over(run: Run, communities: Container[str], written: Container[str]) -> list[str]:
     """Pending rows of communities that have been reported now, and of what is no longer there; all,
     when no one is to be asked any more."""
-    if "pending" not in run.manifest.tables:
-        return []
     snapshot = run.snapshot()
     rows = snapshot.rows("pending").to_pylist()
-    if not writes:
+    if run.models is None or run.models.reports is None:
         return [row["id"] for row in rows]
     over = [
         row
@@ -737,11 +669,8 @@ def _over(
     ]
     for kind, table in descriptions.OF_TABLE.items():
         mine = [row for row in rows if row["kind"] == kind]
-        there = set(
-            snapshot.by_key(table, sorted(row["subject"] for row in mine), "id", ["id"])[
-                "id"
-            ].to_pylist()
-        )
+        ids = sorted(row["subject"] for row in mine)
+        there = set(snapshot.by_key(table, ids, "id", ["id"])["id"].to_pylist())
         over += [row for row in mine if row["subject"] not in there]
     return [row["id"] for row in over]
 

@@ -8,10 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from string import Template
 
-from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import cut, read, refused, without_thoughts, words
@@ -44,34 +42,16 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 class DescribeParams:
     template: Template
     language: str = ""
-    fragments: int = 8  # distinct ones from which a model joins them,
-    tokens: int = 1200  # or tokens that they may have together before
     input_tokens: int = 4000  # of descriptions in one question; more goes in rounds
-    joined: int = JOINED
-
-    def is_long(self, fragments: Sequence[str]) -> bool:
-        return _is_long(fragments, self.fragments, self.tokens)
-
-
-def params_from(settings: Settings, corpus_folder: Path | None = None) -> DescribeParams:
-    """As the settings say, with the corpus's own prompt where it has one."""
-    template = prompts.load("describe", corpus_folder)
-    return DescribeParams(
-        template, settings.output_language, settings.summary_fragments, settings.summary_tokens
-    )
 
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
     """Are there so many distinct fragments, or are they so long, that a model should make one of
     them?"""
-    return _is_long(fragments, settings.summary_fragments, settings.summary_tokens)
-
-
-def _is_long(fragments: Sequence[str], count: int, tokens: int) -> bool:
     distinct = _distinct(fragments)
-    if len(distinct) < 2:
-        return False
-    return len(distinct) >= count or count_tokens("\n".join(distinct)) > tokens
+    if len(distinct) < 2 or len(distinct) >= settings.summary_fragments:
+        return len(distinct) >= 2
+    return count_tokens("\n".join(distinct)) > settings.summary_tokens
 
 
 def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
@@ -104,17 +84,12 @@ async def summarise(
         rounds = _rounds(parts, params.input_tokens)
         asks = [_ask(names, part, params) for part in rounds]
         answers = await asyncio.gather(*map(asker.ask, asks))
-        failed = next((answer for answer in answers if not answer.by), None)
-        if failed is not None or not answers:
-            return (
-                joined(fragments, params.joined),
-                "",
-                failed.reason if failed else "nothing to summarise",
-            )
+        if failed := next((answer for answer in answers if not answer.by), None):
+            return joined(fragments), "", failed.reason
         if len(answers) == 1:
             return answers[0].value, answers[0].by, ""
         parts = [answer.value for answer in answers]
-    return joined(fragments, params.joined), "", "the descriptions do not get shorter"
+    return joined(fragments), "", "the descriptions do not get shorter"
 
 
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
@@ -123,7 +98,7 @@ def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams)
     text = params.template.substitute(
         names=named, descriptions=listed, language=params.language or OWN_LANGUAGE
     )
-    without = partial(joined, fragments, params.joined)
+    without = partial(joined, fragments)
     return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
 
 

@@ -11,10 +11,19 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.index import graph as mn
-from graphrag_mcp.index import graph as pr
 from graphrag_mcp.index.describe import summarise
-from graphrag_mcp.index.graph import graph_to_table, told_of_entity, told_of_pair
+from graphrag_mcp.index.graph import (
+    Evidence,
+    Named,
+    called,
+    entity_id,
+    graph_to_table,
+    mentions_from_table,
+    pairs_from_table,
+    told_of_entity,
+    told_of_pair,
+)
+from graphrag_mcp.index.units import pending
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.schema import TABLES
@@ -72,7 +81,7 @@ def early(
     unknown = sorted({end for pair in ends.values() for end in pair} - titles.keys())
     if unknown and snapshot is not None:
         titles |= _titles(snapshot, unknown)
-    by_hand = {mn.entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
+    by_hand = {entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
     # those are asked for by `begin`
     titles = {id: title for id, title in titles.items() if id not in by_hand}
     asked: Asked = {}
@@ -152,15 +161,7 @@ def finish(
         text, by, reason = take(future)
         row = started.rows[kind][id]
         if not by:
-            described.failed.append(
-                {
-                    "id": f"{kind}:{id}",
-                    "kind": kind,
-                    "subject": id,
-                    "uri": "",
-                    "reason": reason[:300],
-                }
-            )
+            described.failed.append(pending(kind, id, "", reason))
         if text != row["description"]:
             row["description"] = described.texts[id] = text
             changed[kind].append(row)
@@ -187,11 +188,11 @@ def _told_of_entities(
     }
 
 
-def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[mn.Named]]:
+def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[Named]]:
     """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
-    by_key: dict[str, list[mn.Named]] = {}
-    for named in mn.mentions_from_table(
+    by_key: dict[str, list[Named]] = {}
+    for named in mentions_from_table(
         snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)
     ):
         by_key.setdefault(named.key, []).append(named)
@@ -200,9 +201,9 @@ def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[mn.Name
     }
 
 
-def _title(row: Row, found: Sequence[mn.Named], edits: Overlay) -> str:
+def _title(row: Row, found: Sequence[Named], edits: Overlay) -> str:
     by_hand = found and "title" in edits.words(row["key"])
-    return mn.called(row["key"], found)[0] if by_hand else row["title"]
+    return called(row["key"], found)[0] if by_hand else row["title"]
 
 
 def _told_of_pairs(
@@ -219,8 +220,8 @@ def _told_of_pairs(
 
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
-    by_pair: dict[str, list[pr.Evidence]] = {}
-    for one in pr.pairs_from_table(
+    by_pair: dict[str, list[Evidence]] = {}
+    for one in pairs_from_table(
         snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)
     ):
         by_pair.setdefault(one.relationship_id, []).append(one)

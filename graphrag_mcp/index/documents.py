@@ -8,7 +8,6 @@ terms."""
 
 from __future__ import annotations
 
-import datetime
 import json
 import threading
 import time
@@ -70,14 +69,9 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    parameters = {
-        name: manifest.parameters[name]
-        for name in ("extraction", "agent")
-        if name in manifest.parameters
-    }
-    return replace(
-        manifest, format=FORMAT, tables={}, counters=counters, parameters=parameters, stale=[]
-    )
+    told = manifest.parameters
+    kept = {name: told[name] for name in ("extraction", "agent") if name in told}
+    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=kept, stale=[])
 
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
@@ -104,9 +98,9 @@ def chunk_params(settings: Settings) -> ChunkParams:
     )
 
 
-def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> Cut | None:
+def cut(document: Mapping[str, Any], named: Mapping[str, Any], with_names: bool) -> Cut | None:
     """How a document (uri, title, text) is cut by parameters that a manifest names, and with
-    `names` what is found in it; None where they are not such as this release derives by."""
+    `with_names` what is found in it; None where they are not such as this release derives by."""
     sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
         return None
@@ -117,16 +111,13 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     found = _chunked(code, document["text"], params)
     units = {(unit.span.start, unit.span.end) for unit in found}
     passages = {(part.start, part.end) for unit in found for part in unit.passages}
-    if not names or named.get("extractor") != extract.VERSION:
+    if not with_names or named.get("extractor") != extract.VERSION:
         return units, passages, {}
     numbers = dict(Manifest(corpus="").next)
     whole = Document(document["uri"], document["title"], document["text"])
     rows = build(whole, Before(), params, numbers)
-    return (
-        units,
-        passages,
-        {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()},
-    )
+    names = {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
+    return units, passages, names
 
 
 Row = dict[str, Any]
@@ -271,18 +262,7 @@ def cut_rows(
 
     `given`: what an import says of the document; then units and names are those, and nothing is
     extracted. `derived`: what an executor has computed of it."""
-    document_id = document.id  # a hash over the whole text: once a document, not once a unit
-    n = before.n or number["d"]
-    number["d"] += not before.n
-    row = {
-        "id": document_id,
-        "n": n,
-        "uri": document.uri,
-        "title": document.title,
-        "text": document.text,
-        "metadata": metadata_json(document.metadata),
-        "created": document.created,
-    }
+    row = _document_row(document, before, number)
     rows = DocumentRows(row, document, before, given, derived)
     if given:
         rows.cuts = given.cut(document.text, params)
@@ -305,7 +285,7 @@ def cut_rows(
             {
                 "id": unit_id,
                 "n": number_of_unit,
-                "document_id": document_id,
+                "document_id": row["id"],
                 "chunk_index": unit.index,
                 "char_start": start,
                 "char_end": end,
@@ -326,6 +306,20 @@ def cut_rows(
                 unit_id, masked(text), core, found, partial(context.line, start)
             )
     return rows
+
+
+def _document_row(document: Document, before: Before, number: dict[str, int]) -> Row:
+    n = before.n or number["d"]
+    number["d"] += not before.n
+    return {
+        "id": document.id,
+        "n": n,
+        "uri": document.uri,
+        "title": document.title,
+        "text": document.text,
+        "metadata": metadata_json(document.metadata),
+        "created": document.created,
+    }
 
 
 def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Unit]:
@@ -660,7 +654,7 @@ def _linked(
     if not batch.code and not there:
         return {}
     gone, rows = set(batch.gone), batch.code
-    held = snapshot.rows("code").to_pylist() if there and snapshot is not None else []
+    held = snapshot.rows("code").to_pylist() if snapshot is not None else []
     left = [row for row in held if row["id"] not in gone]
     if last:
         # What an earlier batch replaced is not known any more: then all is resolved.
@@ -767,11 +761,7 @@ def _read(
         settled = settle(
             run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
         )
-        read = {
-            "claims": settled.claims + given,
-            "pending": settled.pending,
-            "losses": settled.losses,
-        }
+        read = {**vars(settled), "claims": settled.claims + given}
         run.losses += settled.losses
     # A unit that is only read again keeps its place and perhaps its names: then nothing else says
     # what changed.
@@ -806,14 +796,9 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
     """Ids of the text units, and the passages by id, that the documents had."""
     if snapshot is None or not documents:
         return [], {}
-    units = (
-        snapshot.by_key("text_units", sorted(documents), "document_id", ["id"])
-        .column("id")
-        .to_pylist()
-    )
-    passages = snapshot.by_key(
-        "passages", sorted(documents), "document_id", ["id", "terms", "n_terms"]
-    ).to_pylist()
+    ids, columns = sorted(documents), ["id", "terms", "n_terms"]
+    units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
+    passages = snapshot.by_key("passages", ids, "document_id", columns).to_pylist()
     return units, {row["id"]: row for row in passages}
 
 
@@ -864,10 +849,8 @@ def swap(
     counters.update(moved)
     texts = versions.get("passages", 0) != old.tables.get("passages", 0)  # topics may be others now
     run.commit(
-        replace(
-            old,
-            generation=old.generation + 1,
-            created=now(),
+        old.following(
+            communities_generation=old.communities_generation,
             segments=[*old.segments, *segments],
             tables={**old.tables, **versions},
             counters=dict(counters),
@@ -877,7 +860,3 @@ def swap(
             stale=["communities"] if run.touched or run.claimed or texts or old.stale else [],
         )
     )
-
-
-def now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from statistics import mean, quantiles
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from zlib import crc32
 
 from graphrag_mcp.index import documents, models
@@ -32,6 +32,7 @@ from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.overlay import Imagination
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -63,19 +64,13 @@ class Habits:
     answers: int = 0
 
 
-class Answers(Protocol):
-    def listing(self, kind: str = "") -> Iterable[Mapping[str, Any]]: ...
-
-    def get(self, key: str, preferred: str = "") -> list[Any]: ...
-
-
 def tokens_of(text: str) -> float:
     """What providers' tokenizers make of a text, about: 4 letters, or 1.3 CJK characters, a token."""
     dense = 0 if text.isascii() else len(text) - len(_DENSE.sub("", text))
     return (len(text) - dense) / 4 + dense / 1.3
 
 
-def learnt(book: Answers | None, model: str, constant: float) -> Habits:
+def learnt(book: AnswerBook | None, model: str, constant: float) -> Habits:
     """The habits of a model; those that are usual where the book has too few answers of its.
     `constant`: tokens of the question about a text without the text."""
     habits = Habits()
@@ -248,10 +243,8 @@ def _whole(unit: Names) -> UnitNames:
         if (before := found.get(one.key)) is None:
             found[one.key] = replace(one)
         else:
-            before.count, before.sentences = (
-                before.count + one.count,
-                before.sentences + one.sentences,
-            )
+            before.count += one.count
+            before.sentences = before.sentences + one.sentences
             before.strong = before.strong or one.strong
     return UnitNames(unit.id, unit.text, list(found.values()))
 
@@ -274,10 +267,8 @@ def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
     for pair in links:
         held.update(pair)
     names = sorted(named, key=lambda name: (-held[name.key], name.start))
-    return names, [
-        links[pair]
-        for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))
-    ]
+    order = sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))
+    return names, [links[pair] for pair in order]
 
 
 def _listed(names: Sequence[Named]) -> list[Named]:
@@ -394,14 +385,8 @@ class Rehearsal(Run):
 
     def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
         reader = self.models.reader
-        self.chat.read(
-            unit,
-            *(
-                one.prompt(unit.text, unit.context())
-                for one in (reader.extract, reader.claims)
-                if one is not None
-            ),
-        )
+        asks = (one for one in (reader.extract, reader.claims) if one is not None)
+        self.chat.read(unit, *(one.prompt(unit.text, unit.context()) for one in asks))
         return super().begin(uri, id, unit)
 
     def originals(self, batch: Batch) -> list[Row]:
@@ -455,15 +440,12 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
         counts=counts,
         skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
-        estimate={
-            "files": len(plan.to_read),
-            "bytes": size,
-            **record(door.spent(), run.chat.habits),
-        },
+        estimate={"files": len(plan.to_read), "bytes": size}
+        | _record(door.spent(), run.chat.habits),
     )
 
 
-def record(spent: Spent, habits: Habits) -> dict[str, Any]:
+def _record(spent: Spent, habits: Habits) -> dict[str, Any]:
     """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed
     of the model."""
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import documents
 from graphrag_mcp.index.describe import needs_summary
 from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import (
@@ -45,7 +44,7 @@ from graphrag_mcp.store.edit_log import (
     differing,
     fold,
 )
-from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, read, writer_lock
+from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, now, read, writer_lock
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
@@ -79,7 +78,7 @@ class Target:
 def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
     overlay = fold(log)
-    now = documents.now()
+    at = now()
 
     def row(
         op: str,
@@ -88,7 +87,7 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
         forms: Sequence[str] = (),
         fields: Row | None = None,
     ) -> LogRow:
-        return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, now)
+        return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, at)
 
     if not wish.targets:
         raise BadInput(
@@ -429,7 +428,7 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
     change = merged.changes.get(table)
     if change is None:
         return []
-    after = {row["id"]: row for row in change.rows.to_pylist()} if change.rows is not None else {}
+    after = {row["id"]: row for row in change.rows.to_pylist()}
     gone = set(change.gone)
     parts = {
         "added": after.keys() - gone,
@@ -444,10 +443,8 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         named = ""
         if table == "entities":
             lost = sorted(ids - after.keys())
-            old = {
-                row["id"]: row
-                for row in snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()
-            }
+            rows = snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()
+            old = {row["id"]: row for row in rows}
             shown = sorted(({**old, **after}[id] for id in ids), key=lambda row: row["n"])
             result.ids += [f"e{row['n']}" for row in shown if row["id"] in after][:NAMED]
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
@@ -523,24 +520,22 @@ def lift(run: Run, plan: Plan) -> None:
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
-    numbers = dict(run.manifest.next)
-    row = LogRow(
-        next_id(numbers),
-        "restore",
-        "document",
-        tuple(uris),
-        tuple(uris),
-        {},
-        BY_INDEX,
-        documents.now(),
-    )
-    segments = segment_store.appended(
-        run.folder, run.manifest, segment_store.EDITS, logs.to_table([row])
-    )
+    row, manifest = _of_documents(run.folder, run.manifest, "restore", uris, BY_INDEX)
     run.edits = fold([*run.edits.log, row])
-    applied = run.manifest.parameters.get(APPLIED, 0)
-    applied += applied == len(run.edits.log) - 1  # a row about documents moves no table by itself
-    _go_on(run, written(run.folder, run.manifest, segments, Merge(), set(), numbers, applied))
+    _go_on(run, manifest)
+
+
+def _of_documents(
+    folder: Path, manifest: Manifest, op: str, uris: Sequence[str], by: str
+) -> tuple[LogRow, Manifest]:
+    """Write a row about documents, which moves no table by itself; the row and the generation."""
+    numbers = dict(manifest.next)
+    row = LogRow(next_id(numbers), op, "document", tuple(uris), tuple(uris), {}, by, now())
+    kind = segment_store.EDITS
+    segments = segment_store.appended(folder, manifest, kind, logs.to_table([row]))
+    applied = manifest.parameters.get(APPLIED, 0)
+    applied += applied == sum(one["rows"] for one in manifest.segments if one["kind"] == kind)
+    return row, written(folder, manifest, segments, Merge(), set(), numbers, applied)
 
 
 def _go_on(run: Run, manifest: Manifest) -> None:
@@ -583,7 +578,7 @@ def merged_with(
 def _number_as_before(merged: Merge, numbers: dict[str, int]) -> None:
     """An entity that an undo brings back has its alias again."""
     change = merged.changes["entities"]
-    rows = change.rows.to_pylist() if change.rows is not None and numbers else []
+    rows = change.rows.to_pylist() if numbers else []
     back = [row for row in rows if row["id"] in numbers and row["id"] not in change.gone]
     for row in back:
         row["n"] = numbers[row["id"]]
@@ -611,25 +606,21 @@ def written(
         changes["pending"] = waiting
     changes |= forgotten({**_NONE, **changes}, manifest.tables)
     versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
-    generation = manifest.generation + 1
     counters = Counter(manifest.counters)
     counters.update(entities=merged.entities, relationships=merged.relationships)
     parameters = _parameters(manifest, merged, applied)
     if lost := _lost(folder, manifest, changes.get("entities", Change())):
         parameters[NUMBERS] = lost
-    settled = manifest.communities_generation == manifest.generation and not merged.touched
-    new = replace(
-        manifest,
-        generation=generation,
-        created=documents.now(),
+    kept = {"communities_generation": manifest.communities_generation} if merged.touched else {}
+    new = manifest.following(
         segments=list(segments),
         tables=dict(versions),
         counters=dict(counters),
         next=dict(numbers),
         parameters=parameters,
         stale=["communities"] if merged.touched or manifest.stale else [],
-        communities_generation=generation if settled else manifest.communities_generation,
         began=0,
+        **kept,
     )
     commit(folder, new)
     return new
@@ -657,8 +648,7 @@ def _parameters(manifest: Manifest, merged: Merge, applied: int) -> dict[str, An
 
 def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
     """The numbers of entities that went by an edit, now and before."""
-    there = set(change.rows["id"].to_pylist()) if change.rows is not None else set()
-    gone = sorted(set(change.gone) - there)
+    gone = _vanished(change)
     numbers = dict(manifest.parameters.get(NUMBERS, {}))
     if gone:
         rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
@@ -674,9 +664,8 @@ def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | Non
         return Change((), graph_to_table("pending", rows)) if rows else None
     gone = {row["id"] for row in rows}
     for table, kind in (("entities", "entity"), ("relationships", "relationship")):
-        change = merged.changes.get(table, Change())
-        there = set(change.rows["id"].to_pylist()) if change.rows is not None else set()
-        gone |= {f"{kind}:{id}" for id in {*(set(change.gone) - there), *given}}
+        lost = _vanished(merged.changes.get(table, Change()))
+        gone |= {f"{kind}:{id}" for id in {*lost, *given}}
     return Change(sorted(gone), graph_to_table("pending", rows)) if gone else None
 
 
@@ -751,29 +740,26 @@ class Loss:
         return {kind: getattr(self, kind) for kind in kinds}
 
 
-def loss(folder: Path, chosen: Chosen, names: int = 8) -> Loss:
+def loss(folder: Path, chosen: Chosen) -> Loss:
     """What would go: worked out by the merge that would do it, and nothing is written."""
     snapshot = open_snapshot(folder)
     ids = sorted(row["id"] for row in chosen.documents.values())
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
     passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows
-    merged = (
-        merge(snapshot, units, {}, dict(snapshot.manifest.next), edits=logs.in_force(snapshot))
-        if units
-        else Merge()
-    )
-    gone = _vanished(snapshot, merged, "entities")
+    merged = Merge()
+    if units:
+        numbers = dict(snapshot.manifest.next)
+        merged = merge(snapshot, units, {}, numbers, edits=logs.in_force(snapshot))
+    gone = _vanished(merged.changes.get("entities", Change()))
     lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
     lost.sort(key=lambda row: (-row["frequency"], row["n"]))
-    relationships = len(_vanished(snapshot, merged, "relationships"))
-    shown = [f"{row['title']} (e{row['n']})" for row in lost[:names]]
+    relationships = len(_vanished(merged.changes.get("relationships", Change())))
+    shown = [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
     return Loss(len(ids), len(units), passages, len(gone), relationships, shown)
 
 
-def _vanished(snapshot: Snapshot, merged: Merge, table: str) -> list[str]:
-    change = merged.changes.get(table)
-    if change is None:
-        return []
+def _vanished(change: Change) -> list[str]:
+    """Ids of rows that go and do not come again."""
     return sorted(
         set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ())
     )
@@ -785,26 +771,5 @@ def write_down(folder: Path, chosen: Chosen, by: str) -> str:
     with writer_lock(folder, LOCK_SECONDS):
         manifest = read(folder)
         assert manifest is not None
-        numbers = dict(manifest.next)
-        id = next_id(numbers)
-        row = LogRow(
-            id,
-            "remove",
-            "document",
-            tuple(chosen.uris),
-            tuple(chosen.uris),
-            {},
-            by,
-            documents.now(),
-        )
-        segments = segment_store.appended(
-            folder, manifest, segment_store.EDITS, logs.to_table([row])
-        )
-        applied = manifest.parameters.get(APPLIED, 0)
-        follows = applied == sum(
-            one["rows"] for one in manifest.segments if one["kind"] == segment_store.EDITS
-        )
-        written(
-            folder, manifest, segments, Merge(), set(), numbers, applied + 1 if follows else applied
-        )
-        return id
+        row, _ = _of_documents(folder, manifest, "remove", chosen.uris, by)
+        return row.id

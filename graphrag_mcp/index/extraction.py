@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.index.records import (
     CUT_OFF,
@@ -95,14 +95,12 @@ class ExtractParams:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """`records` None: no one answered, and `reason` says why. `gleaned`: records that further
-    passes added or corrected; when a pass that was due got no answer, `reason` says so and the
-    records of the first stay."""
+    """`records` None: no one answered, and `reason` says why. When a further pass that was due got
+    no answer, `reason` says so and the records of the first stay."""
 
     records: Records | None
     by: str = ""
     reason: str = ""
-    gleaned: int = 0
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> ExtractParams:
@@ -176,40 +174,53 @@ async def extract_unit(
     def pays(found: Records) -> bool:
         return gleaning_pays(text, known_names(), found)
 
-    messages: tuple[Message, ...] = (Message("user", params.prompt(text, context)),)
-    strictly = partial(first_reply, strict=True)
-    asked = Ask(
+    first = Ask(
         "extract",
-        messages,
+        (Message("user", params.prompt(text, context)),),
         first_reply,
         lambda: None,
         doubt=_doubt,
         worth=_whole,
-        strictly=strictly,
+        strictly=partial(first_reply, strict=True),
     )
-    answer = await asker.ask(asked)
-    records = answer.value
-    if records is None:
-        return Extraction(None, "", answer.reason)
-    by, gleaned, reason = answer.by, 0, ""
-    for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
-        if params.gleanings == "auto" and not await aside(pays, records):
+    again = Gleaning(params.gleanings, params.more.substitute(), later_reply, pays, with_gleaned)
+    return Extraction(*await asked(asker, first, again))
+
+
+@dataclass(frozen=True, slots=True)
+class Gleaning:
+    """A further look at a text: `more` is what asks for it, `parse` reads the reply, `pays` says of
+    what is known whether to ask at all (with gleanings "auto"), `join` gives what is known then and
+    how much that is new."""
+
+    gleanings: str
+    more: str
+    parse: Callable[[str], Any]
+    pays: Callable[[Any], bool]
+    join: Callable[[Any, Any], tuple[Any, int]]
+
+
+async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, str, str]:
+    """What a model finds in a text, by further looks as long as they bring something; by whom, and
+    why there was no answer: of a further look that was due, too. Then what was known stays."""
+    answer = await asker.ask(first)
+    known, by, messages = answer.value, answer.by, first.messages
+    if known is None:
+        return None, "", answer.reason
+    auto = again.gleanings == "auto"
+    for _ in range(1 if auto else int(again.gleanings)):
+        if auto and not await aside(again.pays, known):
             break
-        messages += (
-            Message("assistant", shown(answer.raw)),
-            Message("user", params.more.substitute()),
-        )
+        messages += (Message("assistant", shown(answer.raw)), Message("user", again.more))
         answer = await asker.ask(
-            Ask("glean", messages, later_reply, lambda: None, doubt=_doubt, worth=_whole)
+            replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
         )
         if answer.value is None:
-            reason = f"no gleaning: {answer.reason}"
-            break
-        records, gained = with_gleaned(records, answer.value)
-        gleaned += gained
+            return known, by, f"no gleaning: {answer.reason}"
+        known, gained = again.join(known, answer.value)
         if not gained:
             break
-    return Extraction(records, by, reason, gleaned)
+    return known, by, ""
 
 
 def shown(reply: str) -> str:
@@ -270,9 +281,8 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
         Counter(one) + Counter(other)
         for one, other in ((first.dropped, more.dropped), (first.repaired, more.repaired))
     )
-    return Records(
-        tuple(entities), tuple(relations), more.complete, dict(dropped), dict(repaired)
-    ), gained
+    counts = (dict(dropped), dict(repaired))
+    return Records(tuple(entities), tuple(relations), more.complete, *counts), gained
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:
@@ -346,10 +356,10 @@ def best_sentence(
 ) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
     wanted = set(query_terms(words))
-    if not spans_of_sentences:
-        return 0, len(text)
     return max(
-        spans_of_sentences, key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]]))
+        spans_of_sentences,
+        key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]])),
+        default=(0, len(text)),
     )
 
 
@@ -371,10 +381,7 @@ def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, in
         return find(text, name, most)
     whole, at = _composed(text)
     found = find(whole, name, most)
-    return [
-        (at[start], next(at[i] for i in range(end, len(at)) if at[i] > at[end - 1]))
-        for start, end in found
-    ]
+    return [(at[start], next(i for i in at[end:] if i > at[end - 1])) for start, end in found]
 
 
 def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:

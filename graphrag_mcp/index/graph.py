@@ -151,10 +151,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     starts = [start for start, _ in spans]
     groups: dict[str, list[Fields]] = {}
     for mention in every:
-        if (group := groups.get(mention[0])) is None:
-            groups[mention[0]] = [mention]
-        else:
-            group.append(mention)
+        groups.setdefault(mention[0], []).append(mention)
     named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
@@ -196,9 +193,8 @@ def _group(
         if not flat or flat[-2] != start + shift:
             flat += (start + shift, end + shift)
     # All mentions of a key in one text have one type, one strength and one alias.
-    key, form, kind, strong, start, end, alias_of = found[0]
-    if len(found) > 1:
-        form = majority(mention[1] for mention in found)
+    key, _, kind, strong, start, end, alias_of = found[0]
+    form = majority(mention[1] for mention in found)
     return Named(
         key, unit_id, form, kind, strong, len(found), flat, start + shift, end + shift, alias_of
     )
@@ -212,14 +208,8 @@ def majority(values: Iterable[str]) -> str:
 
 def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Table:
     """Rows whose attributes are called like the columns of `table`."""
-    schema = TABLES[table]
-    return pa.table(
-        [
-            pa.array([getattr(row, name) for row in rows], schema.field(name).type)
-            for name in schema.names
-        ],
-        schema=schema,
-    )
+    names = TABLES[table].names
+    return graph_to_table(table, [{name: getattr(row, name) for name in names} for row in rows])
 
 
 def mentions_from_table(table: pa.Table) -> list[Named]:
@@ -294,17 +284,16 @@ def group(
     An edit decides over what the texts define: which name stands for which, which is hidden, and
     which has an entity although nothing mentions it."""
     canonical = canonical_names(by_key)
-    edits = edits if edits is not None and edits.log else None
-    if edits is not None:
+    edits = edits or Overlay()
+    if edits.log:
         canonical = {key: edits.stands_for(key, found) for key, found in canonical.items()}
     groups: dict[str, list[Named]] = {}
     for key in sorted(by_key):
         target = canonical[key]
-        if target and (by_key[key] or (edits is not None and edits.made(key))):
+        if target and (by_key[key] or edits.made(key)):
             groups.setdefault(target, []).extend(by_key[key])
-    made = {key for key in groups if edits.made(key)} if edits is not None else set()
     groups = {
-        key: rows for key, rows in groups.items() if key in made or (rows and is_entity(rows))
+        key: rows for key, rows in groups.items() if edits.made(key) or (rows and is_entity(rows))
     }
     return groups, {key: target for key, target in canonical.items() if target in groups}
 
@@ -445,26 +434,16 @@ _STATED = attrgetter(*"source_key target_key description keywords weight start e
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first,
     and often."""
-    if len(rows) == 1:
-        return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
     ranked = sorted(
         rows,
         key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key),
     )
-    chosen: list[tuple[str, int, int]] = []
-    for row in ranked:
-        place = (row.text_unit_id, row.sentences[0], row.sentences[1])
-        if place not in chosen:
-            chosen.append(place)
-        if len(chosen) == SENTENCES:
-            break
-    return chosen
+    places = ((row.text_unit_id, row.sentences[0], row.sentences[1]) for row in ranked)
+    return list(dict.fromkeys(places))[:SENTENCES]
 
 
 def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of a pair's strongest sentences."""
-    if len(rows) == 1:
-        return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
     ranked = sorted(
         rows, key=lambda r: (_unreadable(r.end - r.start), -r.weight, r.text_unit_id, r.start)
     )
@@ -943,7 +922,7 @@ def _described(
             merged.long[id] = (kind, told)
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
-    return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))
+    return " ".join(dict.fromkeys(said for _, said in quotes))
 
 
 def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
@@ -951,10 +930,8 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     missing = [p for p in places if p[0] not in state.fresh and p not in state.texts]
     if not missing or state.snapshot is None:
         return
-    units = state.snapshot.by_key(
-        "text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"]
-    )
-    held = map(masked, units["text"].to_pylist())
-    texts = dict(zip(units["id"].to_pylist(), held, strict=True))
+    ids = sorted({unit for unit, _, _ in missing})
+    units = state.snapshot.by_key("text_units", ids, "id", ["id", "text"]).to_pylist()
+    texts = {row["id"]: masked(row["text"]) for row in units}
     for unit, start, end in missing:
         state.texts[unit, start, end] = texts[unit][start:end]

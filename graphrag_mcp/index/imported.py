@@ -31,7 +31,7 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.units import sentence_of
+from graphrag_mcp.index.units import placed, sentence_of
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot
@@ -60,10 +60,8 @@ class Given:
 
 def given(snapshot: Snapshot) -> Given:
     """From the log of imports; the last word of each import counts."""
-    table = load(snapshot.folder, snapshot.manifest, GRAPHS)
-    latest = dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True))
     found = Given()
-    for _, data in sorted(latest.items()):
+    for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
         body = json.loads(data)
         children: dict[str, list[str]] = defaultdict(list)
         for one in body["communities"]:
@@ -282,18 +280,19 @@ class DocumentRecord:
                     places[key] = locate(text, form)
             _add(rows, _named(unit_id, name, text, places[name.key], spans, self.by))
             for rank, form in enumerate(name.aliases):
-                row = _alias(unit_id, name, form, rank, text, places, spans, self.by)
-                if row is not None:
+                if key := normalise_name(form):
+                    other = Name(key, form, name.type, name.description)
+                    row = _named(unit_id, other, text, places.get(key, []), spans, self.by)
+                    row.count, row.description = len(name.aliases) - rank, ""  # in the order given
+                    row.alias_of = name.key if key != name.key else ""
                     _add(rows, row)
         names.named = list(rows.values())
         for one in map(self.statements.__getitem__, record.statements):
             ends = (places.get(one.source, []), places.get(one.target, []))
             words = f"{one.source} {one.target} {one.description}"
             start, end = sentence_of(text, spans, *ends, words)
-            said = Said(
-                one.source, one.target, one.description, one.keywords, one.weight, start, end
-            )
-            names.said.append(said)
+            told = (one.source, one.target, one.description, one.keywords, one.weight)
+            names.said.append(Said(*told, start, end))
         mentions = {(start, key) for key, found in places.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
@@ -306,15 +305,8 @@ class DocumentRecord:
             words = " ".join((*one.quotes, one.description))
             places = quoted(text, list(one.quotes)) or [best_sentence(text, spans, words)]
             quotes = tuple(text[start:end] for start, end in places)
-            fields = (
-                one.subject,
-                one.object,
-                one.type,
-                one.status,
-                iso_date(one.start_date),
-                iso_date(one.end_date),
-            )
-            made.append(Claim(*fields, one.description, quotes, tuple(places)))
+            dates = {name: iso_date(getattr(one, name)) for name in ("start_date", "end_date")}
+            made.append(replace(one, **dates, quotes=quotes, spans=tuple(places)))
         return made
 
 
@@ -363,52 +355,9 @@ def _span(lines: Lines, start: int, end: int) -> Span:
 
 
 def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str) -> Named:
-    """A name that stands nowhere literally is placed in the sentence that has most words of its
-    description."""
-    if found:
-        held = dict.fromkeys(
-            span for start, _ in found for span in spans if span[0] <= start < span[1]
-        )
-        flat = [edge for span in held for edge in span] or [*found[0]]
-        start, end = found[0]
-    else:
-        start, end = best_sentence(text, spans, f"{name.title} {name.description}")
-        flat = [start, end]
+    at = placed(text, found, spans, f"{name.title} {name.description}")
     count = max(len(found), 1, len(name.aliases) + 1)  # its own form is the commonest
-    return Named(
-        name.key,
-        unit,
-        name.title,
-        name.type,
-        True,
-        count,
-        flat,
-        start,
-        end,
-        "",
-        name.description,
-        by,
-    )
-
-
-def _alias(
-    unit: str,
-    name: Name,
-    form: str,
-    rank: int,
-    text: str,
-    places: Mapping[str, Spans],
-    spans: Spans,
-    by: str,
-) -> Named | None:
-    key = normalise_name(form)
-    if not key:
-        return None
-    other = Name(key, form, name.type, name.description)
-    row = _named(unit, other, text, places.get(key, []), spans, by)
-    row.count, row.description = len(name.aliases) - rank, ""  # in the order given
-    row.alias_of = name.key if key != name.key else ""
-    return row
+    return Named(name.key, unit, name.title, name.type, True, count, *at, "", name.description, by)
 
 
 def _add(rows: dict[tuple[str, str], Named], row: Named) -> None:
@@ -453,10 +402,7 @@ class ImportLog:
 
     def latest(self, uri: str) -> str:
         """What an import brought last of communities and reports, "" where it never did."""
-        table = load(self.folder, self.manifest, GRAPHS)
-        return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True)).get(
-            uri, ""
-        )
+        return _latest(self.folder, self.manifest).get(uri, "")
 
     def _open(self) -> None:
         if self._table is not None:
@@ -466,6 +412,12 @@ class ImportLog:
         for place, at in enumerate(pairs):
             self._place.pop(at, None)  # what was said again is the newest
             self._place[at] = place
+
+
+def _latest(folder: Path, manifest: Manifest | None) -> dict[str, str]:
+    """What each import brought last of communities and reports, by its uri."""
+    table = load(folder, manifest, GRAPHS)
+    return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True))
 
 
 def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:

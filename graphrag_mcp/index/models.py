@@ -73,11 +73,9 @@ class Models:
         limits, usual = (
             (one.summary_fragments, one.summary_tokens) for one in (self.settings, Settings())
         )
-        if (
-            limits != usual
-        ):  # named only then: what was made by earlier releases with the defaults still holds
-            words += map(str, limits)
-        return _print(*words)
+        # Named only then: what was made by earlier releases with the defaults still holds.
+        words += map(str, limits if limits != usual else ())
+        return content_id("prompt", *words)
 
 
 def choose(
@@ -141,13 +139,7 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
 
 def shorter(prompt: ReportPrompt) -> ReportPrompt:
     """The same prompt with less of each community: an agent reads some thirty of them."""
-    return replace(
-        prompt, params=replace(prompt.params, tokens=min(prompt.params.tokens, TOP_TOKENS))
-    )
-
-
-def _print(*words: str) -> str:
-    return content_id("prompt", *words)
+    return replace(prompt, tokens=min(prompt.tokens, TOP_TOKENS))
 
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:

@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -43,35 +43,38 @@ from graphrag_mcp.types import Document, IndexRequest, IndexResult
 DEGRADED = 1_000  # rows of the list of what a model could not answer
 
 
+# The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
+TABLES_OF = {"entity": ("entities", "e"), "relationship": ("relationships", "r")}
+TABLES_OF |= {"report": ("reports", "c")}
+
+
 def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     """What a model has still to answer: how many by kind, and the first of them with the reason."""
-    if run.manifest is None or "pending" not in run.manifest.tables:
+    if run.manifest is None:
         return {}, []
-    snapshot = run.snapshot()
-    rows = sorted(snapshot.rows("pending").to_pylist(), key=lambda row: row["id"])
-    shown = rows[:DEGRADED]
-    tables_of = {"entity": "entities", "relationship": "relationships", "report": "reports"}
-    alias = {"entity": "e", "relationship": "r", "report": "c"}
-    numbers: dict[str, str] = {}
-    for kind in ("extract", "entity", "relationship", "report"):
-        ids = [
-            row["subject"]
-            for row in shown
-            if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")
-        ]
-        found = snapshot.by_key(tables_of.get(kind, "text_units"), ids, "id", ["id", "n"])
-        letter = alias.get(kind, "t")
-        numbers |= {row["id"]: f"{letter}{row['n']}" for row in found.to_pylist()}
-    listed = [
+    rows = sorted(run.snapshot().rows("pending").to_pylist(), key=lambda row: row["id"])
+    return dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows)
+
+
+def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
+    """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
+    given."""
+    shown, ids = rows[:DEGRADED], defaultdict[tuple[str, str], list[str]](list)
+    for row in shown:
+        ids[TABLES_OF.get(row["kind"], ("text_units", "t"))].append(row["subject"])
+    alias: dict[str, str] = {}
+    for (table, letter), subjects in ids.items():
+        found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
+        alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
+    return [
         {
-            "kind": row["kind"],
-            "id": numbers.get(row["subject"], row["subject"]),
+            "kind": kind or row["kind"],
+            "id": alias.get(row["subject"], row["subject"]),
             "document": row["uri"],
             "reason": row["reason"],
         }
         for row in shown
     ]
-    return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
 def _capped(run: Run) -> str:
@@ -85,51 +88,26 @@ def _capped(run: Run) -> str:
     )
 
 
-def _lost(run: Run) -> list[dict[str, str]]:
-    """The texts of this call of whose replies records were lost, the most first."""
-    shown = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))[
-        :DEGRADED
-    ]
-    found = run.snapshot().by_key(
-        "text_units", sorted({row["subject"] for row in shown}), "id", ["id", "n"]
-    )
-    numbers = {row["id"]: f"t{row['n']}" for row in found.to_pylist()}
-    return [
-        {
-            "kind": RECORDS,
-            "id": numbers.get(row["subject"], row["subject"]),
-            "document": row["uri"],
-            "reason": row["reason"],
-        }
-        for row in shown
-    ]
-
-
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
         pending["embedding"] = run.vectors.failed
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
-    if run.losses:
-        degraded += _lost(run)
+    lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
+    degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
-    counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {
-        "unchanged": plan.unchanged
-    }
-    kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities")
+    counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
+    counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
+    kinds = ("text_units", "passages", "entities", "relationships", "communities")
     return IndexResult(
         status=status,
         corpus=run.folder.name,
         done=done,
         total=done + len(plan.errors),
         errors=plan.errors,
-        counts=counts
-        | {
-            f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0)
-            for kind in kinds
-        },
+        counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
         skipped=dict(sorted(plan.found.skipped.items())),
         usage=run.models.asker.spent().record(),
         pending=pending,
@@ -330,12 +308,12 @@ def _rarely() -> Iterator[None]:
 @contextmanager
 def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
     with ExitStack() as stack:
-        for waited in range(LOCK_SECONDS):
+        for left in reversed(range(LOCK_SECONDS)):
             try:
                 stack.enter_context(writer_lock(folder, 1.0))
                 break
             except Busy:
-                if cancelled() or waited == LOCK_SECONDS - 1:
+                if cancelled() or not left:
                     raise
         yield
 
@@ -501,8 +479,7 @@ def _open_units(run: Run) -> set[str]:
     `run.redo`."""
     if run.manifest is None or not run.models.extract:
         return set()
-    waiting = "pending" in run.manifest.tables
-    rows = run.snapshot().rows("pending").to_pylist() if waiting else []
+    rows = run.snapshot().rows("pending").to_pylist()
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
         by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
@@ -544,9 +521,14 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 
 def _add(
-    run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool,
-    derived: building.Derived | None = None,
-) -> None:  # fmt: skip
+    run: Run,
+    plan: Plan,
+    batch: Batch,
+    edit: Edit,
+    numbers: dict[str, int],
+    rederive: bool,
+    derived: building.Derived | None,
+) -> None:
     run.check()
     known = plan.live.get(edit.uri)
     if edit.what == "gone":
@@ -652,17 +634,10 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Befo
     snapshot = run.snapshot()
     if snapshot is None:
         return before
-    units = snapshot.by_key("text_units", [known["id"]], "document_id", ["id", "n"])
-    before.units = dict(
-        zip(units.column("id").to_pylist(), units.column("n").to_pylist(), strict=True)
-    )
+    ids = [known["id"]]
+    units = snapshot.by_key("text_units", ids, "document_id", ["id", "n"]).to_pylist()
+    before.units = {row["id"]: row["n"] for row in units}
     if not rederive:
-        passages = snapshot.by_key("passages", [known["id"]], "document_id", ["id", "entity_ids"])
-        before.passages = dict(
-            zip(
-                passages.column("id").to_pylist(),
-                passages.column("entity_ids").to_pylist(),
-                strict=True,
-            )
-        )
+        passages = snapshot.by_key("passages", ids, "document_id", ["id", "entity_ids"]).to_pylist()
+        before.passages = {row["id"]: row["entity_ids"] for row in passages}
     return before

@@ -62,35 +62,36 @@ class Candidate:
     cited: str = ""  # the text with its references, once it has been written
 
 
-def add_rows(
-    found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int
-) -> None:
-    """Add the evidence sentences of relationships and entities; `limit` is the most characters of a
-    sentence."""
+class Candidates(dict[str, Candidate]):
+    """Sentences of at most `limit` characters by their text, each once."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def of(self, said: str) -> Candidate:
+        text, worth = readable(said, self._limit)
+        if text not in self:
+            self[text] = Candidate(text, worth)
+        return self[text]
+
+
+def add_rows(found: Candidates, entities: Iterable[EntityRow], links: Iterable[EdgeRow]) -> None:
+    """Add the evidence sentences of relationships and entities."""
     for edge in links:
         for unit, said in edge.evidence:
-            text, worth = readable(said, limit)
-            candidate = found.get(text)
-            if candidate is None:
-                candidate = found[text] = Candidate(text, worth)
+            candidate = found.of(said)
             candidate.edges[edge.id] = candidate.units[unit] = None
             candidate.entities[edge.source_id] = candidate.entities[edge.target_id] = None
     for row in entities:
         for unit, said in row.evidence:
-            text, worth = readable(said, limit)
-            candidate = found.get(text)
-            if candidate is None:
-                candidate = found[text] = Candidate(text, worth)
+            candidate = found.of(said)
             candidate.entities[row.id] = candidate.units[unit] = None
 
 
-def add_quotes(found: dict[str, Candidate], quotes: Iterable[Candidate], limit: int) -> None:
-    """Add what reports quote, each sentence of `limit` characters."""
+def add_quotes(found: Candidates, quotes: Iterable[Candidate]) -> None:
+    """Add what reports quote."""
     for quote in quotes:
-        text, worth = readable(quote.text, limit)
-        candidate = found.get(text)
-        if candidate is None:
-            candidate = found[text] = Candidate(text, worth)
+        candidate = found.of(quote.text)
         candidate.entities.update(quote.entities)
         candidate.edges.update(quote.edges)
         candidate.units.update(quote.units)
@@ -258,11 +259,10 @@ class Inside:
     weight: Mapping[str, float]
     order: list[str]  # the heaviest entities, at most LISTED
     own_rows: list[EntityRow]  # of a community without children, heaviest first
-    own_links: list[EdgeRow]  # inside no child, where there are children the OWN heaviest, by id
+    own_links: list[EdgeRow]  # of those inside no child the OWN heaviest, of a leaf all; by id
     entity_ids: list[str]  # at most LISTED of a kind
     relationship_ids: list[str]
     text_unit_ids: list[str]
-    n_documents: int = 0  # where that is known
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     said: Sequence[Evidence] = ()  # sentences of its texts, where no name stands in them
     title: str = ""  # of source code: its folder or file
@@ -284,28 +284,15 @@ def _parts(weight: float) -> int:
 
 
 def of_rows(
-    community: Community,
-    entities: Iterable[EntityRow],
-    edges: Iterable[EdgeRow],
-    children: Sequence[Collection[str]] = (),
-    document_of: Mapping[str, str] | None = None,
+    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow]
 ) -> Inside:
-    """From all rows, which may be more than the community's own; `children` are the members of each
-    child."""
-    members = set(community.members)
-    rows = {row.id: row for row in entities if row.id in members}
-    links = {edge.id: edge for edge in edges if edge.source_id in rows and edge.target_id in rows}
+    """From all rows of a community, as where no child has any of them."""
+    rows, links = {row.id: row for row in entities}, {edge.id: edge for edge in edges}
     parts = dict.fromkeys(rows, 0)
     for edge in links.values():
         parts[edge.source_id] += _parts(edge.weight)
         parts[edge.target_id] += _parts(edge.weight)
     weight = {id: value / _PARTS for id, value in parts.items()}
-    home = {id: number for number, ids in enumerate(children) for id in ids}
-    own = [
-        edge
-        for edge in links.values()
-        if edge.source_id not in home or home[edge.source_id] != home.get(edge.target_id)
-    ]
     ranked = sorted(rows.values(), key=lambda row: _place(row, weight))
     order = [row.id for row in ranked[:LISTED]]
     units = community.units or set().union(*(row.text_unit_ids for row in rows.values()))
@@ -319,14 +306,11 @@ def of_rows(
         links=links,
         weight=weight,
         order=order,
-        own_rows=[row for row in ranked if row.id not in home],
-        own_links=sorted(
-            nsmallest(OWN if children else len(own), own, key=_strength), key=lambda edge: edge.id
-        ),
+        own_rows=ranked,
+        own_links=sorted(links.values(), key=attrgetter("id")),
         entity_ids=sorted(order) if len(rows) <= LISTED else order,
         relationship_ids=[edge.id for edge in strong] if len(links) > LISTED else sorted(links),
         text_unit_ids=nsmallest(LISTED, units),
-        n_documents=len({document_of.get(unit, unit) for unit in units}) if document_of else 0,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heapreplace
 from operator import attrgetter
@@ -19,6 +19,7 @@ from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import (
     Candidate,
+    Candidates,
     EdgeRow,
     EntityRow,
     Inside,
@@ -28,7 +29,6 @@ from graphrag_mcp.index.report_content import (
     in_turn,
     introduction,
     mostly_cjk,
-    of_rows,
     read_quotes,
     readable,
 )
@@ -40,34 +40,23 @@ from graphrag_mcp.types import content_id
 VERSION = "7"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
+# Worth of a sentence in the script that most of the community's sentences are not in.
+MINORITY = 0.4
 
-
-MINORITY = (
-    0.4  # worth of a sentence in the script that most of the community's sentences are not in
-)
-
-
-@dataclass(frozen=True)
-class ReportParams:
-    max_candidates: int = (
-        200  # sentences considered for one report, so that no community costs quadratic time
-    )
-    max_quotes: int = (
-        100  # of them from the reports of children, which say at most 34 sentences themselves
-    )
-    summary_sentences: int = 3
-    max_findings: int = 10
-    finding_sentences: int = 3
-    max_characters: int = 400  # of one sentence; a longer one is cut at a space
-    title_entities: int = 3
-    per_group: int = 3  # references of one kind after a sentence
+# Sentences considered for one report, so that no community costs quadratic time; and of them from
+# the reports of children, which say at most 34 sentences themselves.
+CANDIDATES, QUOTES = 200, 100
+SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
+LONGEST = 400  # characters of one sentence; a longer one is cut at a space
+TITLE = 3  # names in a title
+PER_GROUP = 3  # references of one kind after a sentence
 
 
 @dataclass(frozen=True)
 class Report:
     """What a report says; `findings` is a JSON list of {"summary", "explanation"}, `rank` is 0-10.
 
-    The lists of ids hold at most `inside.LISTED` each; all members are in the table `communities`.
+    The lists of ids hold at most `report_content.LISTED` each; all members are in the table `communities`.
     """
 
     id: str
@@ -100,14 +89,10 @@ class Written:
         return read_quotes(self.report.summary, self.report.findings)
 
 
-def stored(report: Report) -> Written:
-    return Written(report)
-
-
-def quoted(children: Iterable[Written], params: ReportParams | None = None) -> list[Candidate]:
+def quoted(children: Iterable[Written]) -> list[Candidate]:
     """What a parent takes of its children's reports: of each in turn, the best report first."""
     best = sorted(children, key=lambda one: (-one.report.rank, one.report.id))
-    return in_turn([one.quotes for one in best], (params or ReportParams()).max_quotes)
+    return in_turn([one.quotes for one in best], QUOTES)
 
 
 def fingerprint(
@@ -145,49 +130,21 @@ def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
         parts += said
 
 
-def write(
-    community: Community,
-    entities: Sequence[EntityRow],
-    edges: Sequence[EdgeRow],
-    children: Sequence[Written] = (),
-    params: ReportParams | None = None,
-    document_of: Mapping[str, str] | None = None,
-    divided: Sequence[Collection[str]] = (),
-    weights: Mapping[str, float] | None = None,
-) -> Written:
-    """The report of one community, the same whatever the order of its input.
-
-    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of
-    rows that lie within a child is not read again: the child's sentences stand for it. `divided`:
-    the members of each child, where there are more than its report lists. `document_of` maps text
-    unit to document for the rating's spread; without it the spread is taken from the text units.
-    `weights`: of the terms that set the community apart."""
-    divided = divided or [child.report.entity_ids for child in children]
-    inside = of_rows(community, entities, edges, divided, document_of)
-    inside.terms = weights or {}
-    return compose(community, inside, quoted(children, params), params)
-
-
-def compose(
-    community: Community,
-    inside: Inside,
-    quotes: Sequence[Candidate] = (),
-    params: ReportParams | None = None,
-) -> Written:
-    """As `write`, from what is inside the community and what its children's reports quote."""
-    params = params or ReportParams()
+def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Written:
+    """The report of one community, the same whatever the order of its input. `quotes`: what its
+    children's reports quote, which stands for the evidence of rows that lie within a child."""
     rows = inside.rows
     share = {one: math.sqrt(value) for one, value in inside.weight.items()}
-    candidates = _candidates(inside, share, quotes, params)
-    chosen = _summary(candidates, share, inside.terms, params)
-    cite = _Citer(inside, params)
+    candidates = _candidates(inside, share, quotes)
+    chosen = _summary(candidates, share, inside.terms)
+    cite = _Citer(inside)
     cjk = mostly_cjk(
         "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
     )
-    base = _base(community, inside, cjk, params, [one.text for one in candidates])
+    base = _base(community, inside, cjk, [one.text for one in candidates])
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
-    for group in _findings(inside, candidates, chosen, params):
+    for group in _findings(inside, candidates, chosen):
         findings.append({"summary": group[0].text, "explanation": _running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
@@ -198,32 +155,20 @@ def compose(
     )
 
 
-def outline(
-    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]
-) -> Report:
-    """What a report says the one that writes it: its rows, its text units, a rating, its heaviest names.
-    No evidence is read, so it costs nothing beside `write`; a model's draft is put over it."""
-    return outlined(community, of_rows(community, entities, edges))
-
-
-def outlined(community: Community, inside: Inside) -> Report:
-    """As `outline`, from what is inside the community."""
-    params = ReportParams()
-    summary = _fallback(inside, _Citer(inside, params))
-    base = _base(community, inside, None, params)
+def outline(community: Community, inside: Inside) -> Report:
+    """The report without sentences: its rows, its text units, a rating, its heaviest names. The
+    words of a model or of an import are put over it."""
+    summary = _fallback(inside, _Citer(inside))
+    base = _base(community, inside, None)
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
 
 def _base(
-    community: Community,
-    inside: Inside,
-    cjk: bool | None,
-    params: ReportParams,
-    texts: Sequence[str] = (),
+    community: Community, inside: Inside, cjk: bool | None, texts: Sequence[str] = ()
 ) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
     names = [inside.rows[one].title for one in inside.order]
-    title = phrase(inside.terms, names, texts) or _title(names, params)
+    title = phrase(inside.terms, names, texts) or _title(names)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
@@ -251,19 +196,18 @@ def _running(sentences: Iterable[str]) -> str:
 
 
 def _candidates(
-    inside: Inside, share: Mapping[str, float], quotes: Sequence[Candidate], params: ReportParams
+    inside: Inside, share: Mapping[str, float], quotes: Sequence[Candidate]
 ) -> list[Candidate]:
     """What the children say and what no child could say, best first."""
     rows, links = inside.rows, inside.links
-    found: dict[str, Candidate] = {}
-    add_quotes(found, quotes, params.max_characters)
+    found = Candidates(LONGEST)
+    add_quotes(found, quotes)
     for one in found.values():
         one.entities = {id: None for id in one.entities if id in rows}
         one.edges = {id: None for id in one.edges if id in links}
-    add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
+    add_rows(found, inside.own_rows, inside.own_links)
     for unit, sentence in inside.said:
-        text, worth = readable(sentence, params.max_characters)
-        found.setdefault(text, Candidate(text, worth)).units[unit] = None
+        found.of(sentence).units[unit] = None
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
     # of texts in two scripts a report speaks the commoner one where it can
@@ -279,24 +223,21 @@ def _candidates(
         else:
             one.gain = one.worth * sum(map(share.__getitem__, one.entities))
     kept = [one for one in found.values() if not full or substance(one.text) > _EMPTY]
-    return sorted(kept, key=lambda one: (-one.gain, one.text))[: params.max_candidates]
+    return sorted(kept, key=lambda one: (-one.gain, one.text))[:CANDIDATES]
 
 
 # ---- choosing -----------------------------------------------------------------------------------
 
 
 def _summary(
-    candidates: Sequence[Candidate],
-    share: Mapping[str, float],
-    weights: Mapping[str, float],
-    params: ReportParams,
+    candidates: Sequence[Candidate], share: Mapping[str, float], weights: Mapping[str, float]
 ) -> list[Candidate]:
     """Sentences that together say most of the community's terms, or, where these are not known, of
     its members' weight; what was said once counts a tenth after that."""
     left: dict[str, float] = dict(weights or share)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
-    while heap and len(chosen) < params.summary_sentences:
+    while heap and len(chosen) < SUMMARY:
         known, place = heap[0]
         candidate = candidates[place]
         speaks = terms_of(candidate.text) & left.keys() if weights else candidate.entities
@@ -320,7 +261,7 @@ def _summary(
 
 
 def _findings(
-    inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate], params: ReportParams
+    inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate]
 ) -> list[list[Candidate]]:
     """Sentences on the strongest relationships, then on entities, none in two findings.
 
@@ -341,7 +282,7 @@ def _findings(
         for one in about:
             if one not in used and not any(alike(one.text, other.text) for other in group):
                 group.append(one)
-                if len(group) == params.finding_sentences:
+                if len(group) == FINDING:
                     break
         if group:
             used.update(group)
@@ -350,13 +291,13 @@ def _findings(
                 named[end] = named.get(end, 0) + 1
 
     for id in sorted(of_edge, key=inside.link_rank):
-        if len(found) >= params.max_findings:
+        if len(found) >= FINDINGS:
             break
         edge = inside.links[id]
         if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
             take(of_edge[id], (edge.source_id, edge.target_id))
     for one in sorted(of_entity, key=inside.place):
-        if len(found) >= params.max_findings:
+        if len(found) >= FINDINGS:
             break
         if one not in named:
             take(of_entity[one], [one])
@@ -370,8 +311,8 @@ class _Citer:
     """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
     what it wrote."""
 
-    def __init__(self, inside: Inside, params: ReportParams) -> None:
-        self._inside, self._limit = inside, params.per_group
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
         self.quotes: list[Candidate] = []
 
     def __call__(self, candidate: Candidate) -> str:
@@ -380,18 +321,21 @@ class _Citer:
         return candidate.cited
 
     def _write(self, candidate: Candidate) -> str:
-        limit = self._limit
         ranked = {
             "Entities": sorted(candidate.entities, key=self._inside.place),
             "Relationships": sorted(candidate.edges, key=self._inside.link_rank),
             "Sources": sorted(candidate.units),
         }
         self.quotes.append(
-            Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values()))
+            Candidate(
+                candidate.text, 1.0, *(dict.fromkeys(ids[:PER_GROUP]) for ids in ranked.values())
+            )
         )
-        more = {name: ", +more" if len(ids) > limit else "" for name, ids in ranked.items()}
+        more = {name: ", +more" if len(ids) > PER_GROUP else "" for name, ids in ranked.items()}
         groups = [
-            f"{name} ({', '.join(ids[:limit])}{more[name]})" for name, ids in ranked.items() if ids
+            f"{name} ({', '.join(ids[:PER_GROUP])}{more[name]})"
+            for name, ids in ranked.items()
+            if ids
         ]
         return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
@@ -404,7 +348,7 @@ def _fallback(inside: Inside, cite: _Citer) -> str:
     return cite(Candidate(names, 1.0, dict.fromkeys(top), {}, units))
 
 
-def _title(titles: Iterable[str], params: ReportParams) -> str:
+def _title(titles: Iterable[str]) -> str:
     """The heaviest names, leaving out one that is part of another."""
     chosen: list[str] = []
     for title in titles:
@@ -412,7 +356,7 @@ def _title(titles: Iterable[str], params: ReportParams) -> str:
         folded = name.casefold()
         if not any(folded in other.casefold() or other.casefold() in folded for other in chosen):
             chosen.append(name)
-        if len(chosen) == params.title_entities:
+        if len(chosen) == TITLE:
             break
     return " · ".join(chosen)
 
@@ -428,35 +372,16 @@ def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
 
     A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a
     whole field 9-10."""
-    size, links, units, weight, documents = (
-        inside.size,
-        inside.n_links,
-        inside.n_units,
-        inside.total,
-        inside.n_documents,
-    )
-    parts = (
-        (0.25, size, 200),
-        (0.15, weight, 1000),
-        (0.35, units, 200),
-        (0.25, documents or units, 100),
-    )
-    rank = round(
-        10
-        * sum(part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts),
-        1,
-    )
+    size, links, units, weight = inside.size, inside.n_links, inside.n_units, inside.total
+    parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, units, 100))
+    shares = (part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts)
+    rank = round(10 * sum(shares), 1)
     if cjk:
-        spread = f"{units} 个文本单元" + (f"、{documents} 篇文档" if documents else "")
-        return (
-            rank,
-            f"评分 {rank}（满分 10）依据：{size} 个实体、{links} 条关系（总权重 {weight:g}）、{spread}。",
-        )
-    facts = f"{_count(size, 'entity', 'entities')}, {_count(links, 'relationship')} of total weight {weight:g}"
-    spread = _count(units, "text unit") + (
-        f" of {_count(documents, 'document')}" if documents else ""
-    )
-    return rank, f"Rated {rank} of 10 for {facts}, and {spread}."
+        facts = f"{size} 个实体、{links} 条关系（总权重 {weight:g}）、{units} 个文本单元"
+        return rank, f"评分 {rank}（满分 10）依据：{facts}。"
+    facts = f"{_count(size, 'entity', 'entities')}, {_count(links, 'relationship')}"
+    spread = _count(units, "text unit")
+    return rank, f"Rated {rank} of 10 for {facts} of total weight {weight:g}, and {spread}."
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -507,7 +432,7 @@ def heads(children: Iterable[Written]) -> list[Candidate]:
         units = dict.fromkeys(one.report.text_unit_ids[:1])
         first = "" if said is None or found_names(said.text) else f": {said.text}"
         entities = said.entities if said is not None else {}
-        text, _ = readable(f"{name}{first}", ReportParams.max_characters)
+        text, _ = readable(f"{name}{first}", LONGEST)
         found.append(Candidate(text, 1.0, entities, {}, said.units if said else units))
     for one in found:
         one.gain = 1.0  # a part, and not the whole
@@ -519,10 +444,10 @@ def found_names(text: str) -> bool:
     return text.startswith(("Defines ", "Holds "))
 
 
-def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Written:
+def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidate]) -> Written:
     """`quotes`: of its children, by `heads`."""
-    cite = _Citer(inside, ReportParams())
-    base = replace(outlined(community, inside), title=inside.title)
+    cite = _Citer(inside)
+    base = replace(outline(community, inside), title=inside.title)
     if community.children:
         said = [one for one in quotes if not one.gain][:1]
         told = [one for one in quotes if one.gain]
@@ -537,9 +462,7 @@ def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidat
     findings = [{"summary": one.text, "explanation": cite(one)} for one in told[:TOLD]]
     lines = [f"- {one['explanation']}" for one in findings]
     content = "\n\n".join([f"# {base.title}", summary, *lines])
-    text = _JSON(findings)
-    report = replace(base, summary=summary, full_content=content, findings=text)
-    return Written(report)
+    return Written(replace(base, summary=summary, full_content=content, findings=_JSON(findings)))
 
 
 def _docs(inside: Inside) -> Iterator[Candidate]:
@@ -557,7 +480,7 @@ def _documented(row: EntityRow) -> str:
 
 
 def _told(row: EntityRow, said: str) -> Candidate:
-    text, _ = readable(said, ReportParams.max_characters)
+    text, _ = readable(said, LONGEST)
     return Candidate(text, 1.0, {row.id: None}, {}, dict.fromkeys(sorted(row.text_unit_ids)[:1]))
 
 

@@ -21,8 +21,8 @@ from string import Template
 from typing import Any
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow
-from graphrag_mcp.index.report_extractive import Report, Written, outline, stored
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, of_rows
+from graphrag_mcp.index.report_extractive import Report, Written, outline
 from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker, aside
@@ -85,7 +85,6 @@ class Line:
     speaks of.
     """
 
-    table: str
     fields: tuple[str, ...]
     ref: Ref
     about: tuple[str, ...] = ()
@@ -101,18 +100,9 @@ class Line:
         return self.cost
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    name: str
-    lines: Sequence[Line]
-
-    @property
-    def refs(self) -> list[Ref]:
-        return [line.ref for line in self.lines]
-
-    def text(self) -> str:
-        rows = (f"{number},{line.body()}" for number, line in enumerate(self.lines, 1))
-        return "\n".join((self.name, COLUMNS[self.name], *rows))
+def table_text(name: str, lines: Sequence[Line]) -> str:
+    rows = (f"{number},{line.body()}" for number, line in enumerate(lines, 1))
+    return "\n".join((name, COLUMNS[name], *rows))
 
 
 @dataclass(slots=True)
@@ -165,46 +155,26 @@ class Rows:
                 claim.id,
             ),
         )
-        return cls(
-            {
-                "Entities": [
-                    Line(
-                        "Entities",
-                        (row.title, types.get(row.id, ""), said(row)),
-                        Ref(entities=(row.id,)),
-                        (row.id,),
-                    )
-                    for row in by_weight
-                ],
-                "Relationships": [
-                    Line(
-                        "Relationships",
-                        (title[e.source_id], title[e.target_id], said(e), f"{e.weight:g}"),
-                        Ref(relationships=(e.id,)),
-                        (e.source_id, e.target_id),
-                        2,
-                    )
-                    for e in by_strength
-                ],
-                "Claims": [
-                    Line(
-                        "Claims",
-                        (c.subject, c.object, c.type, c.status, c.description),
-                        Ref((c.subject_id,), (), (c.text_unit_id,)),
-                        (c.subject_id,),
-                    )
-                    for c in own
-                ],
-            }
-        )
+        lines: dict[str, list[Line]] = {"Entities": [], "Relationships": [], "Claims": []}
+        for row in by_weight:
+            fields = (row.title, types.get(row.id, ""), said(row))
+            lines["Entities"].append(Line(fields, Ref(entities=(row.id,)), (row.id,)))
+        for e in by_strength:
+            ends = (e.source_id, e.target_id)
+            fields = (*map(title.__getitem__, ends), said(e), f"{e.weight:g}")
+            lines["Relationships"].append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
+        for c in own:
+            fields = (c.subject, c.object, c.type, c.status, c.description)
+            ref = Ref((c.subject_id,), (), (c.text_unit_id,))
+            lines["Claims"].append(Line(fields, ref, (c.subject_id,)))
+        return cls(lines)
 
     def __len__(self) -> int:
         return sum(map(len, self.lines.values()))
 
-    def tables(self, budget: int = 0) -> list[Table]:
-        """All rows in reading order; with a budget the best that fit."""
-        lines = self._best(budget) if budget else self.lines
-        return [Table(name, lines[name]) for name in COLUMNS if lines.get(name)]
+    def tables(self) -> dict[str, list[Line]]:
+        """All rows in reading order."""
+        return {name: self.lines[name] for name in COLUMNS if self.lines.get(name)}
 
     def fits(self, budget: int) -> bool:
         """Do all rows together stay within so many tokens?"""
@@ -224,7 +194,8 @@ class Rows:
                     return False
         if most + HEADINGS <= budget:
             return True
-        return count_tokens("\n\n".join(table.text() for table in self.tables())) <= budget
+        tables = self.tables().items()
+        return count_tokens("\n\n".join(table_text(*table) for table in tables)) <= budget
 
     # ---- children ---------------------------------------------------------------------------------
 
@@ -250,14 +221,13 @@ class Rows:
         return Rows({name: list(filter(stays, lines)) for name, lines in self.lines.items()})
 
     def with_reports(
-        self, children: Sequence[Report], stated: Callable[[Report], Sequence[Line]]
+        self, children: Sequence[Report], stated: Mapping[str, Sequence[Line]]
     ) -> Rows:
-        """Reports as rows of their own, as `stated` gives them (`statements`): first all summaries,
-        best child first, then first findings, second findings ..."""
+        """Reports as rows of their own, by id in `stated`: first all summaries, best child first,
+        then first findings, second findings ..."""
         best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
-        lines = [
-            line for row in zip_longest(*map(stated, best)) for line in row if line is not None
-        ]
+        ranks = zip_longest(*(stated[child.id] for child in best))
+        lines = [line for rank in ranks for line in rank if line is not None]
         return Rows({"Reports": lines, **self.lines})
 
     def shortened(self, most: int) -> Rows:
@@ -268,7 +238,8 @@ class Rows:
 
     # ---- what fits --------------------------------------------------------------------------------
 
-    def _best(self, budget: int) -> dict[str, list[Line]]:
+    def best(self, budget: int) -> Rows:
+        """The best rows that fit into so many tokens."""
         left = (
             budget - 20 - sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.lines)
         )
@@ -290,10 +261,12 @@ class Rows:
                     left -= line.price()
                 if left < 12:
                     break
-        return {
-            name: [line for line in lines if id(line) in taken]
-            for name, lines in self.lines.items()
-        }
+        return Rows(
+            {
+                name: [line for line in lines if id(line) in taken]
+                for name, lines in self.lines.items()
+            }
+        )
 
     def _others(self) -> Iterable[Line]:
         """Strongest relationships, each after the two it joins; then what is left, claims last."""
@@ -307,25 +280,27 @@ class Rows:
         yield from self.lines.get("Claims", ())
 
 
-def statements(child: Report, plain: Callable[[str], str]) -> list[Line]:
+def statements(child: Report) -> list[Line]:
     """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
     said = [(child.summary, child.summary)]
     for one in json.loads(child.findings or "[]"):
         heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
         said.append((f"{heading}: {text}", text))
     return [
-        Line("Reports", (child.title, plain(shown)), _rests_on(text, child)) for shown, text in said
+        Line((child.title, _unreferenced(shown)), _rests_on(text, child)) for shown, text in said
     ]
 
 
 def _rests_on(text: str, child: Report) -> Ref:
+    ref = _referenced(text)
+    if ref != Ref():
+        return ref
+    return Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
+
+
+def _referenced(text: str) -> Ref:
     ids = referenced_ids(text)
-    ref = Ref(*(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources")))
-    return (
-        ref
-        if ref != Ref()
-        else Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
-    )
+    return Ref(*(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources")))
 
 
 def _shortened(line: Line, most: int) -> Line:
@@ -380,21 +355,14 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PromptParams:
-    tokens: int = 8000  # of the rows shown; the instructions come on top
-    shortened: float = (
-        0.05  # of the tokens: the most that one description takes when not everything fits
-    )
+SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
 
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """One community. `entities` and `edges` may hold more than its own; `types` and `descriptions`
-    are by row id.
-
-    `children` are the reports of the communities it is divided into, with the ids of their members.
-    """
+    """One community with its entities and the relationships among them; `types` and `descriptions`
+    are by row id. `children` are the reports of the communities it is divided into, with the ids of
+    their members."""
 
     community: Community
     entities: Sequence[EntityRow]
@@ -407,99 +375,56 @@ class ReportInput:
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """What goes between the context tags, and per table what its rows 1, 2, ... stand for.
-
-    `substituted` names the children whose reports stand for their rows; `left_out` counts rows that
-    did not fit.
-    """
+    """What goes between the context tags, and per table what its rows 1, 2, ... stand for."""
 
     text: str
     numbering: Mapping[str, Sequence[Ref]]
-    substituted: tuple[str, ...] = ()
-    left_out: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A report, how many references in it named no row, and how many findings went for want of any."""
-
-    report: Report
-    unknown: int = 0
-    dropped: int = 0
 
 
 # ---- what the model is shown --------------------------------------------------------------------
 
 
-def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:
-    """The prompt where it needs no child's report, else None: `context` will, once these have been
-    written.
-    """
-    rows = _rows(given)
-    if rows.fits(params.tokens):
-        return _prompted(rows, rows.tables())
-    return None if given.community.children else _best(given, rows, params)
-
-
-def context(given: ReportInput, params: PromptParams) -> Prompted:
+def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
     """The rows of a community within the budget: all of them where they fit, else the children's
-    reports for those of the largest children until it fits, else the best of all that."""
-    rows = _rows(given)
-    return (
-        _prompted(rows, rows.tables()) if rows.fits(params.tokens) else _best(given, rows, params)
+    reports for those of the largest children until it fits, else the best of all that. `alone`:
+    None where the reports of children are needed, which are yet to be written."""
+    rows = Rows.of_community(
+        given.entities, given.edges, given.types, given.descriptions, given.claims
     )
-
-
-def _best(given: ReportInput, rows: Rows, params: PromptParams) -> Prompted:
+    if rows.fits(tokens):
+        return _prompted(rows)
+    if alone and given.community.children:
+        return None
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
-    price = {id: rows.price(members, params.tokens) for id, members in inside.items()}
+    price = {id: rows.price(members, tokens) for id, members in inside.items()}
     order = sorted(
         given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
     )
 
-    stated = {child.id: statements(child, _unreferenced) for child in order}
+    stated = {child.id: statements(child) for child in order}
 
     def substituted(count: int) -> Rows:
         taken = order[:count]
-        return rows.without(inside[one.id] for one in taken).with_reports(
-            taken, lambda child: stated[child.id]
-        )
+        return rows.without(inside[one.id] for one in taken).with_reports(taken, stated)
 
-    if order and rows.without(inside.values()).fits(
-        params.tokens
-    ):  # else no substitution is enough
-        for count in range(
-            max(1, sum(one > params.tokens for one in price.values())), len(order) + 1
-        ):
+    if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
+        for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
             fewer = substituted(count)
-            if fewer.fits(params.tokens):
-                return _prompted(fewer, fewer.tables(), order[:count])
-    rows = substituted(len(order)) if order else rows
-    rows = rows.shortened(max(40, int(params.tokens * params.shortened)))
-    return _prompted(rows, rows.tables(params.tokens), order)
+            if fewer.fits(tokens):
+                return _prompted(fewer)
+    every = substituted(len(order)) if order else rows
+    every = every.shortened(max(40, int(tokens * SHORTENED)))
+    best = every.best(tokens)
+    return _prompted(best, len(every) - len(best))
 
 
-def _rows(given: ReportInput) -> Rows:
-    members = set(given.community.members)
-    return Rows.of_community(
-        [row for row in given.entities if row.id in members],
-        [edge for edge in given.edges if edge.source_id in members and edge.target_id in members],
-        given.types,
-        given.descriptions,
-        given.claims,
-    )
-
-
-def _prompted(rows: Rows, tables: Sequence[Table], taken: Iterable[Report] = ()) -> Prompted:
-    shown = [table for table in tables if table.lines]
-    left_out = len(rows) - sum(len(table.lines) for table in shown)
-    blocks = [table.text() for table in shown]
+def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
+    tables = rows.tables()
+    blocks = [table_text(*table) for table in tables.items()]
     if left_out:
         blocks.append(f"({left_out} further rows, of less weight, are not shown.)")
-    numbering = {table.name: table.refs for table in shown}
-    return Prompted(
-        "\n\n".join(blocks), numbering, tuple(sorted(child.id for child in taken)), left_out
-    )
+    numbering = {name: [line.ref for line in lines] for name, lines in tables.items()}
+    return Prompted("\n\n".join(blocks), numbering)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -510,20 +435,10 @@ def _unreferenced(text: str) -> str:
     return replace_references(text, lambda _: "").strip()
 
 
-def report_ask(
-    prompted: Prompted,
-    template: Template,
-    *,
-    language: str = "",
-    role: str = "",
-    rating_criteria: str = "",
-) -> Ask[Draft | None]:
+def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
     text = template.substitute(
-        role=role.strip(),
-        language=language or OWN_LANGUAGE,
-        rating_criteria=rating_criteria or CRITERIA,
-        context=prompted.text,
+        role="", language=language or OWN_LANGUAGE, rating_criteria=CRITERIA, context=prompted.text
     ).strip()
     return Ask(
         "report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused"
@@ -533,21 +448,13 @@ def report_ask(
 # ---- what becomes of the draft ------------------------------------------------------------------
 
 
-def finish_report(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
+def finished(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
-    return finish(given, prompted, draft, base).report
-
-
-def finish(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Finished:
-    """As `finish_report`, and what the check of the references found."""
     check = _Check(given, prompted)
-    pairs, dropped = [], 0
+    pairs = []
     for heading, said in draft.findings:
-        text = check(said, heading)
-        if text:
+        if text := check(said, heading):
             pairs.append((_plain(heading), text))
-        else:
-            dropped += 1
     findings = [{"summary": heading, "explanation": text} for heading, text in pairs] or json.loads(
         base.findings
     )
@@ -561,7 +468,7 @@ def finish(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -
         *(f"## {one['summary']}\n\n{one['explanation']}" for one in findings),
     ]
     given_rank = draft.rating is not None
-    report = replace(
+    return replace(
         base,
         title=title,
         summary=summary,
@@ -572,7 +479,6 @@ def finish(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -
         findings=json.dumps(findings, ensure_ascii=False),
         method="llm",
     )
-    return Finished(report, check.unknown, dropped)
 
 
 def _plain(text: str) -> str:
@@ -586,16 +492,10 @@ class _Check:
 
     def __init__(self, given: ReportInput, prompted: Prompted) -> None:
         self.numbering = prompted.numbering
-        members = set(given.community.members)
-        self.entities = {row.id: row for row in given.entities if row.id in members}
-        self.edges = {
-            edge.id: edge
-            for edge in given.edges
-            if edge.source_id in members and edge.target_id in members
-        }
+        self.entities = {row.id: row for row in given.entities}
+        self.edges = {edge.id: edge for edge in given.edges}
         names = sorted(self.entities.values(), key=lambda row: (-len(row.title), row.title, row.id))
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
-        self.unknown = 0
 
     def __call__(self, text: str, heading: str) -> str:
         """The text with stored references; "" when it has none that holds and names no member
@@ -618,14 +518,11 @@ class _Check:
     def ref(self, cited: Cited) -> Ref:
         """What the numbers of one reference stand for."""
         found = Ref()
-        self.unknown += cited.strange
         for group, numbers in cited.numbers.items():
             known = self.numbering.get(group, ())
             for number in numbers:
                 if 1 <= number <= len(known):
                     found = found.and_(known[number - 1])
-                else:
-                    self.unknown += 1
         return found
 
     def named(self, text: str) -> tuple[str, ...]:
@@ -643,12 +540,8 @@ class _Check:
         return tuple(found)
 
     def with_all(self, text: str, others: Iterable[str]) -> str:
-        ids = referenced_ids(" ".join(others))
-        ref = Ref(
-            *(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources"))
-        )
-        made = self.written(ref, text, False)
-        return f"{replace_references(text, lambda _: '').strip()} {made}" if made else ""
+        made = self.written(_referenced(" ".join(others)), text, False)
+        return f"{_unreferenced(text)} {made}" if made else ""
 
     def written(self, ref: Ref, statement: str, more: bool) -> str:
         """`[Data: ...]` in content ids; "" when nothing is left or nothing of it leads to a text."""
@@ -736,7 +629,7 @@ class ReportPrompt:
     levels from the top are asked for; 0 for all."""
 
     template: Template
-    params: PromptParams
+    tokens: int  # of the rows shown; the instructions come on top
     language: str
     min_size: int
     min_units: int
@@ -744,7 +637,7 @@ class ReportPrompt:
 
     @property
     def fingerprint(self) -> str:
-        numbers = [self.params.tokens, self.min_size, self.min_units, MANY]
+        numbers = [self.tokens, self.min_size, self.min_units, MANY]
         numbers += [self.levels] if self.levels else []
         return content_id("report", self.template.template, self.language, *map(str, numbers))
 
@@ -766,7 +659,7 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
     template = prompts.load("report", corpus_folder)
     return ReportPrompt(
         template,
-        PromptParams(tokens=settings.report_tokens),
+        settings.report_tokens,
         settings.output_language,
         settings.report_min_size,
         settings.report_min_units,
@@ -862,9 +755,6 @@ class Writing:
                 return made
         return self.extractive(id, [await self._of(child) for child in community.children])
 
-    def _divided(self, community: Community) -> list[Sequence[str]]:
-        return [self.communities[child].members for child in community.children]
-
     async def _by_model(self, community: Community, members: Sequence[EntityRow]) -> Written | None:
         given = ReportInput(
             community,
@@ -874,29 +764,25 @@ class Writing:
             self.descriptions,
             self.claims.get(community.id, ()),
         )
-        shown = await aside(context_alone, given, self.prompt.params)
+        shown = await aside(context, given, self.prompt.tokens, True)
         if shown is None:
             below = [(await self._of(child)).report for child in community.children]
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(community.id)
-            divided = map(list, self._divided(community))  # a report lists only the heaviest
-            given = replace(
-                given,
-                children=[
-                    replace(one, entity_ids=ids) for one, ids in zip(below, divided, strict=True)
-                ],
-            )
-            shown = await aside(context, given, self.prompt.params)
-        answer = await self.asker.ask(
-            report_ask(shown, self.prompt.template, language=self.prompt.language)
-        )
+            children = [  # a report lists only the heaviest
+                replace(one, entity_ids=list(self.communities[one.id].members)) for one in below
+            ]
+            given = replace(given, children=children)
+            shown = await aside(context, given, self.prompt.tokens)
+        answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
         if answer.value is None:
             self.degraded[community.id] = answer.reason
             self.unsure.add(community.id)
             return None
         draft = answer.value
-        return await aside(
-            lambda: stored(
-                finish_report(given, shown, draft, outline(community, members, given.edges))
-            )
-        )
+
+        def written() -> Written:
+            base = outline(community, of_rows(community, members, given.edges))
+            return Written(finished(given, shown, draft, base))
+
+        return await aside(written)

@@ -96,8 +96,8 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     quoted = line if quoted == first + HEAD and line > first else quoted
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
-    place = [first, quoted], first, max(last, first + 1)
-    return Named(one.name, id, title, one.kind, True, 1, *place, "", said, CODE)
+    at = ([first, quoted], first, max(last, first + 1))
+    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
 
 
 def _spoken(

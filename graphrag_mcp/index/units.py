@@ -235,11 +235,8 @@ def settle(
         if read.claims_reason:
             settled.pending.append(pending("claims", unit, reading.uri, read.claims_reason))
         settled.claims += _claim_rows(unit, read.claims, known_claims, number)
-        lost = (
-            read.lost.row("extract", unit, reading.uri),
-            read.lost_claims.row("claims", unit, reading.uri),
-        )
-        settled.losses += filter(None, lost)
+        for kind, lost in (("extract", read.lost), ("claims", read.lost_claims)):
+            settled.losses += filter(None, [lost.row(kind, unit, reading.uri)])
     return settled
 
 
@@ -300,28 +297,17 @@ def from_records(
         (source, first), (target, second) = place(relation.source), place(relation.target)
         if not source or not target:
             continue
-        for key, name, found in (
-            (source, relation.source, first),
-            (target, relation.target, second),
-        ):
+        ends = ((source, relation.source, first), (target, relation.target, second))
+        for key, name, found in ends:
             if key not in known:
                 known.add(key)
-                _add(
-                    named,
-                    _named(unit, key, EntityRecord(name, UNKNOWN, ""), text, found, spans, by),
-                )
+                bare = EntityRecord(name, UNKNOWN, "")
+                _add(named, _named(unit, key, bare, text, found, spans, by))
         words = f"{relation.source} {relation.target} {relation.description}"
         start, end = sentence_of(text, spans, first, second, words)
-        statement = Said(
-            source,
-            target,
-            relation.description,
-            ", ".join(relation.keywords),
-            relation.strength,
-            start,
-            end,
-        )
-        said.setdefault((source, target, relation.description), statement)
+        keywords, told = ", ".join(relation.keywords), relation.description
+        statement = Said(source, target, told, keywords, relation.strength, start, end)
+        said.setdefault((source, target, told), statement)
     for row in named.values():
         row.alias_of = (aliases or {}).get(row.key, "") or _with_blanks(row)
     return UnitNames(unit, text, list(named.values()), list(said.values()))
@@ -337,30 +323,19 @@ def _with_blanks(row: Named) -> str:
 def _named(
     unit: str, key: str, record: EntityRecord, text: str, found: Spans, spans: Spans, by: str
 ) -> Named:
-    form = spelled(text, record.name)
-    if found:
-        held = dict.fromkeys(
-            span for start, _ in found for span in spans if span[0] <= start < span[1]
-        )
-        flat = [edge for span in held for edge in span] or [*found[0]]
-        start, end = found[0]
-    else:
-        start, end = best_sentence(text, spans, f"{record.name} {record.description}")
-        flat = [start, end]
-    return Named(
-        key,
-        unit,
-        form,
-        record.type,
-        True,
-        max(len(found), 1),
-        flat,
-        start,
-        end,
-        "",
-        record.description,
-        by,
-    )
+    form, count = spelled(text, record.name), max(len(found), 1)
+    at = placed(text, found, spans, f"{record.name} {record.description}")
+    return Named(key, unit, form, record.type, True, count, *at, "", record.description, by)
+
+
+def placed(text: str, found: Spans, spans: Spans, said: str) -> tuple[list[int], int, int]:
+    """Start, end, ... of the sentences that hold a name, and where it stands first. One that stands
+    nowhere literally is in the sentence with most words of what is `said` of it."""
+    if not found:
+        start, end = best_sentence(text, spans, said)
+        return [start, end], start, end
+    held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
+    return [edge for span in held for edge in span] or [*found[0]], *found[0]
 
 
 def _add(named: dict[tuple[str, str], Named], row: Named) -> None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index import communities_stage, descriptions
+from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
+from graphrag_mcp.index.communities_stage import ReportJob, compare, links_of, report, stored_tree
 from graphrag_mcp.index.extraction import extract_unit, locate, spelled
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
@@ -32,7 +33,6 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name
-from graphrag_mcp.text.tokens import count_tokens
 
 NO_RECORD = "shape that is no record"
 NO_ENTITY = "end that is not among the entities"
@@ -63,12 +63,9 @@ def read_result(
         if value.repaired:
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
         return Reading(_as_json(value) if dropped else text, "; ".join(left_out))
-    lost = (
-        next((part for part in value if isinstance(part, Counter)), None)
-        if isinstance(value, tuple)
-        else None
-    )
-    return Reading(text, listed(lost) if lost else "")
+    parts = value if isinstance(value, tuple) else ()
+    lost = next((part for part in parts if isinstance(part, Counter)), {})
+    return Reading(text, listed(lost))
 
 
 def _text(result: Mapping[str, Any]) -> str:
@@ -91,11 +88,8 @@ def _with_unread(text: str, records: Records, parse: Callable[[str], Any]) -> Re
         said = json.loads(text)
     except ValueError:  # records in another form, which name what they drop themselves
         return records
-    given = [
-        (name, one)
-        for name in ("entities", "relationships")
-        for one in _elements(said.get(name) if isinstance(said, dict) else None)
-    ]
+    lists = ("entities", "relationships") if isinstance(said, dict) else ()
+    given = [(name, one) for name in lists for one in _elements(said.get(name))]
     read = len(records.entities) + len(records.relations) + sum(records.dropped.values())
     if len(given) <= read:
         return records
@@ -126,20 +120,8 @@ def _is_read(text: str, parse: Callable[[str], Any]) -> bool:
 
 def _as_json(records: Records) -> str:
     """These records alone, as an answer that is read as them again."""
-    entities = [
-        {"name": one.name, "type": one.type, "description": one.description}
-        for one in records.entities
-    ]
-    relations = [
-        {
-            "source": one.source,
-            "target": one.target,
-            "description": one.description,
-            "keywords": list(one.keywords),
-            "strength": one.strength,
-        }
-        for one in records.relations
-    ]
+    entities = [asdict(one) for one in records.entities]
+    relations = [asdict(one) for one in records.relations]
     return json.dumps({"entities": entities, "relationships": relations}, ensure_ascii=False)
 
 
@@ -148,15 +130,11 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
     known = {normalise_name(spelled(text, one.name)) for one in records.entities}
     kept, lost = [], list(records.lost)
     for one in records.relations:
-        unknown = [
-            end
-            for end in (one.source, one.target)
-            if normalise_name(spelled(text, end)) not in known
-        ]
+        ends = (one.source, one.target)
+        unknown = [end for end in ends if normalise_name(spelled(text, end)) not in known]
         if unknown:
-            lost.append(
-                (NO_ENTITY, f'relationship "{one.source}" - "{one.target}": "{unknown[0]}"')
-            )
+            said = f'relationship "{one.source}" - "{one.target}": "{unknown[0]}"'
+            lost.append((NO_ENTITY, said))
         else:
             kept.append(one)
     count = len(records.relations) - len(kept)
@@ -203,7 +181,6 @@ class Item:
     work_id: str
     ask_kind: str
     prompt: str
-    tokens: int
 
 
 @dataclass
@@ -262,19 +239,15 @@ def claim(
     kind: str = "any",
     level: int | None = None,
     max_items: int = 5,
-    max_tokens: int = 6000,
     process: int = 0,
-    gone: Callable[[int], bool] = lambda process: False,
-    fits: Callable[[Claimed], bool] | None = None,
+    fits: Callable[[Claimed], bool] = lambda _: True,
 ) -> Claimed:
     """Lease the next open questions that no other client works on: first those that this client has
     claimed already.
 
     Of an index whose texts no agent reads, `kind` report gives the reports of the top communities.
-    `level`: reports of communities down to this level alone. Only what is shown whole is leased: `fits` says whether these items can be; without it their
-    tokens are counted, and one is given however long it is. `process`: the server that the client
-    came through; `gone` says of such a process whether it has ended, and what was claimed through
-    it is free.
+    `level`: reports of communities down to this level alone. Only what is shown whole is leased:
+    `fits` says whether these items can be. `process`: the server that the client came through.
     """
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
@@ -285,15 +258,12 @@ def claim(
         rows = _top(snapshot, level or 0)
     elif level is not None:
         rows = _down_to(snapshot, rows, level)
-    for row in rows:
-        claimed.remaining[row["kind"]] = claimed.remaining.get(row["kind"], 0) + 1
-    leases.free(folder, gone)
+    claimed.remaining = dict(Counter(row["kind"] for row in rows))
     mine, taken = leases.held(folder, client), leases.taken(folder, client)
     order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
     for lease, item in _offered(folder, settings, snapshot, claimed, order, taken):
         longer = replace(claimed, items=[*claimed.items, item])
-        tokens = sum(one.tokens for one in longer.items)
-        if not (fits(longer) if fits else tokens <= max_tokens or not claimed.items):
+        if not fits(longer):
             if claimed.items:
                 break
             claimed.too_long += 1
@@ -344,8 +314,7 @@ def _offered(
             claimed.held += key in taken
             if key not in taken and key not in seen:  # the same text may stand in two documents
                 seen.add(key)
-                text = _prompt(ask)
-                item = Item(leases.work_id(key), ask.kind, text, count_tokens(text))
+                item = Item(leases.work_id(key), ask.kind, _prompt(ask))
                 yield Lease(item.work_id, key, row["kind"], row["subject"]), item
 
 
@@ -386,22 +355,15 @@ def submit(
     answers = []
     for id, lease in known.items():
         stored = book.get(lease.key)
-        if why := _not_to_be_replaced(stored, lease, who, client):
+        why = _not_to_be_replaced(stored, lease, who, client)
+        if not why and id not in of_item:
+            why = "what it was about has changed since; claim again"
+        read = None if why else _accepted(done, id, given[id], of_item)
+        if why:
             done.rejected.append(_refused(id, why))
-        elif id not in of_item:
-            done.rejected.append(_refused(id, "what it was about has changed since; claim again"))
-        else:
-            try:
-                read = read_result(given[id], of_item[id], of_item)
-            except BadReply as error:
-                done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
-                continue
-            done.accepted.append(id)
-            if read.left_out:
-                done.left_out.append(_refused(id, read.left_out))
-            if not any(one.text == read.text for one in stored):
-                answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read.text))
-                done.replaced += [id] if stored else []
+        elif read is not None and not any(one.text == read.text for one in stored):
+            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read.text))
+            done.replaced += [id] if stored else []
     if answers:
         before()
         leases.correct(
@@ -411,6 +373,21 @@ def submit(
     book.close()
     leases.give_back(folder, done.accepted, client)
     return done
+
+
+def _accepted(
+    done: Submitted, id: str, result: Mapping[str, Any], asks: Mapping[str, Ask[Any]]
+) -> Reading | None:
+    """The result of an item, if it can be kept; `done` says what became of it."""
+    try:
+        read = read_result(result, asks[id], asks)
+    except BadReply as error:
+        done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
+        return None
+    done.accepted.append(id)
+    if read.left_out:
+        done.left_out.append(_refused(id, read.left_out))
+    return read
 
 
 def _refused(id: str, reason: str) -> dict[str, str]:
@@ -444,7 +421,7 @@ def _prompt(ask: Ask[Any]) -> str:
 
 
 def _pending(snapshot: Snapshot) -> list[Row]:
-    return snapshot.rows("pending").to_pylist() if "pending" in snapshot.manifest.tables else []
+    return snapshot.rows("pending").to_pylist()
 
 
 def method_of(manifest: Manifest) -> str:
@@ -495,7 +472,8 @@ def _questions(
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
-            tree = communities_stage.stored_tree(snapshot)
+            tree, links = stored_tree(snapshot), links_of(snapshot)
+            moved = compare(snapshot, tree, dict(snapshot.manifest.next))
             gone = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
@@ -508,11 +486,8 @@ def _questions(
             elif row["subject"] in tree.communities and gone.isdisjoint(
                 tree.communities[row["subject"]].members
             ):
-                numbers = dict(snapshot.manifest.next)
                 asked = {row["subject"]}
-                communities_stage.report(
-                    snapshot, tree, set(), numbers, models=models, retry=asked, rewrite=asked
-                )
+                report(ReportJob(snapshot, tree, links, moved, asked, models, rewrite=asked))
             yield row, dict(listener.open)
     finally:
         listener.close()

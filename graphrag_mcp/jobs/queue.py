@@ -57,11 +57,10 @@ def process_mark(pid: int) -> str:
         return ""
     if sys.platform.startswith("linux"):
         try:
-            stat = (
-                Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-            )
+            raw = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
         except OSError:
             return ""
+        stat = raw.rpartition(")")[2].split()
         return "" if stat[0] in "ZX" else stat[19]  # state; start time in clock ticks since boot
     if os.name == "nt":
         return _windows_mark(pid)

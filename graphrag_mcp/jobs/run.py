@@ -95,14 +95,10 @@ def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], d
             raise BadInput("that cursor is not of this list", "Leave it out to begin again")
         start = int(number)
     every = list(states(home, job).values())
-    counts = {state: sum(1 for one in every if one["state"] == state) for state in STATES}
+    counts = {state: sum(one["state"] == state for one in every) for state in STATES}
     shown = [one for one in every if wanted in ("all", one["state"])]
     more = f"{job.job_id}.{start + PAGE}" if start + PAGE < len(shown) else ""
-    return (
-        shown[start : start + PAGE],
-        {state: count for state, count in counts.items() if count},
-        more,
-    )
+    return shown[start : start + PAGE], {state: n for state, n in counts.items() if n}, more
 
 
 def _file(home: Path, job_id: str) -> Path:
@@ -218,15 +214,8 @@ def shares(
         for named in scope.uris:
             for uri in of_file[named]:
                 old, new = before.get(uri, ("",))[0], after.get(uri, ("",))[0]
-                counts[
-                    "added"
-                    if not old
-                    else "removed"
-                    if not new
-                    else "unchanged"
-                    if old == new
-                    else "changed"
-                ] += 1
+                same = "unchanged" if old == new else "changed"
+                counts["added" if not old else "removed" if not new else same] += 1
         ends = {os.path.basename(path) for path in request_of(job).paths}
         mine_too = {*scope.uris, *job.request.get("paths", ())}
         errors = [
@@ -235,14 +224,8 @@ def shares(
             if (path := error.get("path", "")) in mine_too or path.rpartition("/")[2] in ends
         ]
         done = counts["added"] + counts["changed"] + counts["unchanged"]
-        mine = result.model_copy(
-            update={
-                "counts": {**result.counts, **counts},
-                "errors": errors,
-                "done": done,
-                "total": done + len(errors),
-            }
-        )
+        own = {"errors": errors, "done": done, "total": done + len(errors)}
+        mine = result.model_copy(update={**own, "counts": {**result.counts, **counts}})
         if not first:  # what was spent is told once
             mine.usage, mine.seconds, mine.skipped, mine.losses = {}, {}, {}, {}
         first = False
@@ -251,11 +234,8 @@ def shares(
 
 def settle(home: Path, job: Job, scope: Scope) -> None:
     """Every document of a job that is over is processed, or failed with its reason."""
-    failed = {
-        error["path"]: error["reason"]
-        for error in job.result.get("errors", ())
-        if error.get("path")
-    }
+    errors = job.result.get("errors", ())
+    failed = {error["path"]: error["reason"] for error in errors if error.get("path")}
     if not states_begun(home, job):
         note(home, job, [uri for uri in scope.uris if uri not in failed], "pending")
     note(home, job, failed, "failed", failed)
@@ -269,35 +249,23 @@ def states_begun(home: Path, job: Job) -> bool:
 def mended(home: Path, folder: Path, job: Job, scope: Scope) -> list[str]:
     """Put right what a dead process left of this job, and say it: its documents against what the
     index holds."""
-    earlier = states(home, job) if states_begun(home, job) else {}
-    if not earlier:
+    if not states_begun(home, job):
         return []
+    earlier = states(home, job)
     held = {file for _, file in live(folder).values()}
-    lost = [uri for uri, one in earlier.items() if one["state"] == "processed" and uri not in held]
-    middle = [
-        uri for uri, one in earlier.items() if one["state"] == "processing" and uri not in held
-    ]
-    written = [
-        uri
-        for uri, one in earlier.items()
-        if one["state"] in ("processing", "pending") and uri in held
-    ]
+    found = [(one["state"], uri in held, uri) for uri, one in earlier.items()]
+    lost = [uri for state, there, uri in found if state == "processed" and not there]
+    middle = [uri for state, there, uri in found if state == "processing" and not there]
+    written = [uri for state, there, uri in found if state in ("processing", "pending") and there]
     note(home, job, [*lost, *middle], "pending")
     note(home, job, written, "processed")
-    said = []
-    if middle:
-        said.append(
-            f"{len(middle)} documents that an interrupted run left in the middle were queued again"
-        )
-    if lost:
-        said.append(
-            f"{len(lost)} documents that had been processed are no longer in the index and were queued again"
-        )
-    if written:
-        said.append(
-            f"{len(written)} documents of an interrupted run were found in the index, whole"
-        )
-    return said
+    queued = "were queued again"
+    said = (
+        (middle, f"documents that an interrupted run left in the middle {queued}"),
+        (lost, f"documents that had been processed are no longer in the index and {queued}"),
+        (written, "documents of an interrupted run were found in the index, whole"),
+    )
+    return [f"{len(uris)} {what}" for uris, what in said if uris]
 
 
 # the mark in the queue that communities are still to be made, with what they are to follow
@@ -345,12 +313,8 @@ def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
     the process."""
     home, folder = settings.home, settings.home / "corpora" / jobs[0].corpus
     for job in jobs:
-        job.status, job.error, job.pid, job.process = (
-            "running",
-            "",
-            os.getpid(),
-            records.process_mark(os.getpid()),
-        )
+        job.status, job.error = "running", ""
+        job.pid, job.process = os.getpid(), records.process_mark(os.getpid())
         save(home, job, durably=False)
     try:
         watch = _Watch(home, folder, jobs, more, from_record(settings, jobs[0].settings))
@@ -449,13 +413,8 @@ class _Watch:
         from graphrag_mcp.store import manifest
 
         held = manifest.read(folder)
-        self.home, self.folder, self.jobs, self.more, self.settings = (
-            home,
-            folder,
-            jobs,
-            more,
-            settings,
-        )
+        self.home, self.folder, self.jobs = home, folder, jobs
+        self.more, self.settings = more, settings
         self.scopes = scopes(jobs, settings, folder, held)
         self.before = live(folder) if len(jobs) > 1 else {}
         self.put_off = False

@@ -66,7 +66,6 @@ class Cited:
 
     numbers: dict[str, list[int]] = field(default_factory=dict)
     more: set[str] = field(default_factory=set)
-    strange: int = 0  # numbers of a group that no one knows
 
 
 def cited(text: str) -> list[Cited]:
@@ -160,7 +159,6 @@ def _read(reference: str) -> Cited:
             elif last:
                 numbers.append(int(last))
             if not group:
-                found.strange += len(numbers)
                 continue
             known = found.numbers.setdefault(group, [])
             known += [number for number in numbers if number not in known[-200:]]
@@ -168,8 +166,6 @@ def _read(reference: str) -> Cited:
             found.more.add(group)
         elif word:
             group = _group(word, group)
-        else:  # an id of the store, which no model was shown
-            found.strange += 1
     found.more.discard("")
     return found
 

@@ -120,10 +120,6 @@ class Ids:
         return [place for first, end in found for place in self._order[first:end].tolist()]
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def ids_of(column: pa.ChunkedArray) -> Ids | None:
     """None for a column that holds anything but ids."""
     if not pa.types.is_string(column.type):
@@ -138,7 +134,7 @@ class Ordered:
     """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
-        self._values = _one(column)
+        self._values = column.combine_chunks()
         self._order = pc.sort_indices(
             self._values
         ).to_numpy()  # stable, and by code points as Python compares

@@ -294,14 +294,10 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
         yield where, f"it says {hint}, which is not the newest version"
 
 
-_seen: set[tuple[str, int, str]] = (
-    set()
-)  # files, and records of a table, that this process has found whole
-
-
-_parsed: dict[
-    str, dict[str, dict[str, Any]]
-] = {}  # what records say, by corpus and by the SHA-256 of each
+# Files, and records of a table, that this process has found whole.
+_seen: set[tuple[str, int, str]] = set()
+# What records say, by corpus and by the SHA-256 of each.
+_parsed: dict[str, dict[str, dict[str, Any]]] = {}
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -118,17 +118,11 @@ def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
     """The whole log, oldest first. Raises Damaged when a segment cannot be trusted."""
     if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
         return []
-    return [
-        LogRow(
-            **{
-                **row,
-                "keys": _keys(row),
-                "forms": tuple(row["forms"]),
-                "fields": json.loads(row["fields"]),
-            }
-        )
-        for row in segment_store.load(folder, manifest, EDITS).to_pylist()
-    ]
+    found = []
+    for row in segment_store.load(folder, manifest, EDITS).to_pylist():
+        row |= {"keys": _keys(row), "forms": tuple(row["forms"])}
+        found.append(LogRow(**row | {"fields": json.loads(row["fields"])}))
+    return found
 
 
 def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -150,19 +144,10 @@ def renamed(folder: Path, manifest: Manifest) -> bool:
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
-    plain = [
-        {
-            "id": row.id,
-            "op": row.op,
-            "kind": row.kind,
-            "keys": list(row.keys),
-            "forms": list(row.forms),
-            "fields": json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True),
-            "by": row.by,
-            "time": row.time,
-        }
-        for row in rows
-    ]
+    plain = []
+    for row in rows:
+        said = json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True)
+        plain.append({**asdict(row), "fields": said})
     return pa.Table.from_pylist(plain, EDIT_LOG)
 
 

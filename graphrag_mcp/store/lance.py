@@ -78,9 +78,8 @@ def connect(folder: Path, reader: bool = False) -> Any:
     )  # a corpus deleted and made again must not meet cached versions
     with _connecting:
         if key not in _connections:
-            made = (lancedb().connect_async if reader else lancedb().connect)(
-                path, session=session()
-            )
+            opened = lancedb().connect_async if reader else lancedb().connect
+            made = opened(path, session=session())
             _connections[key] = wait(made) if reader else made
         return _connections[key]
 

@@ -8,6 +8,7 @@ generation. What the tables' files must be is recorded first (checksums.py).
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import json
 import logging
@@ -16,7 +17,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,23 @@ class Manifest:
             + "\n"
         )
 
+    def following(self, **changes: Any) -> Manifest:
+        """The next generation; communities that are those of this one stay so."""
+        number = self.generation + 1
+        settled = self.communities_generation == self.generation
+        fields = {"generation": number, "created": now()}
+        fields |= {"communities_generation": number} if settled else {}
+        return replace(self, **fields | changes)
+
     def of_another_release(self) -> bool:
         """Do rows mean something else here than what this release derives? Not told while they are
         in part.
         """
         return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def parse(raw: bytes, where: str) -> Manifest:
@@ -240,17 +252,19 @@ def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
 
 def age_of_oldest(
     folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]
-) -> timedelta:
+) -> datetime.timedelta:
     """The age of the oldest of a table's {version, timestamp}s that a kept generation names."""
     named = {
         kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables
     }
     written = [item["timestamp"] for item in versions if item["version"] in named]
     if len(written) < len(named):
-        return timedelta(days=36_500)  # nothing is old enough
+        return datetime.timedelta(days=36_500)  # nothing is old enough
     # As instants: where clocks were put back at the end of summer, the difference of local times is
     # an hour short.
-    return timedelta(seconds=max(time.time() - min(item.timestamp() for item in written), 0.0))
+    return datetime.timedelta(
+        seconds=max(time.time() - min(item.timestamp() for item in written), 0.0)
+    )
 
 
 def left_behind(folder: Path) -> dict[str, int]:
@@ -300,37 +314,27 @@ def prune(folder: Path, current: int) -> bool:
     paths = sorted(folder.glob("*.json"))
     # A number above the current one is left from a commit that did not happen.
     dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
-    now, ends, beyond, first = time.time(), 0, [], current + 1
-    for path in reversed(paths[: len(paths) - len(dead)]):
-        number, began = _run_of(path)
-        ends += number < first
-        if number >= first or ends > KEEP_LAST:
+    kept = [(path, _kept(path)) for path in paths[: len(paths) - len(dead)]]
+    ends, beyond, first = 0, [], current + 1
+    for path, held in reversed(kept):
+        ends += held.generation < first
+        if held.generation >= first or ends > KEEP_LAST:
             beyond.append(path)
-        first = min(first, began or number)
-    old = [path for path in reversed(beyond) if now - path.stat().st_mtime > KEEP_SECONDS]
-    gone = set(old)
-    oldest = next(path for path in paths if path not in gone)
-    named = [_named(path) for path in [*old, oldest]] if old else []
+        first = min(first, held.began or held.generation)
+    old = {path for path in beyond if time.time() - path.stat().st_mtime > KEEP_SECONDS}
+    named = {path: {one["file"] for one in [*held.segments, *held.files]} for path, held in kept}
+    oldest = next(names for path, names in named.items() if path not in old)
     for path in [*dead, *old]:
         path.unlink(missing_ok=True)
-    return any(one - named[-1] for one in named)
+    return any(named[path] - oldest for path in old)
 
 
-def _run_of(path: Path) -> tuple[int, int]:
-    """The number of a generation, and the first of its run."""
+def _kept(path: Path) -> Manifest:
+    """A kept generation; one that cannot be read names nothing."""
     try:
-        held = parse(path.read_bytes(), str(path))
+        return parse(path.read_bytes(), str(path))
     except (OSError, GraphRAGError):
-        return int(path.stem) if path.stem.isdigit() else 0, 0
-    return held.generation, held.began
-
-
-def _named(path: Path) -> set[str]:
-    try:
-        manifest = parse(path.read_bytes(), str(path))
-    except (OSError, GraphRAGError):
-        return set()
-    return {entry["file"] for entry in [*manifest.segments, *manifest.files]}
+        return Manifest("", int(path.stem) if path.stem.isdigit() else 0)
 
 
 def write_durably(path: Path, raw: bytes, mark: str = "") -> None:

@@ -90,12 +90,9 @@ class Imagined(Snapshot):
     def count(self, table: str) -> int:
         if table not in self._counts:
             layer = self._layer(table)
-            key = KEY.get(table, "id")
-            stored = (
-                self._base.count(table)
-                if layer.untouched
-                else self._stored(table, layer, [key]).num_rows
-            )
+            if layer.untouched:
+                return self._base.count(table)
+            stored = self._stored(table, layer, [KEY.get(table, "id")]).num_rows
             self._counts[table] = stored + layer.rows.num_rows
         return self._counts[table]
 
@@ -129,17 +126,12 @@ class Imagined(Snapshot):
         hold: bool = False,
     ) -> pa.Table:
         key = key or KEY.get(table, "id")
-        values, names, layer = (
-            list(dict.fromkeys(values)),
-            names_of(table, columns),
-            self._layer(table),
-        )
+        values, names = list(dict.fromkeys(values)), names_of(table, columns)
+        layer = self._layer(table)
         if layer.untouched:
             return self._base.by_key(table, values, key, names)
-        wanted, read = (
-            pa.array(values, TABLES[table].field(key).type),
-            list(dict.fromkeys([*names, key])),
-        )
+        wanted = pa.array(values, TABLES[table].field(key).type)
+        read = list(dict.fromkeys([*names, key]))
         rows = _numbered(layer.rows, read)
         here = rows.filter(pc.is_in(rows[key], wanted))
         stored = empty(table, read)

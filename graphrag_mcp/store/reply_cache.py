@@ -9,7 +9,6 @@ carries one.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import hashlib
 import logging
 import os
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged
+from graphrag_mcp.store.manifest import now
 
 NAME = "answers.db"
 # Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written
@@ -180,7 +180,7 @@ class AnswerBook:
 
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""
-        time, share = _now(), tokens // max(len(vectors), 1)
+        time, share = now(), tokens // max(len(vectors), 1)
         self._write(
             "vectors", [(key, model, vector, share, time) for key, vector in vectors.items()]
         )
@@ -280,7 +280,7 @@ class AnswerBook:
 
 
 def _row(one: Stored) -> tuple[Any, ...]:
-    return one.key, one.answerer, one.kind, one.text, one.prompt_tokens, one.output_tokens, _now()
+    return one.key, one.answerer, one.kind, one.text, one.prompt_tokens, one.output_tokens, now()
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -421,7 +421,3 @@ def _mark(row: Sequence[Any]) -> str:
         hashed.update(b"%d:" % len(raw))
         hashed.update(raw)
     return hashed.hexdigest()[:32]
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

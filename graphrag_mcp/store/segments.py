@@ -7,13 +7,11 @@ the SHA-256 in the manifest. Small segments are merged when they have become man
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import logging
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +91,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
         return manifest
     if segments is None:
         return manifest
-    generation = manifest.generation + 1
-    settled = manifest.communities_generation == manifest.generation
-    merged = replace(
-        manifest,
-        generation=generation,
-        segments=segments,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        communities_generation=generation if settled else manifest.communities_generation,
-    )
+    merged = manifest.following(segments=segments)
     commit(folder, merged)
     return merged
 
@@ -220,8 +210,7 @@ def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
             continue
         if wrong := _verified(folder, own[first:]):
             raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
-        merge = _one_of_documents if kind == DOCUMENTS else _one_of_imports
-        made = merge(folder, manifest, own, first)
+        made = _as_one(folder, manifest, own, first)
         kept = [one for one in segments if one["kind"] != kind]
         segments = [*kept, *own[:first], *([made] if made["rows"] else [])]
     return segments if segments != manifest.segments else None
@@ -239,54 +228,37 @@ def _imports(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
     )
 
 
-def _one_of_imports(
+def _as_one(
     folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], first: int
 ) -> dict[str, Any]:
-    """The segments from `first` on as one, with the last row of each uri (and of documents, id)
-    that still counts.
-    """
+    """The segments from `first` on as one, with the last row of each uri that still counts; of
+    imported documents with the last of each uri and id."""
     chosen, kind = segments[first:], segments[first]["kind"]
-    log = live_documents(folder, manifest, ["uri", "file_sha"])
-    live = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
+    live: set[tuple[str, str]] = set()
+    if kind == IMPORTS:
+        log = live_documents(folder, manifest, ["uri", "file_sha"])
+        live = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
     last: dict[tuple[str, str], tuple[int, int]] = {}
     for place, segment in enumerate(chosen):
-        found = _load_segment(folder, segment, ["uri", "id"])
-        for row, (uri, id) in enumerate(
-            zip(found["uri"].to_pylist(), found["id"].to_pylist(), strict=True)
-        ):
-            if kind == GRAPHS or (uri, id) in live:
-                last[uri, id if kind == IMPORTS else ""] = (place, row)
+        second = "op" if kind == DOCUMENTS else "id"
+        found = _load_segment(folder, segment, [second, "uri"])
+        pairs = zip(found["uri"].to_pylist(), found[second].to_pylist(), strict=True)
+        for row, (uri, other) in enumerate(pairs):
+            if kind == IMPORTS and (uri, other) in live:
+                last[uri, other] = (place, row)
+            elif kind == GRAPHS or (kind == DOCUMENTS and (first or other == "put")):
+                last[uri, ""] = (place, row)
+            elif kind == DOCUMENTS:  # gone, and no older segment holds it
+                last.pop((uri, ""), None)
     wanted: list[list[int]] = [[] for _ in chosen]
     for place, row in last.values():
         wanted[place].append(row)
     with writing(folder):
-        schema = pq.read_schema(folder / "truth" / chosen[0]["file"])
+        schema = DOCUMENT_LOG
+        if kind != DOCUMENTS:
+            schema = pq.read_schema(folder / "truth" / chosen[0]["file"])
         parts = _rows_of(folder, chosen, wanted, schema)
         return _written(folder, kind, manifest.generation + 1, schema, parts)
-
-
-def _one_of_documents(
-    folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], first: int
-) -> dict[str, Any]:
-    """The segments from `first` on as one, with the last row of each uri."""
-    chosen = segments[first:]
-    last: dict[str, tuple[int, int]] = {}
-    ops: dict[str, str] = {}
-    for place, segment in enumerate(chosen):
-        found = _load_segment(folder, segment, ["op", "uri"])
-        for row, (op, uri) in enumerate(
-            zip(found["op"].to_pylist(), found["uri"].to_pylist(), strict=True)
-        ):
-            last[uri], ops[uri] = (place, row), op
-    wanted: list[list[int]] = [[] for _ in chosen]
-    for uri, (place, row) in last.items():
-        if (
-            first or ops[uri] == "put"
-        ):  # where older segments stay, they may still hold what is gone
-            wanted[place].append(row)
-    with writing(folder):
-        parts = _rows_of(folder, chosen, wanted, DOCUMENT_LOG)
-        return _written(folder, DOCUMENTS, manifest.generation + 1, DOCUMENT_LOG, parts)
 
 
 def _first_alike(folder: Path, segments: Sequence[dict[str, Any]]) -> int:

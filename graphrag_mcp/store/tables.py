@@ -49,12 +49,8 @@ from graphrag_mcp.store.lance import (
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
-TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = (
-    256,
-    0.02,
-    32,
-    64,
-)  # when `compact` acts; the last in versions
+# When `compact` acts; the last in versions.
+TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
 
 log = logging.getLogger(__name__)
@@ -90,9 +86,8 @@ class Snapshot:
     ) -> None:
         self.folder, self.manifest = folder, manifest
         self._examine = examine  # what is damaged is shown as well: for doctor
-        self._spoiled: set[str] = (
-            set()
-        )  # tables with damaged data, of which only rows that match are given
+        # Tables with damaged data, of which only rows that match are given.
+        self._spoiled: set[str] = set()
         self.left_out = 0  # rows that did not match
         self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
@@ -102,9 +97,8 @@ class Snapshot:
         self._light: dict[str, Kept] = {}
         self._addresses: dict[str, tuple[Ids | None, Any]] = {}
         self._asked: set[tuple[str, str]] = set()
-        self._counts: dict[
-            str, int
-        ] = {}  # a generation's tables never change: 3 ms each, several a search
+        # A generation's tables never change: 3 ms each, several a search.
+        self._counts: dict[str, int] = {}
 
     def count(self, table: str) -> int:
         if table not in self._counts:
@@ -298,21 +292,18 @@ class Snapshot:
     def _whole(self, table: str, names: Sequence[str]) -> Kept:
         """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
         names = [*names, ROW_ID]
-        kept = Kept(chain([empty(table, names)], self.batches(table, names)))
-        return kept
+        return Kept(chain([empty(table, names)], self.batches(table, names)))
 
     def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
         """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of
         CPU a row.
         """
-        places, missing = (
-            kept.places("id", ids),
-            [name for name in names if name not in kept.rows.column_names],
-        )
-        read = (
-            self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]) if missing else None
-        )
-        return kept.take(places, names) if read is None else kept.joined(read, places, names)
+        places = kept.places("id", ids)
+        missing = [name for name in names if name not in kept.rows.column_names]
+        if not missing:
+            return kept.take(places, names)
+        read = self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID])
+        return kept.joined(read, places, names)
 
     def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
         """Row ids of these; None where an index has to say it, and at the first question, which

@@ -72,8 +72,11 @@ async def claim_work(
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
+        from graphrag_mcp.store import leases
 
         name = app.corpus_for_reading(corpus.strip())
+        # What was claimed through a server that has ended is free.
+        leases.free(app.folder(name), lambda process: not queue.process_mark(process))
         found = claim(
             app.folder(name),
             app.settings,
@@ -82,7 +85,6 @@ async def claim_work(
             level=None if level < 0 else level,
             max_items=count,
             process=os.getpid(),
-            gone=lambda process: not queue.process_mark(process),
             fits=lambda items: fits_whole(_claimed(name, items, kind), whole),
         )
         result = _claimed(name, found, kind)
