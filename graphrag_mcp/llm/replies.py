@@ -76,26 +76,27 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
 
 
 def without_thoughts(text: str) -> str:
-    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the
-    first one."""
+    """The text without blocks of thinking. A block opens at the start of a line; some chat templates
+    write the opening of the first one into the prompt. One that is never closed was cut off."""
     kept: list[str] = []
     at, inside = 0, False
-    for match in _THOUGHT.finditer(text):
-        if match[1]:
+    for tag in _THOUGHT.finditer(text):
+        if tag[1]:
             before, after = (
-                text[max(0, match.start() - 1) : match.start()],
-                text[match.end() : match.end() + 1],
+                text[max(0, tag.start() - 1) : tag.start()],
+                text[tag.end() : tag.end() + 1],
             )
             alone = before in ("", "\n") or after in ("", "\n")
             if inside or (not kept and alone):
-                kept, at, inside = kept or [""], match.end(), False
+                kept, at, inside = kept or [""], tag.end(), False
         elif (
             not inside
-            and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip()
+            and not text[max(0, tag.start() - 200) : tag.start()].rpartition("\n")[2].strip()
         ):
-            kept.append(text[at : match.start()])
+            kept.append(text[at : tag.start()])
             inside = True
-    return "".join(kept) + ("" if inside else text[at:])  # never closed: cut off while thinking
+    answer = "".join(kept) + ("" if inside else text[at:])
+    return answer if answer == text else answer.lstrip()
 
 
 def _nothing() -> Any:
