@@ -283,11 +283,6 @@ def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
     assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
 
 
-def test_a_formula_that_is_an_image_is_kept_and_other_images_are_not() -> None:
-    line = r"The cost is ![Image 3: {\displaystyle O(m^{2})}](https://x/y.svg) in all, says ![Image 4: a logo](https://x/z.png) Ada."
-    assert readable(line) == r"The cost is {\displaystyle O(m^{2})} in all, says Ada."
-
-
 def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_comes_with_its_answer(tmp_path: Path) -> None:
     talk = ("Ada Marsh: I travelled to Turku by ferry with two crates of books for the museum.\n\nBo Lind: I travelled to Riga once.\n\n"
             "Ada Marsh: Where would you like to travel after the long winter?\n\nBo Lind: To the islands, with my brother.\n")  # fmt: skip

@@ -253,7 +253,9 @@ def _last(words: list[_Word], at: int, kind: str, named: int = 0) -> int:
         if word.form[1:] in TWO_WORDS:
             break  # in Tel Aviv
         joined = word.form in JOINING or before.form in JOINING or before.form in TWO_WORDS
-        joined |= named < 2 and word.form[0] == "ה" != before.form[0]  # חברת ים השקט
+        if named < 2:
+            joined |= word.form[0] == "ה" != before.form[0]  # חברת ים השקט
+            joined |= word.form.startswith("ال") and before.form.startswith("ال")  # المملكة القابضة
         if named >= (2 if kind == "person" else 1) and not joined:
             break
         last += 1

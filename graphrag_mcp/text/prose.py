@@ -13,7 +13,6 @@ from graphrag_mcp.text.terms import STOP_WORDS, is_cjk
 
 # ---- what is shown of a text ----------------------------------------------------------------------
 
-_ALTERNATIVE = re.compile(r"!\[(?:Image \d+(?:: )?)?([^\]]*)\]")
 _IMAGE = re.compile(
     r"!\[[^\[\]\n]{0,300}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?(?: \"[^\"\n]{0,200}\")?\)"
 )
@@ -39,7 +38,6 @@ _TAG = re.compile(
     r"(?:\s[^<>]{0,1000})?/?>|<!--[^<>]{0,2000}-->",
     re.IGNORECASE,
 )
-_ENTITY = re.compile(r"&(?:[a-z]{2,8}|#\d{1,6}|#x[0-9a-f]{1,5});", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
 _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
 _CODE = re.compile(r"[=;{}]")
@@ -80,20 +78,13 @@ def readable(text: str) -> str:
     return "\n".join(lines[:-1]).strip()
 
 
-def _formula(image: re.Match[str]) -> str:
-    """What stands for an image: its alternative text where that is a formula."""
-    alternative = _ALTERNATIVE.match(image[0])
-    said = alternative[1] if alternative else ""
-    return f" {said} " if "\\" in said or "^" in said or "_{" in said else " "
-
-
 def _line(line: str) -> str:
     """One line as it is shown; "" for what only leads elsewhere or separates."""
-    plain = _IMAGE.sub(_formula, line) if "![" in line else line
+    plain = _IMAGE.sub(" ", line) if "![" in line else line
     if "](" in plain:
         links = _LINK.findall(plain)
         outside = _LINK.sub("", plain)
-        if len(links) >= LINKS and sum(map(str.isalnum, outside)) < OUTSIDE and _is_menu(links):
+        if len(links) >= LINKS and sum(map(str.isalnum, outside)) < OUTSIDE:
             return ""
         plain = _LINK.sub(r"\1", plain)
     if "[" in plain:
@@ -103,7 +94,7 @@ def _line(line: str) -> str:
             plain = _NUMBER.sub("", plain)
     if "<" in plain:
         plain = _TAG.sub(" ", plain)
-    if "&" in plain and _ENTITY.search(plain):
+    if "&" in plain:
         plain = html.unescape(plain).replace("\xa0", " ")
     if "\\" in plain and plain != line:
         plain = _ESCAPED.sub(r"\1", plain)
@@ -111,11 +102,6 @@ def _line(line: str) -> str:
         return ""
     indent = len(plain) - len(plain.lstrip(" \t"))
     return plain[: min(indent, 8)] + " ".join(plain.split()) if plain.strip() else ""
-
-
-def _is_menu(links: list[str]) -> bool:
-    """Are these labels of a menu rather than names within a list?"""
-    return sum(len(one.split()) for one in links) <= 4 * len(links)
 
 
 # ---- what a sentence is worth -----------------------------------------------------------------------
