@@ -91,14 +91,17 @@ _ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split()
 
 
 class Token(NamedTuple):
+    """A word; `low` is without a point, which only an initial keeps: "A." is no article."""
+
     word: str
     start: int
     end: int
+    low: str
 
-    @property
-    def low(self) -> str:
-        """In lower case without a point, which only an initial keeps: "A." is no article."""
-        return self.word.lower() if len(self.word) == 2 else self.word.lower().rstrip(".")
+
+def _token(word: str, start: int) -> Token:
+    low = word.lower()
+    return Token(word, start, start + len(word), low if len(word) == 2 else low.rstrip("."))
 
 
 @dataclass(slots=True)
@@ -200,7 +203,7 @@ class Names:
     def _read(self, start: int, end: int) -> None:
         """Splits one phrase into names."""
         text = self.text
-        tokens = [Token(match[0], *match.span()) for match in _PIECE.finditer(text, start, end)]
+        tokens = [_token(match[0], match.start()) for match in _PIECE.finditer(text, start, end)]
         roles: set[int] = set()
         stops: set[int] = set()
         if not self.english:
@@ -277,7 +280,7 @@ class Names:
             return False
         if word[0].isdigit():
             return not (following and (dated or not word.isdigit()))  # 3 dogs, not 3rd Avenue
-        if re.split("['’]", low)[0] in ("the", "a", "an", "i"):  # The, I'm
+        if low in ("the", "a", "an", "i") or low[:2] in ("i'", "i’"):  # The, I'm
             # "The Who" keeps its article, since nothing else of it would be left
             whole = following and low == "the" and not name.opening
             return not (whole and following and following.low in STARTERS)
@@ -289,15 +292,15 @@ class Names:
 
     def _ends(self, token: Token, following: Token | None, last: bool) -> tuple[Token, bool]:
         """The part of the word that belongs to the name, and whether the name ends with it."""
-        word, start, end = token
+        word, start = token.word, token.start
         if word[-2:] in ("'s", "’s"):
             owned = following.low if following else ""
             one_name = token.low[:-2] in _OWNERS or owned in _OWNED_BODIES  # King's College
             one_name = one_name or (last and owned in _OWNED)  # Schindler's List
-            return Token(word[:-2], start, end - 2), not (owned and one_name)
+            return _token(word[:-2], start), not (owned and one_name)
         head, dash, tail = word.rpartition("-")
         if dash and _is_tail(tail):  # San Francisco-based Balco
-            return Token(head, start, start + len(head)), True
+            return _token(head, start), True
         return token, False
 
     def _keep(self, name: Name, opening: bool = False, titled: bool = False) -> Name:
@@ -452,17 +455,17 @@ def _cut_abroad(
     roles: set[int] = set()
     stops: set[int] = set()
     for at, token in enumerate(tokens):
-        word, start, end = token
+        word, start, end = token.word, token.start, token.end
         following = tokens[at + 1] if at + 1 < len(tokens) else None
         near = following is not None and text[end : following.start] == " "
         mark = next((place for place in (word.find("'"), word.find("’")) if place > 0), 0)
         if language == "tr" and mark > 1 and word[mark + 1 : mark + 2].islower():
-            token = Token(word[:mark], start, start + mark)  # Ankara'da
+            token = _token(word[:mark], start)  # Ankara'da
             stops.add(len(out))
         elif language in ("fr", "it") and 0 < mark < 5 and word[mark + 1 : mark + 2].isupper():
-            token = Token(word[mark + 1 :], start + mark + 1, end)  # L'Université
+            token = _token(word[mark + 1 :], start + mark + 1)  # L'Université
         elif language == "de" and near and _is_genitive(word):
-            token = Token(word[:-1], start, end - 1)  # Regensburgs Bürgermeister
+            token = _token(word[:-1], start)  # Regensburgs Bürgermeister
             stops.add(len(out))
         if following and bare(token.low) in ROLES:
             (roles if near else stops).add(len(out))  # Ingenieur Anna Berg
