@@ -15,7 +15,7 @@ from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text.readable import SUFFIXES
+from graphrag_mcp.text.prose import SUFFIXES
 from graphrag_mcp.types import IndexRequest
 
 # Files by name, and the edges that must be among those found: kind, source, target.

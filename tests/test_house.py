@@ -104,7 +104,7 @@ def test_ruff_finds_nothing() -> None:
 
 # ---- what an import costs ---------------------------------------------------------------------------
 
-HEAVY = "lancedb pandas pyarrow numpy openai networkx sklearn scipy tiktoken rjieba graspologic_native".split()
+HEAVY = "lancedb pandas pyarrow numpy networkx sklearn scipy rjieba graspologic_native".split()
 
 
 @pytest.mark.parametrize("module", ["graphrag_mcp", "graphrag_mcp.server", "graphrag_mcp.cli"])

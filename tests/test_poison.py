@@ -17,7 +17,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.packing import wire
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import masked

@@ -21,7 +21,7 @@ from graphrag_mcp.query.lookup import get_community_report, get_entity, get_sour
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
 from tests.conftest import ROOT
 

@@ -19,7 +19,7 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.serving import Caller, connected
@@ -281,11 +281,6 @@ def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snap
 def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
     assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
     assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
-
-
-def test_a_formula_that_is_an_image_is_kept_and_other_images_are_not() -> None:
-    line = r"The cost is ![Image 3: {\displaystyle O(m^{2})}](https://x/y.svg) in all, says ![Image 4: a logo](https://x/z.png) Ada."
-    assert readable(line) == r"The cost is {\displaystyle O(m^{2})} in all, says Ada."
 
 
 def test_in_a_conversation_the_one_who_is_asked_about_counts_and_a_question_comes_with_its_answer(tmp_path: Path) -> None:

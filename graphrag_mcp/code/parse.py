@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol, module_name
-from graphrag_mcp.text.readable import language_of
+from graphrag_mcp.text.prose import language_of
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body

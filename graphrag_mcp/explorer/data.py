@@ -24,7 +24,7 @@ from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments, sessions
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.trust.credentials import masked, spans
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
 from graphrag_mcp.types import Citation

@@ -59,7 +59,7 @@ from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import LIST, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text.readable import language_of
+from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import content_id
 

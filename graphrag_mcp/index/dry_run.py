@@ -25,7 +25,6 @@ from graphrag_mcp.index.graph import Named, UnitNames
 from graphrag_mcp.index.records import parse
 from graphrag_mcp.index.units import Reading
 from graphrag_mcp.llm.asker import Asker, BadReply, Spent
-from graphrag_mcp.llm.opening import book_of, rehearsing, text_prompt
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Plan
@@ -408,15 +407,13 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
     folder, before, notes, status = run.folder, run.manifest, "", "done"
     run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
-    embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
-    door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
+    embedder = ImitatedEmbedder(asker.embedding_model, asker.text_prompt)
+    door = asker.rehearsal(run.chat if asker.on else None, embedder if asker.embeds else None)
     embedder.length = lambda: door.length
     try:
         chosen = models.choose(request.method, run.settings, before, folder, door)
         if chosen.extract is not None and asker.on:
-            run.chat.habits = learnt(
-                book_of(asker), asker.model, tokens_of(chosen.extract.prompt(""))
-            )
+            run.chat.habits = learnt(asker.book, asker.model, tokens_of(chosen.extract.prompt("")))
         if chosen.extract is not None or chosen.embedding:
             plan, status = work(run, request, door)
         else:

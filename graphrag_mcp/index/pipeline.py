@@ -29,7 +29,7 @@ from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import Context, in_vain, stored
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
-from graphrag_mcp.llm.opening import open_asker, prepare_client, priced
+from graphrag_mcp.llm.opening import open_asker, priced
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
@@ -319,16 +319,11 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def _prepare(run: Run) -> None:
-    """Import LanceDB, 1 to 2 seconds. With a model its client comes before anything else and
-    LanceDB when it is needed, while the first answers are on their way: threads share one
-    interpreter, so the first question would wait for it."""
-    if _asks(run):
+    """Import LanceDB, 1 to 2 seconds; with a model when it is needed, while the first answers are
+    on their way: threads share one interpreter, so the first question would wait for it."""
+    if not _asks(run):
         with run.stage("start"):
-            prepare_client(run.models.asker)
-        return
-    threading.Thread(target=prepare_client, args=(run.models.asker,), daemon=True).start()
-    with run.stage("start"):
-        tables.prepare(run.folder)
+            tables.prepare(run.folder)
 
 
 def _ends() -> bool:

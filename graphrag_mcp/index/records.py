@@ -107,10 +107,10 @@ def parse(
         values, closed, mended = json_values(plain)
         if not values and "&quot;" in plain:
             values, closed, mended = json_values(unescaped(plain))
-        for one in islice((one for value in values for one in records_in(*value)), MOST_SEEN):
+        for one in islice((one for value in values for one in records_in("", value)), MOST_SEEN):
             found.add_keyed(one)
         found.repaired["broken JSON"] += min(mended, found.seen)
-        hollow = closed and bool(values) and not any(_says_anything(value) for _, value in values)
+        hollow = closed and bool(values) and not any(map(_says_anything, values))
         closed = closed and (found.seen > 0 or hollow)
     if not found.seen and tuples < 0:
         for one in islice(records_of_tables(plain), MOST_SEEN):

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import heapq
 import json
 import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.errors import ModelError
@@ -100,171 +99,37 @@ def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[s
     return found
 
 
-class Gate:
-    """So many at once; of those who wait, the lowest number first, then the first come. Only for
-    one event loop."""
-
-    def __init__(self, places: int) -> None:
-        self._free = places
-        self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._tickets = 0
-
-    def slot(self, priority: int) -> _Slot:
-        return _Slot(self, priority)
-
-    async def enter(self, priority: int) -> None:
-        if self._free > 0:
-            self._free -= 1
-            return
-        self._tickets += 1
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._queue, (priority, self._tickets, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.leave()  # the place had been given to us already
-            raise
-
-    def leave(self) -> None:
-        while self._queue:
-            *_, turn = heapq.heappop(self._queue)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    gate: Gate
-    priority: int
-
-    async def __aenter__(self) -> None:
-        await self.gate.enter(self.priority)
-
-    async def __aexit__(self, *_: object) -> None:
-        self.gate.leave()
-
-
 class Streak:
-    """Calls in a row that gave up. No one may be there any more: then each of thousands would wait
-    through all its tries. What MANY gave up, and twice as many as are under way at once (`places`),
-    is given up for all; with 0 places, as in a server that lives on, never."""
+    """Calls in a row that gave up: no one may be there any more, and each of thousands would wait
+    through all its tries. After MANY of them, and twice as many as are under way at once
+    (`concurrency`), nothing more is asked; with 0, as in a server that lives on, never."""
 
     MANY = 50
 
-    def __init__(self, places: int) -> None:
-        self._most, self._count = max(self.MANY, 2 * places) if places else 0, 0
+    def __init__(self, concurrency: int) -> None:
+        self._most = max(self.MANY, 2 * concurrency) if concurrency else 0
+        self._count = 0
 
     def failed(self, error: ModelError) -> bool:
-        """One more; is it time to ask nothing more? Who refuses one text is there for the others."""
+        """Is it time to ask nothing more? A server that refuses one text may take others."""
         self._count = 0 if error.divisible else self._count + 1
-        return bool(self._most) and self._count >= self._most
+        return error.final or bool(self._most) and self._count >= self._most
 
     def ended(self) -> None:
         self._count = 0
 
 
-class Doubts:
-    """Replies that are asked for once more, as long as that helps: a model that makes the same
-    mistakes each time would be paid twice for every text."""
-
-    MANY = 5
-
-    def __init__(self) -> None:
-        self._in_vain = 0
-
-    @property
-    def are_vain(self) -> bool:
-        return self._in_vain >= self.MANY
-
-    def settled(self, first: T, second: T | Exception) -> T:
-        """The better of two answers; `second` is `first` where the second reply was worth no more."""
-        better = not isinstance(second, Exception) and second is not first
-        self._in_vain = 0 if better else self._in_vain + 1
-        return first if isinstance(second, Exception) else second
-
-
-def other_length(model: str, now: int, before: int) -> str:
-    what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
-    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them again."
-
-
 R = TypeVar("R")
 # Replies have a thread of their own: one that waits behind the prompts of two hundred reports is
-# not in the book yet.
-READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "asker-writes")
+# not in the reply cache yet.
+_REPLIES, _ASIDE = ThreadPoolExecutor(1, "asker-replies"), ThreadPoolExecutor(1, "asker-prompts")
 
 
-async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
+async def aside(work: Callable[..., R], *arguments: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
     """The result of a computation of milliseconds, made beside the loop: in it, every call under
     way would wait for it before its reply is taken and the next question goes out (a quarter of the
     wall time on a busy machine)."""
-    return await asyncio.get_running_loop().run_in_executor(where, work, *given)
-
-
-def run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """With an orderly end: a loop that is only stopped keeps its sockets and threads."""
-    loop.run_forever()
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """The vectors of one call, by key, and what they cost together."""
-
-    model: str
-    vectors: Mapping[str, bytes]
-    tokens: int
-
-
-class Writer:
-    """The way into one book; only for one event loop. `task` is at work while something is being
-    written."""
-
-    def __init__(self, book: AnswerBook | None) -> None:
-        self._book = book
-        self._waiting: list[tuple[Stored | Vectors, asyncio.Future[None]]] = []
-        self.task: asyncio.Task[None] | None = None
-
-    async def write(self, entry: Stored | Vectors) -> None:
-        """Durable when this returns."""
-        if self._book is None:
-            return
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((entry, written))
-        if self.task is None:
-            self.task = loop.create_task(self._flush())
-        await asyncio.shield(written)
-
-    async def _flush(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                try:
-                    await asyncio.to_thread(self._put, [entry for entry, _ in batch])
-                except (
-                    Exception
-                ) as error:  # whatever it is, the one that waits for it must hear of it
-                    for _, written in batch:
-                        written.set_exception(error)
-                    continue
-                for _, written in batch:
-                    written.set_result(None)
-        finally:
-            self.task = None
-
-    def _put(self, entries: Sequence[Stored | Vectors]) -> None:
-        assert self._book is not None
-        answers = [entry for entry in entries if not isinstance(entry, Vectors)]
-        if answers:
-            self._book.put(answers)
-        for entry in entries:
-            if isinstance(entry, Vectors):
-                self._book.put_vectors(entry.model, entry.vectors, entry.tokens)
+    return await asyncio.get_running_loop().run_in_executor(where, work, *arguments)
 
 
 def storable(text: str) -> str:
@@ -276,7 +141,6 @@ def storable(text: str) -> str:
 
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
-LATER = 10  # the priority of embeddings: they fill the pauses of the chat
 NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = (
     "no model",
     "budget",
@@ -338,6 +202,8 @@ class Asker:
     """One per corpus and run. Every method may be called from any thread; coroutines run on the
     asker's own loop."""
 
+    VAIN = 5  # replies asked for once more without a gain, after which none is any more
+
     def __init__(
         self,
         book: AnswerBook | None,
@@ -352,22 +218,19 @@ class Asker:
         reranker: Reranker | None = None,
         gives_up: bool = False,
     ) -> None:
-        self._reranker = reranker
-        self._space = space or (embedder.name if embedder else "")
-        self._book, self._chat, self._embedder = book, chat, embedder
-        self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
-        self._gate = Gate(concurrency)
-        self._streak, self._embed_streak = (
-            Streak(concurrency * gives_up),
-            Streak(concurrency * gives_up),
-        )
-        self._spent, self._doubts = Spent(), Doubts()
+        self.book, self._chat, self._embedder, self._reranker = book, chat, embedder, reranker
+        # Vectors made under the same words may be compared: the model's name, and their length
+        # where it is set.
+        self.embedding_model = space or (embedder.name if embedder else "")
+        self.budget, self._spent = budget or Budget(), Spent()
+        self._batch, self._refresh = batch, refresh
+        self._calls = asyncio.Semaphore(concurrency)
+        self._streak, self._embed_streak = (Streak(concurrency * gives_up) for _ in range(2))
+        self._vain = 0
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
-        self._writer = Writer(book)
-        # replies that have come and are not yet in the book
-        self._reading: set[asyncio.Task[Any]] = set()
+        self._saving: set[asyncio.Task[Any]] = set()  # replies that are not yet in the book
         self._asked: set[str] = set()  # keys asked again in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -397,10 +260,9 @@ class Asker:
         return self._chat.name if self._chat else ""
 
     @property
-    def embedding_model(self) -> str:
-        """Vectors made under the same words may be compared: the model's name, and their length
-        where it is set."""
-        return self._space
+    def text_prompt(self) -> str:
+        """What the embedding model wants before a text."""
+        return getattr(self._embedder, "text_prompt", "")
 
     @property
     def why_off(self) -> str:
@@ -415,14 +277,14 @@ class Asker:
     @property
     def exhausted(self) -> bool:
         """The budget of this run is spent."""
-        return self._budget.spent(self._spent)
+        return self.budget.spent(self._spent)
 
     def may_answer(self, kind: str) -> bool:
         """Could a question of this kind be answered at all: by a model, or from the book?"""
         if self._chat is not None:
             return True
         if kind not in self._has:
-            self._has[kind] = self._book is not None and self._book.has(kind)
+            self._has[kind] = self.book is not None and self.book.has(kind)
         return self._has[kind]
 
     def leave_to_agents(self) -> None:
@@ -431,14 +293,23 @@ class Asker:
 
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""
-        return self._book is not None and bool(self._book.get(key))
-
-    @property
-    def budget(self) -> Budget:
-        return self._budget
+        return self.book is not None and bool(self.book.get(key))
 
     def spent(self) -> Spent:
         return self._spent
+
+    def rehearsal(self, chat: ChatModel | None, embedder: EmbeddingModel | None) -> Asker:
+        """An asker that answers as this one would, from its book first, but by other models, and
+        without limits; it writes nothing into the book."""
+        return Asker(
+            Margin(self.book) if self.book is not None else None,  # type: ignore[arg-type]
+            chat,
+            embedder,
+            budget=replace(self.budget, max_calls=0, max_tokens=0, max_cost=0.0),
+            batch=self._batch,
+            refresh=self._refresh,
+            space=self.embedding_model,
+        )
 
     # ---- running --------------------------------------------------------------------------------
 
@@ -448,9 +319,7 @@ class Asker:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=run_loop, args=(self._loop,), name="asker", daemon=True
-                ).start()
+                threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
@@ -465,8 +334,7 @@ class Asker:
             self._loop.call_soon_threadsafe(self._cancel_all)
 
     def _cancel_all(self) -> None:
-        """Every task but those that read and write down what has been answered."""
-        for task in asyncio.all_tasks() - self._reading - {self._writer.task}:
+        for task in asyncio.all_tasks() - self._saving:
             task.cancel()
 
     def close(self) -> None:
@@ -481,17 +349,23 @@ class Asker:
                 log.debug("closing a model: %r", error)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
-        if self._book is not None:
-            self._book.close()
+        if self.book is not None:
+            self.book.close()
 
     async def _closing(self) -> None:
-        while self._reading:
-            await asyncio.wait(self._reading)
-        if self._writer.task is not None:
-            await self._writer.task
+        while self._saving:
+            await asyncio.wait(self._saving)
         for model in (self._chat, self._embedder, self._reranker):
             if model is not None:
                 await model.close()
+
+    async def _save(self, work: Callable[..., R], *arguments: Any) -> R:
+        """`work` in the thread of replies, also when this run is stopped: what is paid for comes
+        into the book."""
+        saving = asyncio.get_running_loop().create_task(aside(work, *arguments, where=_REPLIES))
+        self._saving.add(saving)
+        saving.add_done_callback(self._saving.discard)
+        return await asyncio.shield(saving)
 
     # ---- asking ---------------------------------------------------------------------------------
 
@@ -522,9 +396,9 @@ class Asker:
         return answer
 
     def _known(self, ask: Ask[T], key: str, again: bool = True) -> Answer[T] | None:
-        if self._book is None or (again and self._refresh and self.on and key not in self._asked):
+        if self.book is None or (again and self._refresh and self.on and key not in self._asked):
             return None
-        for stored in self._book.get(key, f"llm:{self.model}"):
+        for stored in self.book.get(key, f"llm:{self.model}"):
             try:
                 return Answer(ask.parse(stored.text), stored.answerer, raw=stored.text)
             except BadReply as error:  # written by a release that read replies differently
@@ -534,65 +408,60 @@ class Asker:
     async def _call(
         self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
     ) -> Answer[T]:
-        assert self._chat is not None
         reason, first = "", None  # `first`: an answer that is doubted
         for _ in range(2):
             try:
-                async with self._gate.slot(
-                    0
-                ):  # not while a reply is read and written down: the next call may go out
-                    if self._off or self.exhausted or (first is not None and self._doubts.are_vain):
+                # Not while a reply is read and written down: the next call may go out.
+                async with self._calls:
+                    if self._off or self.exhausted or (first and self._vain >= self.VAIN):
                         return first or Answer(ask.without(), reason=reason or self._off or BUDGET)
                     reply = await self._complete(ask, reason, on_text, first is not None)
             except ModelError as error:
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
-                if self._streak.failed(error) or error.final:
+                if self._streak.failed(error):
                     self._off = reason
                 return first or Answer(ask.without(), reason=reason)
-            reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply, first))
-            self._reading.add(reading)
-            reading.add_done_callback(self._reading.discard)
-            taken = await asyncio.shield(reading)
+            taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
-                return self._doubts.settled(first, taken)
+                better = isinstance(taken, Answer) and taken is not first
+                self._vain = 0 if better else self._vain + 1
+                return taken if better else first
             if isinstance(taken, BadReply):
                 reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
-            elif (
-                doubt := "" if taken.cut else ask.doubt(taken.value)
-            ):  # of what was cut off the rest is asked for
+            # of what was cut off the rest is asked for
+            elif doubt := "" if taken.cut else ask.doubt(taken.value):
                 reason, first = doubt, taken
             else:
                 return taken
         self.broken.append(reason)
         return Answer(ask.without(), reason=reason)
 
-    async def _take(
+    def _take(
         self, ask: Ask[T], key: str, reply: Reply, first: Answer[T] | None
     ) -> Answer[T] | BadReply:
-        """Read a reply and write it down, unless the `first` one is worth as much. A task of its
-        own: no stop keeps what is paid for from the book."""
+        """Read a reply and write it down, unless the `first` one is worth as much."""
         from graphrag_mcp.store.reply_cache import Stored
 
         if (cut := reply.finish in ("length", "content_filter")) and ask.if_cut == "refused":
             return BadReply(CUT_OFF)
         usage, text, by = reply.usage, storable(reply.text), f"llm:{self.model}"
         try:
-            value = await aside(ask.parse, text, where=READS)
+            value = ask.parse(text)
         except BadReply as error:
             return error
         if first is not None and ask.worth(value) <= ask.worth(first.value):
             return first
-        if not (cut and ask.if_cut == "shown"):
-            await self._writer.write(
-                Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)
+        if self.book is not None and not (cut and ask.if_cut == "shown"):
+            self.book.put(
+                [Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)]
             )
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
     async def _complete(
         self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None, in_part: bool
-    ) -> Any:
+    ) -> Reply:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
             used = "could only be used in part" if in_part else "could not be used"
@@ -604,9 +473,7 @@ class Asker:
             messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text
         )
         self._streak.ended()
-        self._spent.used(
-            ask.kind, reply.usage, self._budget.price_prompt, self._budget.price_output
-        )
+        self._spent.used(ask.kind, reply.usage, self.budget.price_prompt, self.budget.price_output)
         return reply
 
     # ---- vectors --------------------------------------------------------------------------------
@@ -623,9 +490,9 @@ class Asker:
         if self._embedder is None:
             return [None] * len(texts)
         found: dict[str, bytes] = {}
-        if self._book:
-            self.length = self.length or self._book.length(self._space)
-            known = self._book.vectors(list(dict.fromkeys(keys)), self._space)
+        if self.book:
+            self.length = self.length or self.book.length(self.embedding_model)
+            known = self.book.vectors(list(dict.fromkeys(keys)), self.embedding_model)
             found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         for made in await asyncio.gather(
@@ -668,7 +535,7 @@ class Asker:
     async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
-        async with self._gate.slot(LATER):
+        async with self._calls:
             if self._embed_off or self.exhausted:
                 return {}
             self._spent.called("embedding")
@@ -678,18 +545,62 @@ class Asker:
                 if error.divisible and len(batch) > 1:
                     return None
                 self.broken.append(error.what)
-                if self._embed_streak.failed(error) or error.final:
+                if self._embed_streak.failed(error):
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
         self._spent.used(
-            "embedding", made.usage, self._budget.price_embedding, self._budget.price_output
+            "embedding", made.usage, self.budget.price_embedding, self.budget.price_output
         )
         self._has_embedded, self.length = True, self.length or 4 * made.dimension
         if 4 * made.dimension != self.length:
-            self._embed_off = other_length(self._space, made.dimension, self.length // 4)
+            model, now, before = self.embedding_model, made.dimension, self.length // 4
+            self._embed_off = (
+                f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
+                f"Use the model that made them, or set embedding_dimensions to {now} to make all of them again."
+            )
             self.broken.append(self._embed_off)
             return {}
         vectors = dict(zip(batch, made.vectors, strict=True))
-        await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))
+        if self.book is not None:
+            tokens = made.usage.prompt_tokens
+            await self._save(self.book.put_vectors, self.embedding_model, vectors, tokens)
         return vectors
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """With an orderly end: a loop that is only stopped keeps its sockets and threads."""
+    loop.run_forever()
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+class Margin:
+    """A reply cache whose new entries are kept in memory, as long as the run that needs them."""
+
+    def __init__(self, book: AnswerBook) -> None:
+        self._book = book
+        self._answers: dict[str, list[Stored]] = {}
+        self._vectors: dict[str, bytes] = {}
+
+    def get(self, key: str, preferred: str = "") -> list[Stored]:
+        return self._answers.get(key) or self._book.get(key, preferred)
+
+    def put(self, answers: Sequence[Stored]) -> None:
+        self._answers |= {one.key: [one] for one in answers}
+
+    def has(self, kind: str) -> bool:
+        return self._book.has(kind)
+
+    def vectors(self, keys: Sequence[str], model: str) -> dict[str, bytes]:
+        here = {key: self._vectors[key] for key in keys if key in self._vectors}
+        return here | self._book.vectors([key for key in keys if key not in here], model)
+
+    def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
+        self._vectors |= vectors
+
+    def length(self, model: str) -> int:
+        return self._book.length(model) or len(next(iter(self._vectors.values()), b""))
+
+    def close(self) -> None:
+        """The cache below is another's."""

@@ -37,21 +37,17 @@ _FAMILIES = (
 )
 
 
-class LocalEmbedder:
-    """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the
-    two kinds of text.
+class _Local:
+    """A model of this process. One call at a time: the library uses every core for each. `name` is
+    the setting."""
 
-    One call at a time: the library uses every core for each."""
-
-    def __init__(self, setting: str, dimensions: int = 0) -> None:
-        self.name = setting
-        self._dimensions = dimensions
+    def __init__(self, setting: str, load: Callable[[Any, str, dict[str, Any]], Any]) -> None:
+        self.name, self._load = setting, load
         self._model: Any = None
         self._worker = ThreadPoolExecutor(1, "local-model")
-        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(PREFIX).strip())
 
     def __repr__(self) -> str:
-        return f"LocalEmbedder({self.name!r})"
+        return f"{type(self).__name__}({self.name!r})"
 
     async def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
@@ -60,6 +56,24 @@ class LocalEmbedder:
     def warm(self) -> None:
         """Begin to load the model, which takes seconds, while the caller does something else."""
         self._worker.submit(self._loaded)
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            self._model = loaded(place(self.name), self._load)
+        return self._model
+
+
+class LocalEmbedder(_Local):
+    """`query_prompt` and `text_prompt` are what the model wants before the two kinds of text."""
+
+    def __init__(self, setting: str, dimensions: int = 0) -> None:
+        super().__init__(
+            setting,
+            lambda library, where, options: library.SentenceTransformer(
+                where, device="cpu", truncate_dim=dimensions or None, **options
+            ),
+        )
+        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(PREFIX).strip())
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
@@ -84,16 +98,6 @@ class LocalEmbedder:
         )
         rows = rows.astype("<f4")
         return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
-
-    def _loaded(self) -> Any:
-        if self._model is None:
-            self._model = loaded(
-                place(self.name),
-                lambda library, where, options: library.SentenceTransformer(
-                    where, device="cpu", truncate_dim=self._dimensions or None, **options
-                ),
-            )
-        return self._model
 
 
 def place(setting: str) -> str:
@@ -218,20 +222,14 @@ RERANK_BATCH = 16  # pairs that go through the model together
 LONGEST = 4_000  # characters of a text that are read; models cut at 512 tokens or a little more
 
 
-class LocalReranker:
-    """`name` is the setting. One question at a time: the library uses every core for each."""
+class LocalReranker(_Local):
+    """Reads a question together with each text."""
 
     def __init__(self, setting: str) -> None:
-        self.name = setting
-        self._model: Any = None
-        self._worker = ThreadPoolExecutor(1, "local-reranker")
-
-    def __repr__(self) -> str:
-        return f"LocalReranker({self.name!r})"
-
-    async def close(self) -> None:
-        self._worker.shutdown(wait=False, cancel_futures=True)
-        self._model = None
+        super().__init__(
+            setting,
+            lambda library, where, options: library.CrossEncoder(where, device="cpu", **options),
+        )
 
     async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         if not texts:
@@ -241,13 +239,7 @@ class LocalReranker:
         )
 
     def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        if self._model is None:
-            self._model = loaded(
-                place(self.name),
-                lambda library, where, options: library.CrossEncoder(
-                    where, device="cpu", **options
-                ),
-            )
+        self._loaded()
         pairs = [(query, text[:LONGEST]) for text in texts]
         scores = attempted(self.name, lambda: self._scores(pairs))
         return tuple(round(float(score), 5) for score in scores)

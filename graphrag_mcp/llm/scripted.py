@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -205,43 +206,49 @@ _ORGANIZATION = tuple(
 def demonstration() -> list[Rule]:
     """The rules, the most particular first; the last one answers anything."""
     return [
-        _asked(_extraction, "<|COMPLETE|>"),
-        _asked(_report, '"findings"', '"rating_explanation"'),
-        _asked(_points, '"points"'),
-        _asked(_drift_first, '"intermediate_answer"'),
-        _asked(_drift_steps, '"answers"', '"follow_up_queries"'),
-        _asked(_drift_step, '"follow_up_queries"'),
-        _asked(_keywords, '"high_level"', '"low_level"'),
-        _asked(_profile, '"persona"', '"entity_types"'),
-        _asked(_rating, '"rating"', "relevan"),
-        _asked(_description, "descriptions"),
-        lambda messages, schema: _prose(_blocks(messages), _question(messages)),
+        _rule(_extraction, "<|COMPLETE|>"),
+        _rule(_report, '"findings"', '"rating_explanation"'),
+        _rule(_points, '"points"'),
+        _rule(_drift_first, '"intermediate_answer"'),
+        _rule(_drift_steps, '"answers"', '"follow_up_queries"'),
+        _rule(_drift_step, '"follow_up_queries"'),
+        _rule(_keywords, '"high_level"', '"low_level"'),
+        _rule(_profile, '"persona"', '"entity_types"'),
+        _rule(_rating, '"rating"', "relevan"),
+        _rule(_description, "descriptions"),
+        _rule(lambda prompt: _prose(prompt.text, prompt.question)),
     ]
 
 
-def _asked(answer: Callable[[Sequence[Message]], str], *marks: str) -> Rule:
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A conversation, the `text` between its tags (the last message where there are none) and the
+    question that is asked about it."""
+
+    messages: Sequence[Message]
+    text: str
+    question: str
+
+
+def _rule(answer: Callable[[_Prompt], str | dict[str, Any]], *marks: str) -> Rule:
     """A rule for prompts whose own words hold all marks. What stands between tags is data and is
-    not looked at."""
+    not looked at. An answer that is no text is said as JSON."""
 
     def rule(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str | None:
         words = "\n".join(_BLOCK.sub(r"<\1>", m.content) for m in messages if m.role != "assistant")
-        return answer(messages) if all(mark in words for mark in marks) else None
+        if not all(mark in words for mark in marks):
+            return None
+        last = messages[-1].content
+        blocks = [match[2] for message in messages for match in _BLOCK.finditer(message.content)]
+        asked = re.findall(r"^(?:Question|Small question): (.+)$", last, re.MULTILINE)
+        question = asked[-1] if asked else last[-200:]
+        said = answer(_Prompt(messages, "\n".join(blocks) if blocks else last, question))
+        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
 
     return rule
 
 
 # ---- what stands in a prompt ------------------------------------------------------------------------
-
-
-def _blocks(messages: Sequence[Message]) -> str:
-    """The material: what stands between tags, or the last message where there are none."""
-    found = [match[2] for message in messages for match in _BLOCK.finditer(message.content)]
-    return "\n".join(found) if found else messages[-1].content
-
-
-def _question(messages: Sequence[Message]) -> str:
-    asked = re.findall(r"^(?:Question|Small question): (.+)$", messages[-1].content, re.MULTILINE)
-    return asked[-1] if asked else messages[-1].content[-200:]
 
 
 def _sentences(text: str) -> list[str]:
@@ -303,10 +310,10 @@ def _shared(text: str, question: str, least: int, most: int) -> int:
 # ---- answers, one for each form ---------------------------------------------------------------------
 
 
-def _extraction(messages: Sequence[Message]) -> str:
-    if any(message.role == "assistant" for message in messages):
+def _extraction(asked: _Prompt) -> str:
+    if any(message.role == "assistant" for message in asked.messages):
         return "<|COMPLETE|>"  # nothing was missed
-    prompt = messages[-1].content
+    prompt = asked.messages[-1].content
     text = ([""] + [match[2] for match in _BLOCK.finditer(prompt) if match[1] == "text"])[-1]
     listed = re.search(r"^Types: (.+)$", prompt, re.MULTILINE)
     types = [part.strip() for part in listed[1].split(",")] if listed else []
@@ -338,122 +345,95 @@ def _extraction(messages: Sequence[Message]) -> str:
 
 
 def _type(name: str, types: Sequence[str]) -> str:
-    likely = (
-        "organization"
-        if name.endswith(_ORGANIZATION)
-        else "person"
-        if name.count(" ") == 1
-        else "location"
-    )
-    return (
-        likely
-        if likely in types
-        else next(iter(types), "other")
-        if types and "," not in types[0]
-        else "other"
-    )
+    likely = "person" if name.count(" ") == 1 else "location"
+    if name.endswith(_ORGANIZATION):
+        likely = "organization"
+    if likely in types:
+        return likely
+    return types[0] if types and "," not in types[0] else "other"
 
 
-def _report(messages: Sequence[Message]) -> str:
-    text = _blocks(messages)
-    rows = [match[2].strip() for match in _NUMBERED.finditer(text) if match[2].strip()]
-    names = (list(dict.fromkeys(rows)) or _most_named(text, 3) or ["a community"])[:3]
-    said, cited = _sentences(text), _references(text)
-    findings = [{"summary": one[:120], "explanation": one + cited} for one in said[:5]]
-    return _json(
-        title=" and ".join(names)[:120],
-        summary=" ".join(said[:2]) + cited,
-        rating=min(9.0, 2.0 + len(rows) / 4),
-        rating_explanation="The more rows a community has, the higher it is rated here.",
-        findings=findings,
-    )
+def _report(prompt: _Prompt) -> dict[str, Any]:
+    rows = [match[2].strip() for match in _NUMBERED.finditer(prompt.text) if match[2].strip()]
+    names = (list(dict.fromkeys(rows)) or _most_named(prompt.text, 3) or ["a community"])[:3]
+    said, cited = _sentences(prompt.text), _references(prompt.text)
+    return {
+        "title": " and ".join(names)[:120],
+        "summary": " ".join(said[:2]) + cited,
+        "rating": min(9.0, 2.0 + len(rows) / 4),
+        "rating_explanation": "The more rows a community has, the higher it is rated here.",
+        "findings": [{"summary": one[:120], "explanation": one + cited} for one in said[:5]],
+    }
 
 
-def _points(messages: Sequence[Message]) -> str:
-    text, question = _blocks(messages), _question(messages)
+def _points(prompt: _Prompt) -> dict[str, Any]:
     points = []
-    for row in text.splitlines():
+    for row in prompt.text.splitlines():
         if number := re.match(r"(\d+)\|", row):
             said = " ".join(_sentences(row.split("|")[-1])[:2])
-            points.append(
-                {
-                    "description": f"{said} [Data: Reports ({number[1]})]",
-                    "score": _shared(row, question, 10, 90),
-                }
-            )
-    return _json(points=points or [{"description": "I do not know", "score": 0}])
+            said = f"{said} [Data: Reports ({number[1]})]"
+            points.append({"description": said, "score": _shared(row, prompt.question, 10, 90)})
+    return {"points": points or [{"description": "I do not know", "score": 0}]}
 
 
-def _drift_first(messages: Sequence[Message]) -> str:
-    text, question = _blocks(messages), _question(messages)
-    return _json(
-        intermediate_answer=_prose(text, question),
-        score=_shared(text, question, 20, 90),
-        follow_up_queries=_follow_ups(text, 5),
-    )
+def _drift_first(prompt: _Prompt) -> dict[str, Any]:
+    return _drift(prompt.text, prompt.question, 5, "intermediate_answer")
 
 
-def _drift_step(messages: Sequence[Message]) -> str:
-    text, question = _blocks(messages), _question(messages)
-    return _json(
-        answer=_prose(text, question),
-        score=_shared(text, question, 20, 90),
-        follow_up_queries=_follow_ups(text, 2),
-    )
+def _drift_step(prompt: _Prompt) -> dict[str, Any]:
+    return _drift(prompt.text, prompt.question)
 
 
-def _drift_steps(messages: Sequence[Message]) -> str:
-    asked = messages[-1].content.rpartition("Small questions:\n")[2]
-    text = _blocks(messages)
-    answers = [
-        {
-            "question": int(number),
-            "answer": _prose(text, question),
-            "score": _shared(text, question, 20, 90),
-            "follow_up_queries": _follow_ups(text, 2),
-        }
-        for number, question in re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
-    ]
-    return _json(answers=answers)
+def _drift_steps(prompt: _Prompt) -> dict[str, Any]:
+    asked = prompt.messages[-1].content.rpartition("Small questions:\n")[2]
+    questions = re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
+    return {
+        "answers": [
+            {"question": int(number)} | _drift(prompt.text, question)
+            for number, question in questions
+        ]
+    }
 
 
-def _follow_ups(text: str, count: int) -> list[str]:
-    return [f"What else is known about {name}?" for name in _most_named(text, count)]
+def _drift(text: str, question: str, follow_ups: int = 2, answer: str = "answer") -> dict[str, Any]:
+    names = _most_named(text, follow_ups)
+    return {
+        answer: _prose(text, question),
+        "score": _shared(text, question, 20, 90),
+        "follow_up_queries": [f"What else is known about {name}?" for name in names],
+    }
 
 
-def _keywords(messages: Sequence[Message]) -> str:
-    question = _question(messages)
-    names = _names(question)
+def _keywords(prompt: _Prompt) -> dict[str, Any]:
+    names = _names(prompt.question)
     themes = [
-        w
-        for w in _LONG_WORD.findall(question)
-        if w not in _NO_NAMES and not any(w in name for name in names)
+        word
+        for word in _LONG_WORD.findall(prompt.question)
+        if word not in _NO_NAMES and not any(word in name for name in names)
     ]
-    return _json(high_level=list(dict.fromkeys(themes))[:8], low_level=names[:8])
+    return {"high_level": list(dict.fromkeys(themes))[:8], "low_level": names[:8]}
 
 
-def _rating(messages: Sequence[Message]) -> str:
+def _rating(prompt: _Prompt) -> dict[str, Any]:
     what = "the words of the question that the report holds"
-    return _json(reason=what, rating=_shared(_blocks(messages), _question(messages), 0, 5))
+    return {"reason": what, "rating": _shared(prompt.text, prompt.question, 0, 5)}
 
 
-def _profile(messages: Sequence[Message]) -> str:
+def _profile(prompt: _Prompt) -> dict[str, Any]:
     """Tuning: what fits any corpus."""
-    return _json(
-        domain="documents of all kinds",
-        language="English",
-        persona="You are an analyst of documents. You look for who and what is connected, and how.",
-        role="You are an analyst who reports to readers that know nothing of the documents.",
-        rating_criteria="how much the group matters to the rest of the documents",
-        claim_description="Statements of fact about someone or something that can be checked.",
-        entity_types="person organization location event concept method artifact".split(),
-    )
+    return {
+        "domain": "documents of all kinds",
+        "language": "English",
+        "persona": "You are an analyst of documents. You look for who and what is connected, and how.",
+        "role": "You are an analyst who reports to readers that know nothing of the documents.",
+        "rating_criteria": "how much the group matters to the rest of the documents",
+        "claim_description": "Statements of fact about someone or something that can be checked.",
+        "entity_types": "person organization location event concept method artifact".split(),
+    }
 
 
-def _description(messages: Sequence[Message]) -> str:
-    lines = (
-        re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in _blocks(messages).splitlines()
-    )
+def _description(prompt: _Prompt) -> str:
+    lines = (re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in prompt.text.splitlines())
     return " ".join(dict.fromkeys(line for line in lines if line))
 
 
@@ -464,7 +444,3 @@ def _prose(text: str, question: str, count: int = 3) -> str:
         :count
     ]
     return " ".join(said[at] for at in sorted(best)) + _references(text)
-
-
-def _json(**values: Any) -> str:
-    return json.dumps(values, ensure_ascii=False)

@@ -1,15 +1,15 @@
-"""Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai; by the words that stand
-before or after.
+"""Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai.
 
-A name is what follows a title or a head (in Hindi also what a head follows), begins with a given
-name, or is a known place; then every other place where it stands. Words without such a sign are
-weak, when they are repeated or the text is a question."""
+A word of one of the lists (titles, heads, given names, places) tells that a name begins, stands or
+ends here: see RULES. Then every other place where it stands is that name. Words without such a sign
+are weak names, when they are repeated or the text is a question."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from graphrag_mcp.names.lexicon import (
     CASELESS_COMMON,
@@ -17,140 +17,134 @@ from graphrag_mcp.names.lexicon import (
     CASELESS_HEADS,
     CASELESS_PLACES,
     CASELESS_TITLES,
-    HINDI_BORN,
     HINDI_HEADS,
     HINDI_OUT,
     JOINING,
     ON,
     THAI_HEADS,
-    THAI_KIN,
     THAI_PLACES,
     THAI_STOPS,
     THAI_TITLES,
     TWO_WORDS,
-    VERBS,
 )
 from graphrag_mcp.text.folding import folded
 
 Candidate = tuple[int, int, str, bool]
+Span = tuple[int, int]
 _ARABIC = "\u0620-\u06d3\u06d5\u06fa-\u06ff\u0750-\u077f\u200c\u064b-\u065f\u0670"
 _HEBREW = "\u05d0-\u05ea\u0591-\u05c7"
 _HINDI = "\u0900-\u0963\u0971-\u097f"
-_SPACED = re.compile(
+_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
+_WORD = re.compile(
     f"[{_ARABIC}]+|[{_HEBREW}]+(?:[\"'׳״](?=[\u05d0-\u05ea])[{_HEBREW}]+)*['׳]?|[{_HINDI}]+"
 )
-_ANY = re.compile(f"[{_ARABIC}{_HEBREW}{_HINDI}\u0e00-\u0eff]")
+_ANY = re.compile(
+    f"[{_ARABIC}{_HEBREW}{_HINDI}\u0980-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]"
+)
+# Scripts without lists: Bengali, Tamil, Georgian, Amharic, Khmer.
 _OTHER = re.compile(
     "[\u0964-\u0970\u0980-\u0dff\u0e80-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]{3,40}"
 )
-# after a name: with the, and the
-_ARABIC_GLUED = re.compile(r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}")
-# إغلاق, زيارة, تعيين, folded: what someone did
-_DEED = re.compile(r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w")
+# Letters that mean and, in, to, the, and are written with the word that follows.
 _PROCLITICS = {
     "ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"),
     "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split()),
 }
-_NO_NAME = CASELESS_COMMON | HINDI_HEADS.keys()
-_WORDS = 3  # of a name, most
-
-_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
-_THAI_KIND = {head: kind for kind, heads in THAI_HEADS.items() for head in heads.split()}
-_THAI_NAMED = re.compile(
-    rf"(?P<person>{'|'.join(map(re.escape, THAI_TITLES))}) ?"
-    rf"(?P<first>[{_THAI}]{{2,40}})(?: (?P<second>[{_THAI}]{{2,30}}))?"
-    rf"|(?P<head>{'|'.join(sorted(_THAI_KIND, key=lambda head: (-len(head), head)))})(?P<rest>[{_THAI}]{{2,50}})"
-    rf"|(?<!์)(?P<place>{'|'.join(sorted(THAI_PLACES, key=lambda place: (-len(place), place)))})"
-)
-_THAI_STOP = re.compile("|".join(sorted(THAI_STOPS, key=lambda word: (-len(word), word))))
-_THAI_PAIR = re.compile(f"(?<![{_THAI}])[{_THAI}]{{2,20}} [{_THAI}]{{2,20}}(?![{_THAI}])")
-_THAI_RUN = re.compile(f"[{_THAI}]{{3,40}}")
+_LETTERS = {"ar": "وبلفك", "he": "ובלמשהכ"}
+_LONGEST = 3  # words of a name
 
 
+def _script(ch: str) -> str:
+    if "א" <= ch <= "ת":
+        return "he"
+    if "\u0620" <= ch < "\u0700":
+        return "ar"
+    return "hi" if "\u0900" <= ch < "\u0980" else ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Word:
-    """One word with its folded form, and the form without a letter that means and, in, to."""
+    """A word, its folded form, and the form without letters that mean and, in, to; `bare_start` is
+    where that begins. `next`: a single blank is all before the word that follows."""
 
-    __slots__ = ("bare", "end", "form", "kept", "start")
+    start: int
+    end: int
+    form: str
+    bare: str
+    bare_start: int
+    script: str
+    next: bool
 
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self.start, self.end = start, end
-        self.form = text[start:end] if text[start:end] in ON else folded(text[start:end])
-        self.bare, self.kept = self.form, start
-        script = "he" if "א" <= text[start] <= "ת" else "ar" if text[start] < "\u0900" else ""
-        if script and not _known(self.form):
-            for letters in _PROCLITICS[script]:
-                rest = self.form.removeprefix(letters)
-                if not text.startswith(letters, start):
-                    continue
-                if rest != self.form and len(rest) > 1 and _known(rest):
-                    self.bare, self.kept = rest, start + len(letters)
-                    break
-                if letters in ("بال", "وال") and _known("ال" + rest):
-                    self.bare, self.kept = "ال" + rest, start + 1
-                    break
+
+def _words(text: str) -> list[_Word]:
+    spans = [match.span() for match in _WORD.finditer(text)]
+    found = []
+    for (start, end), (following, _) in zip(spans, [*spans[1:], (-1, -1)], strict=False):
+        form = text[start:end] if text[start:end] in ON else folded(text[start:end])
+        script = _script(text[start])
+        bare, at = form, start
+        for letters in () if _known(form) else _PROCLITICS.get(script, ()):
+            rest = form.removeprefix(letters)
+            if rest != form and _known(rest):
+                bare, at = rest, start + len(letters)
+                break
+            if letters in ("بال", "وال") and rest != form and _known("ال" + rest):
+                bare, at = "ال" + rest, start + 1
+                break
+        gap = text[end:following] if following >= 0 else ""
+        near = gap == " " or (gap == ". " and bare in CASELESS_TITLES)  # Dr. X
+        found.append(_Word(start, end, form, bare, at, script, near))
+    return found
 
 
 def _known(form: str) -> bool:
-    return (
-        form in CASELESS_TITLES
-        or form in CASELESS_HEADS
-        or form in CASELESS_PLACES
-        or form in CASELESS_GIVEN
-    )
+    lists = (CASELESS_TITLES, CASELESS_HEADS, CASELESS_PLACES, CASELESS_GIVEN)
+    return any(form in words for words in lists)
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:
     """All candidates of these scripts; `short`: take words seen once as well."""
     if not _ANY.search(text):
-        return _repeated(_OTHER, text, bytearray(len(text)), short) if _OTHER.search(text) else []
-    words = [word for match in _SPACED.finditer(text) if (word := _Word(text, *match.span())).form]
-    found = _led(text, words) + list(_thai(text))
+        return []
+    words = _words(text)
     taken = bytearray(len(text))
-    kept = []
-    for start, end, kind, strong in found:
-        if taken.find(1, start, end) < 0:
-            taken[start:end] = b"\x01" * (end - start)
-            kept.append((start, end, kind, strong))
-    again = _elsewhere(text, kept, taken)
-    for start, end, _, _ in again:
-        taken[start:end] = b"\x01" * (end - start)
-    loose = [
-        (w.start, w.end) for w in words if w.end - w.start > 2 and taken.find(1, w.start, w.end) < 0
-    ]
+    strong = _free([*_led(words), *_thai(text)], taken)
+    strong += _free(_elsewhere(text, strong), taken)
+    loose = [(word.start, word.end) for word in words if word.end - word.start > 2]
+    loose = [span for span in loose if taken.find(1, *span) < 0]
     if short:
         loose = list(_joined(text, loose))
     counts = Counter(text[start:end] for start, end in loose)
     weak = [
-        (a, b, "other", False)
-        for a, b in loose
-        if (short or counts[text[a:b]] > 1) and folded(text[a:b]) not in CASELESS_COMMON
+        (start, end, "other", False)
+        for start, end in loose
+        if (short or counts[text[start:end]] > 1) and folded(text[start:end]) not in CASELESS_COMMON
     ]
     if short:
-        pairs = (
-            (m.start(), m.end()) for m in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(m[0])
-        )
-        weak += [
-            (start, end, "other", False) for start, end in pairs if taken.find(1, start, end) < 0
-        ]
-        for start, end, _, _ in weak:
+        pairs = (match for match in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(match[0]))
+        weak += _free([(*match.span(), "other", False) for match in pairs], taken)
+    for pattern in (_THAI_RUN, _OTHER):
+        weak += _repeated(pattern, text, taken, short)
+    return sorted(strong + weak)
+
+
+def _free(found: list[Candidate], taken: bytearray) -> list[Candidate]:
+    """Those that overlap none that was taken before; they are taken now."""
+    kept = []
+    for one in found:
+        start, end = one[:2]
+        if taken.find(1, start, end) < 0:
             taken[start:end] = b"\x01" * (end - start)
-    weak += _repeated(_THAI_RUN, text, taken, short) + _repeated(_OTHER, text, taken, short)
-    return sorted(kept + again + weak)
+            kept.append(one)
+    return kept
 
 
-def variants(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def variants(text: str, spans: list[Span]) -> Iterator[Span]:
     """Other spans that names of a question may have: without a letter that means and, in, to; one
     word of several."""
     for start, end in spans:
-        letters = (
-            "ובלמשהכ"
-            if "א" <= text[start] <= "ת"
-            else "وبلفك"
-            if "\u0620" <= text[start] < "\u0700"
-            else ""
-        )
-        blank = text.find(" ", start, end)
-        if letters and text[start] in letters and blank < 0 and end - start > 3:
+        script, blank = _script(text[start]), text.find(" ", start, end)
+        if blank < 0 and end - start > 3 and text[start] in _LETTERS.get(script, ""):
             yield start + 1, end
         elif blank > 0 and folded(text[start:blank]) in CASELESS_HEADS:  # the company X, X
             yield blank + 1, end
@@ -159,235 +153,127 @@ def variants(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int
             yield text.rfind(" ", start, end) + 1, end
 
 
-def _joined(text: str, loose: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _joined(text: str, loose: list[Span]) -> Iterator[Span]:
     """Uncommon words of a question in Hindi that stand together are one name; others stand alone."""
     begun = ended = -1
     for start, end in loose:
-        hindi = "\u0900" <= text[start] < "\u0980" and folded(text[start:end]) not in _NO_NAME
-        if begun >= 0 and hindi and start == ended + 1 and text[ended] == " ":
+        form = folded(text[start:end])
+        uncommon = form not in CASELESS_COMMON and form not in HINDI_HEADS
+        hindi = _script(text[start]) == "hi" and uncommon
+        if hindi and begun >= 0 and start == ended + 1:
             ended = end
             continue
-        if begun >= 0:
+        if ended >= 0:
             yield begun, ended
-        begun, ended = (start, end) if hindi else (-1, -1)
-        if not hindi:
+            begun = ended = -1
+        if hindi:
+            begun, ended = start, end
+        else:
             yield start, end
-    if begun >= 0:
+    if ended >= 0:
         yield begun, ended
 
 
 # ---- words with blanks between them -------------------------------------------------------------
 
 
-def _led(text: str, words: list[_Word]) -> list[Candidate]:
-    """Names by the word that leads or follows them."""
-    pairs = Counter(
-        (a.form, b.form)
-        for a, b in zip(words, words[1:], strict=False)
-        if text[a.end : b.start] == " "
-    )
-    found: list[Candidate] = []
-    index = 0
-    while index < len(words):
-        word = words[index]
-        last, kind = index, ""
-        if word.bare in CASELESS_TITLES:
-            kind, first = CASELESS_TITLES[word.bare], index + 1
-            last = _run(text, words, first, pairs, kind)
-            start = words[first].start if last > index else 0
-        elif word.bare in CASELESS_HEADS and (
-            word.kept == word.start or text[word.kept - 1] not in "הل"
-        ):
-            kind = CASELESS_HEADS[word.bare]
-            last = _run(text, words, index + 1, pairs, kind)
-            start = word.kept
-        elif word.bare in CASELESS_GIVEN and _begins(text, words, index):
-            kind = "person"
-            last = _run(text, words, index, pairs, kind)
-            start = word.kept if last > index else 0
-        elif word.form in VERBS and (said := _doer(text, words, index, pairs)):
-            first, last, kind, start = index, said[1], "person", words[said[0]].start
-            if last < index:  # before the verb
-                found.append((start, words[last].end, kind, True))
-                last = index
-                start = 0
-        if last > index:
-            found.append((start, words[last].end, kind, True))
-            index = last + 1
-            continue
-        if word.bare in CASELESS_PLACES:
-            found.append((word.kept, word.end, "location", True))
-        elif "\u0900" <= word.form[0] < "\u0980" and (before := _hindi(text, words, index, pairs)):
-            found.append(before)
-        index += 1
-    for at in range(len(words) - 1):  # Tel Aviv, when nothing leads to it
-        one, two = words[at], words[at + 1]
-        if text[one.end : two.start] == " " and _two(one.form, two.form):
-            shift = 1 if one.form not in TWO_WORDS else 0
-            found.append((one.start + shift, two.end, "location", True))
-    return found
+Where = tuple[int, int]  # the first and the last word of a name
 
 
-def _begins(text: str, words: list[_Word], index: int) -> bool:
-    """Does a person's name begin with this given name? In Hindi the word before it may be the first
-    of it."""
-    word = words[index]
-    if index + 1 == len(words) or text[word.end : words[index + 1].start] != " ":
-        return False
-    before = words[index - 1] if index and "\u0900" <= word.form[0] < "\u0980" else None
-    return (
-        before is None
-        or text[before.end : word.start] != " "
-        or before.form in _NO_NAME
-        or before.form in CASELESS_TITLES
-    )
+def _after(words: list[_Word], at: int, kind: str) -> Where:
+    return at + 1, _last(words, at, kind)
 
 
-def _doer(
-    text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]
-) -> tuple[int, int] | None:
-    """First and last word of who is said to have done something: after the verb in Arabic, before
-    it in Hebrew."""
-    if words[index].form[0] > "\u05ff":
-        first = index + 1
-        # his son X took over
-        first += first < len(words) and CASELESS_TITLES.get(words[first].form) == "person"
-        last = _run(text, words, first, pairs, "person")
-        plain = first < len(words) and not words[first].form.startswith("ال")
-        return (first, last) if last > first and plain else None
-    first = index
-    while (
-        first > 0 and index - first < 4 and text[words[first - 1].end : words[first].start] == " "
-    ):
+def _from(words: list[_Word], at: int, kind: str) -> Where:
+    return at, _last(words, at, kind)
+
+
+def _from_given(words: list[_Word], at: int, kind: str) -> Where:
+    return at, _last(words, at, kind, named=1)
+
+
+def _alone(words: list[_Word], at: int, kind: str) -> Where:
+    return at, at
+
+
+def _before(words: list[_Word], at: int, kind: str) -> Where:
+    first = at
+    while first and at - first < _LONGEST and words[first - 1].next:
+        form = words[first - 1].form
+        if form in CASELESS_COMMON or form in CASELESS_TITLES or form in HINDI_HEADS:
+            break
         first -= 1
-    opens = (
-        first == 0
-        or text[words[first].start - 2 : words[first].start - 1] in (".", "\n", "")
-        or first == index
-    )
-    plain = all(
-        word.form not in CASELESS_COMMON and word.form not in CASELESS_HEADS and word.form[0] != "ה"
-        for word in words[first:index]
-    )
-    return (first, index - 1) if opens and plain and 1 < index - first < 4 else None
+    outside = first == at or words[at].form in HINDI_OUT
+    return first, at - 1 if outside else at
 
 
-def _two(one: str, two: str) -> bool:
-    first = one if one in TWO_WORDS else one[1:] if one[:1] in "בלמהוש" else ""
-    return first in TWO_WORDS and len(two) > 1 and two not in CASELESS_COMMON
+# Lists of words with the kind of name that each tells of; where that name stands; how many words it
+# has at least; an example. The first rule that gives a name counts.
+RULES: tuple[tuple[Mapping[str, str], Callable[[list[_Word], int, str], Where], int, str], ...] = (
+    (CASELESS_TITLES, _after, 1, "الدكتورة ليلى الحمصي"),  # without the title
+    (CASELESS_HEADS, _from, 2, "جامعة الياسمين"),
+    (dict.fromkeys(CASELESS_GIVEN, "person"), _from_given, 2, "أحمد منصور"),
+    (dict.fromkeys(CASELESS_PLACES, "location"), _alone, 1, "دمشق"),
+    (HINDI_HEADS, _before, 1, "सूरजगढ़ शहर"),
+)
 
 
-def _run(
-    text: str, words: list[_Word], first: int, pairs: Counter[tuple[str, str]], kind: str
-) -> int:
-    """Index of the last word of the name that begins at `first`; first - 1 when none does."""
-    last = first - 1
-    named = 0
-    while last + 1 < len(words) and last - first < _WORDS:
-        word, before = words[last + 1], words[last] if last >= 0 else None
-        gap = text[before.end : word.start] if before else " "
-        if (
-            gap not in (" ", ". ")
-            or (gap == ". " and last >= first)
-            or word.form in CASELESS_COMMON
-            or word.form in CASELESS_HEADS
-        ):
+def _led(words: list[_Word]) -> Iterator[Candidate]:
+    """Names that a word of the lists tells of."""
+    ended = 0
+    for at, word in enumerate(words):
+        for known, where, least, _ in RULES if at >= ended else ():
+            if not (kind := known.get(word.bare, "")):
+                continue
+            first, last = where(words, at, kind)
+            if last - first + 1 >= least:
+                start = word.bare_start if first == at else words[first].start
+                yield start, words[last].end, kind, True
+                ended = last + 1
+                break
+        # Tel Aviv, when nothing leads to it
+        prefix = word.form[:1] in "בלמהוש" and word.form[1:] in TWO_WORDS
+        if word.next and (prefix or word.form in TWO_WORDS):
+            if words[at + 1].form not in CASELESS_COMMON:
+                yield word.start + prefix, words[at + 1].end, "location", True
+
+
+def _last(words: list[_Word], at: int, kind: str, named: int = 0) -> int:
+    """Index of the last word of the name that goes on behind `at`, of which `named` words are known;
+    `at` where it does not."""
+    last = at
+    while words[last].next and last - at < _LONGEST:
+        before, word = words[last], words[last + 1]
+        if word.form in CASELESS_COMMON or word.form in CASELESS_HEADS:
             break
-        if word.kept > word.start and word.bare in CASELESS_PLACES:
+        if named and word.form in CASELESS_TITLES:
             break
-        if (
-            last >= first
-            and word.form in CASELESS_TITLES
-            or (last < first and word.form[1:] in TWO_WORDS)
-        ):
-            break
-        if named and not _goes_on(words[last], word, pairs, kind, named):
-            break
-        if named and _ARABIC_GLUED.match(text, word.start):
+        if word.bare_start > word.start and word.bare in CASELESS_PLACES:
+            break  # in Haifa
+        if word.form[1:] in TWO_WORDS:
+            break  # in Tel Aviv
+        joined = word.form in JOINING or before.form in JOINING or before.form in TWO_WORDS
+        if named < 2:
+            joined |= word.form[0] == "ה" != before.form[0]  # חברת ים השקט
+            joined |= word.form.startswith("ال") and before.form.startswith("ال")  # المملكة القابضة
+        if named >= (2 if kind == "person" else 1) and not joined:
             break
         last += 1
         named += word.form not in JOINING
     return last
 
 
-def _goes_on(
-    before: _Word, word: _Word, pairs: Counter[tuple[str, str]], kind: str, named: int
-) -> bool:
-    """Does a name that has this word already have the next one too?"""
-    if before.form in JOINING or word.form in JOINING or pairs[before.form, word.form] > 1:
-        return True
-    if kind == "person":
-        goes = before.form in CASELESS_GIVEN and (
-            word.form in CASELESS_GIVEN or not _DEED.fullmatch(word.form)
-        )
-        return named < 2 or (named == 2 and goes)
-    if "א" <= word.form[0] <= "ת":
-        return before.form in TWO_WORDS or (
-            named < 2 and word.form[0] == "ה" and before.form[0] != "ה"
-        )
-    return named < 2 and word.form.startswith("ال") and before.form.startswith("ال")
-
-
-def _hindi(
-    text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]
-) -> Candidate | None:
-    """What a head, or the particle of who did something, follows."""
-    word = words[index]
-    born = (
-        word.form in ("का", "की") and index + 1 < len(words) and words[index + 1].form in HINDI_BORN
-    )
-    kind = HINDI_HEADS.get(word.form, "person" if word.form == "ने" or born else "")
-    first = index
-    while (
-        kind
-        and first > 0
-        and index - first < 3
-        and text[words[first - 1].end : words[first].start] == " "
-    ):
-        before = words[first - 1]
-        if (
-            before.form in CASELESS_COMMON
-            or before.form in CASELESS_TITLES
-            or before.form in HINDI_HEADS
-        ):
-            break
-        far = kind != "organization" or index - first > 1
-        if first < index and kind != "person" and far and pairs[before.form, words[first].form] < 2:
-            break
-        first -= 1
-    if first == index or (word.form == "ने" and index - first < 2):
-        return None
-    out = word.form in HINDI_OUT or word.form == "ने" or born
-    return words[first].start, words[index - 1 if out else index].end, kind, True
-
-
-def _elsewhere(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
-    """The other places where these names stand, after a letter that means and, in, to as well."""
-    kinds = {
-        text[start:end]: kind for start, end, kind, strong in kept if strong and end - start > 2
-    }
+def _elsewhere(text: str, names: list[Candidate]) -> list[Candidate]:
+    """The other places where these names stand, behind a letter that means and, in, to as well."""
+    kinds = {text[start:end]: kind for start, end, kind, _ in names if end - start > 2}
     if not kinds:
         return []
     forms = sorted(kinds, key=lambda form: (-len(form), form))[:60]
+    letters = f"{_ARABIC}{_HEBREW}{_HINDI}"
     pattern = re.compile(
-        f"(?<![{_HINDI}])(?:{'|'.join(map(re.escape, forms))})(?![{_ARABIC}{_HEBREW}{_HINDI}])"
+        f"(?<![{letters}])[{''.join(_LETTERS.values())}]?({'|'.join(map(re.escape, forms))})(?![{letters}])"
     )
-    found = []
-    for match in pattern.finditer(text):
-        start, end = match.span()
-        glued = start and re.match(f"[{_ARABIC}{_HEBREW}]", text[start - 1])
-        if taken.find(1, start, end) >= 0 or (glued and not _after_letter(text, start)):
-            continue
-        taken[start:end] = b"\x01" * (end - start)
-        found.append((start, end, kinds[match[0]], True))
-    return found
-
-
-def _after_letter(text: str, start: int) -> bool:
-    """Does one such letter, and before it no other, stand before this offset?"""
-    before = text[start - 1]
-    first = start < 2 or not re.match(f"[{_ARABIC}{_HEBREW}]", text[start - 2])
-    return first and before in "وبلفكובלמשהכ"
+    return [(*match.span(1), kinds[match[1]], True) for match in pattern.finditer(text)]
 
 
 def _repeated(
@@ -403,36 +289,34 @@ def _repeated(
 # ---- Thai: blanks stand between phrases ---------------------------------------------------------
 
 
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))
+
+
+_THAI_KIND = {head: kind for kind, heads in THAI_HEADS.items() for head in heads.split()}
+_THAI_NAMED = re.compile(
+    rf"(?:{_any_of(THAI_TITLES)}) ?(?P<person>[{_THAI}]{{2,40}}(?: [{_THAI}]{{2,30}})?)"  # นายสมชาย ใจดี
+    rf"|(?P<head>{_any_of(_THAI_KIND)})[{_THAI}]{{2,50}}"  # จังหวัดเชียงใหม่
+    rf"|(?<!์)(?P<place>{_any_of(THAI_PLACES)})"  # ขอนแก่น
+)
+_THAI_STOP = re.compile(_any_of(THAI_STOPS))
+_THAI_PAIR = re.compile(f"(?<![{_THAI}])[{_THAI}]{{2,20}} [{_THAI}]{{2,20}}(?![{_THAI}])")
+_THAI_RUN = re.compile(f"[{_THAI}]{{3,40}}")
+
+
 def _thai(text: str) -> Iterator[Candidate]:
     at = 0
     while match := _THAI_NAMED.search(text, at):
-        start, end, kind = match.start(), match.end(), "location"
-        if match["head"]:
-            kind, first = _THAI_KIND[match["head"]], match.start("rest")
-            end = _cut(text, first, match.end("rest"))
-        elif match["person"]:
-            kind, start = "person", match.start("first")
-            first, whole = match.span("first")
-            if text.startswith(THAI_KIN, first):
-                at = first
-                continue
-            # with a family name after it a short name is whole, also with a word in it: บุญมี
-            # วงศ์ไทย
-            end = whole if match["second"] and whole - first < 10 else _cut(text, first, whole)
-            if end == whole and match["second"]:
-                end = _cut(text, match.start("second"), match.end("second"))
-                end = end if end > match.start("second") + 1 else whole
-        else:
-            first = start
-        if end > first + 1:
-            yield start, end, kind, True
-        at = max(end, first)
-
-
-def _cut(text: str, start: int, end: int) -> int:
-    """Where the name ends that begins here: before the first word that no name holds."""
-    stop = _THAI_STOP.search(text, start + 2, end)
-    if _THAI_STOP.match(text, start, end) and not stop:
-        opening = _THAI_STOP.match(text, start, end)
-        return start if opening and opening.end() - start > 3 else end
-    return stop.start() if stop else end
+        group = match.lastgroup or ""
+        start = match.start("person") if group == "person" else match.start()
+        kind = _THAI_KIND.get(match["head"] or "", "location" if group == "place" else group)
+        # The name ends before the first word that no name holds; a short given name before a
+        # family name may hold one.
+        inside = match.end("head") if group == "head" else start
+        if group == "person":
+            inside = max(start, text.find(" ", start, min(start + 10, match.end())) + 1)
+        stop = _THAI_STOP.search(text, inside + 2, match.end())
+        end = stop.start() if stop else match.end()
+        if end > inside + 1:
+            yield start, len(text[:end].rstrip()), kind, True
+        at = max(end, start + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -23,6 +24,7 @@ from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_
 from graphrag_mcp.types import Mention
 
 Candidate = tuple[int, int, str, bool]
+Span = tuple[int, int]
 MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
@@ -77,44 +79,33 @@ def without_markup(text: str) -> str:
 
 
 def speakers(text: str) -> list[Candidate]:
-    """Who speaks in `[15:01] <mara> ...`, `12/03/24, 10:15 - Jens Ott: ...`; a relay (`<bot> <mara>
-    ...`), too."""
-    turns = [*_turns(text)]
-    return turns if len(turns) >= TURNS else _script(text)
-
-
-def _script(text: str) -> list[Candidate]:
-    """Who speaks where each line begins with a name, `Anna Berg: ...` or `**Tom**: ...`: two
-    speakers of two turns each, in half of the lines."""
-    turns = [*_LINE.finditer(text)]
-    if len(turns) < 2 * 2:
+    """Who speaks, where lines begin with a time and a name (`[15:01] <mara> ...`, `12/03/24, 10:15 -
+    Jens Ott: ...`; a relay `<bot> <mara>` too), or half of them with one of two names or more
+    (`Anna Berg: ...`, `**Tom**: ...`)."""
+    turns = [
+        (*match.span(group), "person", True)
+        for match in _TURN.finditer(text)
+        for group in ("nick", "relayed", "name")
+        if match[group]
+    ]
+    if len(turns) >= TURNS:
+        return turns
+    lines = list(_LINE.finditer(text))
+    counts = Counter(line["name"] for line in lines)
+    often = {name for name, count in counts.items() if count > 1 and not common(name.lower())}
+    kept = [line for line in lines if line["name"] in often]
+    if len(often) < 2 or 2 * len(kept) < sum(1 for line in text.split("\n") if line.strip()):
         return []
-    counts = Counter(turn["name"] for turn in turns)
-    often = {
-        name
-        for name, count in counts.items()
-        if count > 1 and not common(name.lower()) and name.lower() not in _SKIP
-    }
-    kept = [turn for turn in turns if turn["name"] in often]
-    lines = sum(1 for line in text.split("\n") if line.strip())
-    if len(often) < 2 or 2 * len(kept) < lines:
-        return []
-    return [(*turn.span("name"), "person", True) for turn in kept]
+    return [(*line.span("name"), "person", True) for line in kept]
 
 
-def _turns(text: str) -> Iterator[Candidate]:
-    for match in _TURN.finditer(text):
-        for group in ("nick", "relayed", "name"):
-            if match[group]:
-                yield *match.span(group), "person", True
-
-
-VERSION = "nlp-12"
+VERSION = "nlp-13"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
 _SKIP = STARTERS | DULL | STOP_WORDS
+_LEARNED = ("ology", "ography", "ics", "itis", "osis")  # ends of words that speak for a term
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 
 # every alternative begins with its sign, so that `re` skips to the next sign
@@ -130,10 +121,6 @@ _CODE = re.compile(
     r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-])"
     r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
     r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
-)
-_CODE_SIGN, _HUMP = (
-    re.compile(r"_|\.[A-Za-z_]|\(\)|\+\+|#(?<=[A-Za-z]#)"),
-    re.compile(r"[a-z][A-Z]"),
 )
 
 
@@ -193,7 +180,7 @@ def _named(text: str, short: bool) -> list[Fields]:
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
-    found = _mentions(text, _with_quoted(text, kept, taken), aliases)
+    found = _mentions(text, _with_quoted(text, kept), aliases)
     return _with_variants(text, found) if short and not text.isascii() else found
 
 
@@ -204,50 +191,38 @@ def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
     more: list[Fields] = []
     for start, end in caseless.variants(text, [(mention[4], mention[5]) for mention in found]):
         key = normalise_name(text[start:end])
-        if key and key not in keys:
+        if key not in keys:
             keys.add(key)
             more.append((key, text[start:end], "other", False, start, end, ""))
     return sorted(found + more, key=itemgetter(4)) if more else found
 
 
-def _with_quoted(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
-    """Adds quoted terms: the same span only once, weaker names that stick out over a quotation
-    dropped."""
-    quotes: dict[tuple[int, int], Candidate] = {}
+def _with_quoted(text: str, kept: list[Candidate]) -> list[Candidate]:
+    """Adds quoted terms: the same span only once, names that stick out over a quotation dropped."""
+    quotes: dict[Span, Candidate] = {}
     last = 0
     for quote in _quoted(text):
         if quote[0] >= last:
             quotes[quote[:2]] = quote
             last = quote[1]
-    if not quotes:
-        return kept
-    closes = {start: end for start, end in quotes}
-    edges = bytearray(len(text) + 1)  # 1 where a quotation begins, 2 where one ends
-    for start, end in quotes:
-        edges[start], edges[end] = 1, 2
+    spans = list(quotes)
     out = []
     for start, end, kind, strong in kept:
         if quote := quotes.pop((start, end), None):
             out.append((start, end, kind if quote[2] == "other" else quote[2], strong or quote[3]))
-        elif not _crosses(start, end, edges, closes):
+        elif not _crosses(start, end, spans):
             out.append((start, end, kind, strong))
     return out + list(quotes.values())
 
 
-def _crosses(start: int, end: int, edges: bytearray, closes: dict[int, int]) -> bool:
+def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
     """Does this span hold one end of a quotation without the other?"""
-    at = start
-    while (at := edges.find(1, at, end)) >= 0:
-        if closes[at] > end:
-            return at > start
-        at = closes[at]
-    closing = edges.find(2, start + 1, end)
-    return closing >= 0 and edges.rfind(1, start, closing) < 0
+    around = quotes[max(0, bisect_right(quotes, (start, 0)) - 1) : bisect_left(quotes, (end, 0))]
+    ends = (around[0], around[-1]) if around else ()
+    return any(start < a < end < b or a < start < b < end for a, b in ends)
 
 
-def _mentions(
-    text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]
-) -> list[Fields]:
+def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
     """Keys, one type per key, and the cap: strong names first, then those seen more often, then
     longer ones."""
     rows = []
@@ -268,7 +243,7 @@ def _mentions(
             continue  # "Hours of Power" says nothing beside the quoted "Three Hours of Power"
         form = text[start:end]
         key = normalise_name(form) if "\0" not in form else ""
-        if not (key[:1].isalnum() or any(map(str.isalnum, key))):
+        if not any(map(str.isalnum, key)):
             continue
         counts[key] = counts.get(key, 0) + 1
         if kind != "other":
@@ -278,22 +253,19 @@ def _mentions(
         rows.append((key, form, start, end))
     limit = PER_THOUSAND * (1 + (len(text) - 1) // 1000)
     if len(counts) > limit:
-        best = set(
-            sorted(counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key))[
-                :limit
-            ]
+        ranked = sorted(
+            counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key)
         )
+        best = set(ranked[:limit])
         rows = [row for row in rows if row[0] in best]
     type_of = {
         key: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind))
-        if len(kinds) > 1
-        else kinds[0]
         for key, kinds in types.items()
     }
     alias_of = {
-        normalise_name(text[a:b]): normalise_name(text[c:d]) for (a, b), (c, d) in aliases.items()
+        normalise_name(text[slice(*short)]): normalise_name(text[slice(*long)])
+        for short, long in aliases.items()
     }
-    alias_of = {short: long for short, long in alias_of.items() if short != long}
     _share_kinds(type_of, counts, alias_of)
     alias_of |= _family_names(type_of, counts, alias_of)
     kinds = {key: (type_of.get(key, "other"), key in strong_keys) for key, *_ in rows}
@@ -333,9 +305,6 @@ def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[st
                 type_of[key] = "person"
 
 
-_NO_NAME = frozenset("of the and for at in from".split())  # "Doug Williams of BT" is no full name
-
-
 def _family_names(
     type_of: Mapping[str, str], keys: Iterable[str], alias_of: Mapping[str, str]
 ) -> dict[str, str]:
@@ -343,8 +312,7 @@ def _family_names(
     full: dict[str, list[str]] = {}
     given: set[str] = set()
     for key, kind in type_of.items():
-        words = key.split(" ")
-        if kind == "person" and 1 < len(words) < 4 and _NO_NAME.isdisjoint(words):
+        if kind == "person" and 0 < key.count(" ") < 3:
             full.setdefault(key.rpartition(" ")[2], []).append(key)
             given.add(key.partition(" ")[0])
     return {
@@ -361,9 +329,10 @@ def _family_names(
 # ---- what the text itself defines ---------------------------------------------------------------
 
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
-_BEFORE_BRACKET = re.compile(r"(?<![\w.-])[A-Z][A-Za-z0-9&.-]{1,9} ?$")
+_BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
 _BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
 _WORDS = re.compile(r"[^\W_]+")
+_APART = re.compile(r"[^ \n&/’'.-]")  # between two words of a name that is spelled out
 _LINKS = frozenset("of the and for in on de du la des von und et y e to a an".split())
 _SHORTENED = re.compile(
     r"(?:，|,|（|\()(?:以下|又|亦|或|常)?(?:简称|簡稱)(?:为|為)?[“\"「『《]?([\u4e00-\u9fffA-Za-z0-9]{2,10})(?=[”\"」』》，。、；;,）)])"
@@ -371,30 +340,23 @@ _SHORTENED = re.compile(
 _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 
-def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tuple[int, int]]]:
+def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
     """Acronyms that the text spells out: both names as candidates, and span of the short form ->
     span of the long."""
     found: list[Candidate] = []
-    aliases: dict[tuple[int, int], tuple[int, int]] = {}
+    aliases: dict[Span, Span] = {}
     for match in _BRACKET.finditer(text):
-        start, end = match.span(1)
+        begin, (start, end) = match.start(), match.span(1)
         inner = match[1].rstrip(" ;,")
-        end = start + len(inner)
-        if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) >= 2:
-            short, long = (
-                (start, end),
-                _spelled(text, inner, max(0, match.start() - 120), match.start()),
-            )
-        else:
-            before = _BEFORE_BRACKET.search(text[max(0, match.start() - 12) : match.start()])
-            if not before:
-                continue
-            at = max(0, match.start() - 12) + before.start()
-            short, long = (at, at + len(before[0].rstrip())), None
-            if sum(map(str.isupper, before[0])) >= 2:
+        long = None
+        if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) > 1:
+            short = (start, start + len(inner))  # World Health Organization (WHO)
+            long = _spelled(text, inner, max(0, begin - 120), begin)
+        elif before := _BEFORE_BRACKET.search(text, max(0, begin - 12), begin):
+            short = before.span(1)  # WHO (World Health Organization)
+            if sum(map(str.isupper, before[1])) > 1:
                 stop = re.search(r"[,;:，；]", inner)
-                until = start + (stop.start() if stop else len(inner))
-                long = _spelled(text, before[0].strip(), start, until)
+                long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
         if long:
             aliases[short] = long
@@ -404,49 +366,38 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tupl
     for match in _SHORTENED.finditer(text) if "称" in text or "稱" in text else ():
         if span := _shortened(text, match.start(), match[1]):
             aliases[match.span(1)] = span
-            found += [(*span, "organization", True), (*match.span(1), "organization", True)]
-            if (
-                len(shorts) < 8
-            ):  # the segmenter does not know a name coined here: find it again ourselves
-                shorts.add(match[1])
-    for short in sorted(shorts):
-        found += [
-            (m.start(), m.end(), "organization", True) for m in re.finditer(re.escape(short), text)
-        ]
+            found.append((*span, "organization", True))
+            shorts.add(match[1])
+    for short in sorted(shorts)[:8]:  # the segmenter does not know a name coined here
+        places = re.finditer(re.escape(short), text)
+        found += ((*place.span(), "organization", True) for place in places)
     return found, aliases
 
 
-def _spelled(text: str, acronym: str, start: int, end: int) -> tuple[int, int] | None:
+def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
     """The words before `end` whose initials are the acronym's letters, small words skipped."""
     letters = [ch.lower() for ch in acronym.removesuffix("s") if ch.isalnum()]
     words = list(_WORDS.finditer(text, start, end))
     if not words or text[words[-1].end() : end].strip(" \"”’'"):
         return None
-    index, count = len(words), 0
-    while letters and index > 0:
-        index -= 1
-        word = words[index][0]
-        capitals = [word[0].lower()] + [
-            ch.lower() for ch in word[1:] if ch.isupper() and not word.isupper()
-        ]
+    last = words[-1].end()
+    while letters and words:
+        word = words.pop()
+        inside = (ch.lower() for ch in word[0][1:] if ch.isupper() and not word[0].isupper())
+        capitals = [word[0][0].lower(), *inside]
         if letters[-len(capitals) :] == capitals:
             del letters[-len(capitals) :]
-            count += 1
-        elif letters[-1] == word[0].lower():
+        elif letters[-1] == capitals[0]:
             letters.pop()
-            count += 1
-        elif word.lower() not in _LINKS:
+        elif word[0].lower() not in _LINKS:
             return None
-        if (
-            letters
-            and index
-            and re.search(r"[^ \n&/’'.-]", text[words[index - 1].end() : words[index].start()])
-        ):
+        if letters and words and _APART.search(text, words[-1].end(), word.start()):
             return None
-    return (words[index].start(), words[-1].end()) if not letters and count > 1 else None
+        first = word.start()
+    return None if letters else (first, last)
 
 
-def _shortened(text: str, end: int, short: str) -> tuple[int, int] | None:
+def _shortened(text: str, end: int, short: str) -> Span | None:
     """The Chinese long form before `end` that holds the characters of `short` in order, from its
     first one on."""
     before = _ZH_LONG.search(text, max(0, end - 64), end)
@@ -467,80 +418,61 @@ def _shortened(text: str, end: int, short: str) -> tuple[int, int] | None:
 
 def _quoted(text: str) -> Iterator[Candidate]:
     for match in _QUOTED.finditer(text):
-        kind = match.lastindex or 0
-        start, end = match.span(kind)
-        form = text[start:end]
-        if kind == 1:
+        start, end = match.span(match.lastindex or 0)
+        form, sign = text[start:end], match[0][:2]
+        words = form.split()
+        if sign[0] == "《":
             yield start, end, "content", True
-        elif kind in (2, 3) or any(cjk.is_han(ch) for ch in form[:3]):
+        elif sign[0] in "「『" or any(cjk.is_han(ch) for ch in form[:3]):
             if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
                 yield start, end, "other", True
-        elif kind == 8 and not any(map(str.isalpha, form)):
-            continue  # `100`
-        elif kind == 8:
-            yield start, end, "artifact" if re.search(r"[\w]", form) else "other", True
-        elif (words := form.split()) and (form[-1] not in ".,;:!?" or form.istitle()):
-            capital = words[0][:1].isupper() or words[0][:1].isdigit()
+        elif sign[0] == "`" and sign != "``":
+            if any(map(str.isalpha, form)):  # not `100`
+                yield start, end, "artifact", True
+        elif words and (form[-1] not in ".,;:!?" or form.istitle()):
+            opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
-            if (
-                capital
-                and len(words) <= 8
-                and big * 2 >= len(words)
-                and not any(w in "?!;" for w in form)
-            ):
-                if len(words) > 1 or words[0].lower() not in STARTERS:
-                    yield start, end, "content" if kind != 10 and len(words) > 1 else "other", True
-            elif (
-                len(words) <= 4
-                and kind != 10
-                and not stop_word(words[0].lower())
-                and form[0].isalpha()
-            ):
-                yield start, end, "other", False
+            spoken = any(sign in form for sign in "?!;")
+            if opening and len(words) <= 8 and big * 2 >= len(words) and not spoken:
+                if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
+                    title = sign[0] != "'" and len(words) > 1
+                    yield start, end, "content" if title else "other", True
+            elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
+                if not stop_word(words[0].lower()):
+                    yield start, end, "other", False  # a "heat pump"
 
 
 def _code(text: str) -> Iterator[Candidate]:
-    if not (_CODE_SIGN.search(text) or _HUMP.search(text)):
-        return  # four times as fast as to see that nothing matches
     for match in _CODE.finditer(text):
-        kind, (start, end) = match.lastgroup, match.span()
-        form = match[0]
+        kind, form = match.lastgroup, match[0]
         if kind == "dotted":
             parts = form.split(".")
-            code = (
-                parts[-1].lower() in FILE_ENDINGS
-                or "_" in form
-                or (len(parts) > 2 and form.islower())
-            )
-            if not code or max(map(len, parts)) < 2:
-                continue
-        elif kind == "snake" and not any(ch.isalpha() for ch in form):
-            continue
-        yield start, end, "artifact", True
+            file = parts[-1].lower() in FILE_ENDINGS
+            module = "_" in form or (len(parts) > 2 and form.islower())
+            if not (file or module) or max(map(len, parts)) < 2:
+                continue  # not e.g.
+        if any(map(str.isalpha, form)):
+            yield *match.span(), "artifact", True
 
 
 def _phrases(
     text: str, runs: list[tuple[int, str]], language: str, short: bool
 ) -> Iterator[Candidate]:
     """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks
-    for a term."""
-    grammar = frozenset() if language == "en" else LANGUAGES[language]
-    skipped = _SKIP | grammar if grammar else _SKIP
-    segments = [
-        found
-        for start, run in runs
-        if short or " " in run
-        for found in _content(start, run, skipped)
-    ]
+    for a term; in a question single rare words too."""
+    grammar = LANGUAGES[language] if language != "en" else frozenset()
+    skipped = _SKIP | grammar
+    runs = runs if short else [one for one in runs if " " in one[1]]
+    segments = [found for start, run in runs for found in _content(start, run, skipped)]
     if not short:
-        # a single word is never taken here
         segments = [found for found in segments if len(found[1]) > 1]
     pairs = Counter(pair for _, words in segments for pair in pairwise(words))
     for at, words in segments:
         index = len(words)
         while index > 0:
             head = words[index - 1]
-            rare = short and len(head) > 2 and not common(head)
+            # Verbs and adjectives of another language cannot be told: longer words only.
+            rare = short and (len(head) > 4 if grammar else len(head) > 2 and not common(head))
             size = 1
             while (
                 index - size > 0
@@ -548,37 +480,23 @@ def _phrases(
                 and pairs[words[index - size - 1], words[index - size]] > 1
             ):
                 size += 1
-            if grammar:
-                # its verbs and adjectives cannot be told: single longer words only
-                rare = short and len(head) > 4
-            elif size == 1 and index > 1 and words[index - 2][-2:] != "ly":
-                known = head in PHRASE_HEADS or head.endswith(
-                    ("ology", "ography", "ics", "itis", "osis")
-                )
-                size = 2 if known or (rare and not common(words[index - 2])) else 1
+            if size == 1 and index > 1 and not grammar and words[index - 2][-2:] != "ly":
+                known = head in PHRASE_HEADS or head.endswith(_LEARNED)
+                size += known or (rare and not common(words[index - 2]))
             if size > 1 or rare:
-                start = at + sum(map(len, words[: index - size])) + index - size
-                yield (
-                    start,
-                    start + sum(map(len, words[index - size : index])) + size - 1,
-                    "other",
-                    False,
-                )
+                start = at + sum(len(word) + 1 for word in words[: index - size])
+                length = sum(len(word) + 1 for word in words[index - size : index]) - 1
+                yield start, start + length, "other", False
             index -= size
 
 
 def _content(start: int, run: str, skipped: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
     """Maximal pieces of a lower-case run without words of grammar, with their offsets."""
-    at, piece, begun = start, [], start
-    for word in run.split(" "):
-        if word in skipped:
-            if piece:
-                yield begun, piece
-            piece = []
-        else:
-            if not piece:
-                begun = at
+    at, piece = start, list[str]()
+    for word in [*run.split(" "), ""]:
+        if word and word not in skipped:
             piece.append(word)
+        elif piece:
+            yield at - sum(len(one) + 1 for one in piece), piece
+            piece = []
         at += len(word) + 1
-    if piece:
-        yield begun, piece

@@ -16,8 +16,7 @@ from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.times import stated_date, validity
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, says_something, substance
-from graphrag_mcp.text.readable import language_of, readable
+from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
 from graphrag_mcp.text.terms import query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted

@@ -26,8 +26,7 @@ from graphrag_mcp.query.filters import Filters, documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
-from graphrag_mcp.text.prose import says_something
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable, says_something
 from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something
-from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.prose import readable, says_something
 from graphrag_mcp.text.terms import counted
 
 KINDS = {

@@ -19,7 +19,7 @@ from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.readable import language_of
+from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, ExploreResult

@@ -10,34 +10,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
 from graphrag_mcp.text.folding import folded
 
-KEYS = (
-    "date",
-    "created",
-    "published",
-    "updated",
-    "time",
-    "timestamp",
-)  # of metadata, that date a document
-ADDRESSES = (
-    "path",
-    "url",
-    "permalink",
-    "slug",
-    "link",
-    "aliases",
-)  # of metadata: where a page stands on its site
-LINES, SHORT = (
-    6,
-    100,
-)  # a date stands in one of the first lines that say something, and that line is short
-# words beside it in a line that dates a text; more are a sentence, and its date is that of what it
-# tells
+KEYS = tuple("date created published updated time timestamp".split())  # of metadata
+# of metadata: where a page stands on its site
+ADDRESSES = tuple("path url permalink slug link aliases".split())
+# A date stands in one of the first lines that say something, and that line is short.
+LINES, SHORT = 6, 100
+# Words beside the date in a line that dates a text; more are a sentence, and its date is that of
+# what it tells.
 BESIDE = 5
 # Beside a date in a short line: the day of an event, not the day on which the text was written.
 EVENT = re.compile(
@@ -74,14 +59,19 @@ _PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[0
 _YEAR, _WORD = r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
 _ORDINAL = r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?"
 _SLASHED = re.compile(rf"(?<![\d/-])(?P<a>\d\d?)([/-])(?P<b>\d\d?)\2{_YEAR}(?![/-]\d)")
-_DAYS = [  # a day with its month and year
+NUMERIC = [  # a day in figures
     _SLASHED,
+    re.compile(
+        r"(?<![\d./-])(?P<y>(?:1[4-9]|2\d)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d./-]\d|\d)"
+    ),
+    re.compile(rf"(?<![\d.])(?P<d>\d\d?)\. ?(?P<m>\d\d?)\. ?{_YEAR}(?!\.\d)"),
+]
+DAYS = [  # a day with its month and year
+    *NUMERIC,
     *(
         re.compile(form)
         for form in (
-            r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
             rf"{_YEAR} ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
-            rf"(?<![\d.])(?P<d>\d\d?)\. ?(?P<m>\d\d?)\. ?{_YEAR}",
             rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?[,-]? ?(?:of |de )?{_WORD}\.?[,-]? ?(?:del? )?{_YEAR}",
             rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
         )
@@ -124,19 +114,14 @@ _TIME = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]+")
 
-Held = Mapping[str, str | None]
-
 
 def read(written: str) -> str:
     """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
     what is no date of the calendar, and where day and month could be exchanged."""
-    said = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
-    said = _TIME.sub("", _TIME.sub("", _WEEKDAY.sub("", said, count=1)))
-    for form in (*_DAYS, *_SPANS, *_ALONE):
-        match = form.fullmatch(said)
-        if match and (found := _iso(match.groupdict())):
-            return found
-    return ""
+    text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
+    text = _TIME.sub("", _TIME.sub("", _WEEKDAY.sub("", text, count=1)))
+    matches = (form.fullmatch(text) for form in (*DAYS, *_SPANS, *_ALONE))
+    return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
 
 
 def advice(written: str) -> str:
@@ -148,18 +133,16 @@ def advice(written: str) -> str:
     return "a date that exists as 2024, 2024-05, 2024-05-03, Q3 2024 or 3 May 2024"
 
 
-def days(read: str) -> tuple[str, str]:
+def days(date: str) -> tuple[str, str]:
     """First and last day of what `read` gives."""
-    year, rest = int(read[:4]), read[5:]
-    first, last = 1, 12
+    year, rest = int(date[:4]), date[5:]
+    if len(rest) == 5:
+        return date, date
+    first, last = (int(rest), int(rest)) if len(rest) == 2 and rest[0] != "Q" else (1, 12)
     if rest[:1] == "Q":
         first, last = 3 * int(rest[1]) - 2, 3 * int(rest[1])
-    elif len(rest) == 2:
-        first = last = int(rest)
-    elif rest:
-        return read, read
     end = monthrange(year, last)[1]
-    return f"{read[:4]}-{first:02}-01", f"{read[:4]}-{last:02}-{end:02}"
+    return f"{date[:4]}-{first:02}-01", f"{date[:4]}-{last:02}-{end:02}"
 
 
 def of_metadata(metadata: Mapping[str, Any]) -> str:
@@ -169,28 +152,28 @@ def of_metadata(metadata: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     """A date, or the UTC day of seconds or milliseconds since 1970."""
-    said = str(value).strip()
-    if re.fullmatch(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?", said):
-        return datetime.fromtimestamp(int(said[:10]), UTC).date().isoformat()
-    return read(said)
+    text = str(value).strip()
+    if re.fullmatch(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?", text):
+        return datetime.fromtimestamp(int(text[:10]), UTC).date().isoformat()
+    return read(text)
 
 
 def in_name(name: str) -> str:
     """minutes-2024-03-02.md"""
-    found = _NAMED.search(name)
-    return "-".join(found.group(1, 3, 4)) if found else ""
+    match = _NAMED.search(name)
+    return "-".join(match.group(1, 3, 4)) if match else ""
 
 
 def in_address(metadata: Mapping[str, Any]) -> str:
     """path = "2014/11/20/Cargo", as blogs lay their pages out."""
-    for key, said in metadata.items():
-        for one in said if isinstance(said, list) else [said]:
+    for key, value in metadata.items():
+        for one in value if isinstance(value, list) else [value]:
             if (
                 key.casefold() in ADDRESSES
                 and isinstance(one, str)
-                and (found := _PATH.search(one))
+                and (match := _PATH.search(one))
             ):
-                return _iso(dict(zip("ymd", found.groups(), strict=True)))
+                return _iso(dict(zip("ymd", match.groups(), strict=True)))
     return ""
 
 
@@ -199,58 +182,54 @@ def in_head(text: str) -> str:
     none states a day, the first month, quarter or `Year: 2024`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     short = [line for line in lines if len(line) <= SHORT]
-    for forms in (_DAYS, _SPANS):
+    for forms in (DAYS, _SPANS):
         for line in short:
-            if said := next(_dating(line, forms), ""):
-                return said
+            dated = next((one for one in found(line, forms) if one[2]), None)
+            if dated and dates_text(line, *dated[:2]):
+                return dated[2]
     declared = (_DECLARED.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
 
 
-def _dating(line: str, forms: list[re.Pattern[str]]) -> Iterator[str]:
-    """The first date of a line that says little else, and no event."""
-    found = [
-        (match.start(), match.end(), said)
+def found(text: str, forms: Iterable[re.Pattern[str]]) -> list[tuple[int, int, str]]:
+    """Where a form stands in the text, and its date, "" for one that the calendar does not have or
+    whose day could be its month."""
+    return sorted(
+        (match.start(), match.end(), _iso(match.groupdict()))
         for form in forms
-        for match in form.finditer(line)
-        if (said := _iso(match.groupdict()))
-    ]
-    if found:
-        start, end, said = min(found)
-        rest = line[:start] + " " + line[end:]
-        if not EVENT.search(rest) and (line.startswith("#") or _beside(rest) <= BESIDE):
-            yield said
+        for match in form.finditer(text)
+    )
 
 
-def _beside(rest: str) -> int:
-    """Words, of a script without blanks as many as it has letters by two."""
-    return sum(1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
+def dates_text(line: str, start: int, end: int) -> bool:
+    """Does a line with a date at `start:end` say little else, and no event? Then it dates what
+    stands below it."""
+    rest = line[:start] + " " + line[end:]
+    # Of a script without blanks two letters are a word.
+    words = (1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
+    return not EVENT.search(rest) and (line.startswith("#") or sum(words) <= BESIDE)
 
 
-def _iso(held: Held) -> str:
-    """What a form holds as ISO 8601; "" for what the calendar does not have."""
-    year = str(held.get("y"))
-    if "q" in held:
-        number = _QUARTER.get(folded(held["q"] or ""), 0)
+def _iso(fields: Mapping[str, str | None]) -> str:
+    """The groups of a form as ISO 8601; "" for what the calendar does not have."""
+    year = str(fields.get("y"))
+    if "q" in fields:
+        number = _QUARTER.get(folded(fields["q"] or ""), 0)
         return f"{year}-Q{number}" if number else ""
-    month, day = _month(held), held.get("d")
-    if held.get("a"):
-        month, day = _unlike(int(held["a"] or 0), int(held["b"] or 0))
+    month, day = fields.get("m"), fields.get("d")
+    if fields.get("word"):
+        month = str(_NUMBER.get(folded(fields["word"] or ""), 0))
+    if fields.get("a"):
+        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0))
     try:
-        found = date(int(year), 1 if month is None else month, int(day) if day else 1)
+        found = date(int(year), int(month or 1), int(day or 1))
     except ValueError:
         return ""
     return found.isoformat()[: 4 if month is None else 7 if day is None else 10]
 
 
-def _month(held: Held) -> int | None:
-    if held.get("word"):
-        return _NUMBER.get(folded(held["word"] or ""), 0)
-    return int(held["m"] or 0) if held.get("m") else None
-
-
-def _unlike(first: int, second: int) -> tuple[int, str]:
-    """Month and day of two numbers of which one can be no month; month 0 where both could."""
+def _month_and_day(first: int, second: int) -> tuple[str, str]:
+    """Of two numbers of which one can be no month; month 0 where both could."""
     if first == second or second <= 12 < first:
-        return second, str(first)
-    return (first, str(second)) if first <= 12 < second else (0, "1")
+        return str(second), str(first)
+    return (str(first), str(second)) if first <= 12 < second else ("0", "1")

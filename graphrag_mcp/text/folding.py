@@ -17,6 +17,7 @@ import re
 import tomllib
 import unicodedata
 from functools import lru_cache
+from os.path import commonprefix
 from pathlib import Path
 
 from Stemmer import Stemmer
@@ -29,96 +30,45 @@ CASED = "A-Za-zÀ-ÖØ-öø-ʯͰ-ϿЀ-ԯԱ-ևḀ-ỿἀ-῾"
 WORD = CASED + "0-9\u0300-\u036f"
 
 
-def _ranges(test: str) -> str:
-    """Character class of all letters of the cased scripts for which `str.<test>()` holds."""
-    found = [
-        c
-        for c in (*range(0x41, 0x250), *range(0x370, 0x588), *range(0x1E00, 0x2000))
-        if getattr(chr(c), test)()
-    ]
-    parts: list[list[int]] = []
-    for code in found:
-        if parts and parts[-1][1] == code - 1:
-            parts[-1][1] = code
-        else:
-            parts.append([code, code])
-    return "".join(f"{chr(a)}-{chr(b)}" if a != b else chr(a) for a, b in parts)
-
-
-UPPER, LOWER = _ranges("isupper"), _ranges("islower")
+_CASED = [chr(code) for code in (*range(0x41, 0x250), *range(0x370, 0x588), *range(0x1E00, 0x2000))]
+UPPER, LOWER = ("".join(filter(test, _CASED)) for test in (str.isupper, str.islower))
 
 
 def with_origins(text: str) -> tuple[str, list[int]]:
-    """The composed text, and for each of its characters, and for its end, the offset in `text` at which the pieces of
-    that character begin."""
+    """The composed text, and for each of its characters, and for its end, the offset in `text` at
+    which the pieces of that character begin."""
     parts: list[str] = []
     origins: list[int] = []
-    last = 0
-    for match in _pieces().finditer(text):
-        start, end = match.span()
-        whole = unicodedata.normalize("NFC", match[0])
-        parts += (text[last:start], whole)
-        origins.extend(range(last, start))
-        # More than one character comes out where not all of the pieces fit together.
-        origins.extend(
-            min(start + at, end - 1) if whole == match[0] else start for at in range(len(whole))
-        )
-        last = end
-    parts.append(text[last:])
-    origins.extend(range(last, len(text) + 1))
-    return "".join(parts), origins
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end < len(text) and _joins(text[end]):
+            continue
+        piece = text[start:end]
+        whole = unicodedata.normalize("NFC", piece)
+        parts.append(whole)
+        # Where some of the pieces stay apart, those from the first difference on count from there.
+        same = len(commonprefix((piece, whole)))
+        origins.extend(start + min(at, same, len(piece) - 1) for at in range(len(whole)))
+        start = end
+    return "".join(parts), [*origins, len(text)]
 
 
-@lru_cache(maxsize=1)
-def _pieces() -> re.Pattern[str]:
-    """Whatever composing can change: a character with what may be joined to it, or one that is written otherwise.
-
-    Read from Python's own table of characters, in 0.1 s, at the first text that is not composed.
-    """
-    joined, other = set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3)), set()
-    for code in (*range(0xA0, 0x1F000), *range(0x2F800, 0x2FA20)):
-        ch = chr(code)
-        if unicodedata.combining(ch):
-            joined.add(code)
-        if unicodedata.normalize("NFC", ch) != ch:
-            other.add(code)
-        parts = unicodedata.decomposition(ch)
-        if parts and parts[0] != "<" and not 0xAC00 <= code < 0xD7A4:
-            joined.update(int(part, 16) for part in parts.split()[1:])
-    return re.compile(
-        f"(?s).[{_class(joined)}]+|[{_class(other - joined)}]|[{_class(other & joined)}]"
-    )
-
-
-def _class(codes: set[int]) -> str:
-    ranges: list[list[int]] = []
-    for code in sorted(codes):
-        if ranges and ranges[-1][1] == code - 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return "".join(f"{chr(a)}-{chr(b)}" if a < b else chr(a) for a, b in ranges)
+@lru_cache(maxsize=4_096)
+def _joins(ch: str) -> bool:
+    """May composing join this character to the one before it?"""
+    return unicodedata.category(ch)[0] == "M" or "\u1160" < ch < "\u1200"  # vowels of Hangul
 
 
 def _latin_table() -> dict[int, str | None]:
     """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
     kana marks stay).
     """
-    gone = (
-        *range(0x300, 0x370),
-        *range(0x591, 0x5BE),
-        *range(0x64B, 0x660),
-        0x640,
-        0x670,
-        0xAD,
-        0x2060,
-        0xFEFF,
-    )
-    table: dict[int, str | None] = {code: None for code in (*gone, *range(0x200B, 0x2010))}
+    marks = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670)
+    invisible = (0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))
+    table: dict[int, str | None] = dict.fromkeys((*marks, *invisible))
     for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
-        base = "".join(
-            ch for ch in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(ch)
-        )
+        parts = unicodedata.normalize("NFKD", chr(code))
+        base = "".join(ch for ch in parts if not unicodedata.combining(ch))
         if chr(code).isalpha() and base.isalpha() and base != chr(code):
             table[code] = base
     table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from graphrag_mcp.text.dates import EVENT
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.folding import latin_language
 
 Kind = Literal["stated", "resolved", "document"]
@@ -37,7 +37,6 @@ _TURN = re.compile(
     r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
 )
 HEADING = 80  # characters of a line whose date holds for what stands below it
-BESIDE = 5  # words in such a line beside its date
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
 
@@ -66,7 +65,8 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     by default it is recognised. Time is linear in the length of the text.
     """
     starts = [offset for offset, _ in anchors]
-    found: list[When] = []
+    # An empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
+    found = [When(start, end, day, day, "stated") for start, end, day in _in_figures(text)]
     for vocabulary in _vocabularies(text, language):
         for match, rule in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
@@ -75,13 +75,18 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
                 (first, last), kind = _meaning(vocabulary, match, rule, day)
             except _Unclear:
                 continue
-            except (ValueError, OverflowError):  # nor do parts of it mean a day: 30 [February 2024]
+            except (ValueError, OverflowError):
                 found.append(When(*match.span(), "", "", "stated"))
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
             anchor = day.isoformat() if day and kind == "resolved" else ""
             found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
     return _joined(text, [one for one in _outermost(found) if one.start])
+
+
+def _in_figures(text: str) -> list[tuple[int, int, str]]:
+    """2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language."""
+    return dates.found(text, dates.NUMERIC) if _FIGURES.search(text) else []
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
@@ -106,16 +111,13 @@ def _heading_day(line: str) -> str:
     else:
         head = _TURN.match(line)
         candidate = head[0] if head else ""
-    if not any(map(str.isdigit, candidate)) or candidate.count("|") > 1:
+    if candidate.count("|") > 1:
         return ""
-    days = [one for one in expressions(candidate) if one.start == one.end and one.kind == "stated"]
-    if len(days) != 1:
+    days = [one for one in dates.found(candidate, dates.DAYS) if one[2]]
+    if len({day for _, _, day in days}) != 1:
         return ""
-    rest = candidate[: days[0].char_start] + candidate[days[0].char_end :]
-    beside = len(re.findall(r"[^\W\d_]+", rest))
-    if EVENT.search(rest) or (beside > BESIDE and not line.startswith("#")):
-        return ""
-    return days[0].start
+    start, end, day = days[0]
+    return day if dates.dates_text(candidate, start, end) else ""
 
 
 def _outermost(found: Sequence[When]) -> list[When]:
@@ -418,12 +420,6 @@ _HAN_PLACES = {
     "ordinal": r"(?<![\d前])(?:1\d|2[01]|[1-9])|(?<![一二三四五六七八九十前])(?:二十一?|十[一二三四五六七八九]?|[一二三四五六七八九])",
     "tens": r"[1-9]0|[二三四五六七八九]?十",
 }
-# Everywhere: 2023-05-07, 2023/05/07, 07.05.2023 and, where the day cannot be a month, 25/12/2023
-# and 12/25/2023.
-_NUMERIC = re.compile(
-    r"(?<![\d.\-/])(?:(?P<y>1\d\d\d|20\d\d|21\d\d)(?P<s>[-/.])(?P<m>0?[1-9]|1[0-2])(?P=s)(?P<d>3[01]|[12]\d|0?[1-9])"
-    r"|(?P<a>3[01]|[12]\d|0?[1-9])(?P<t>[./-])(?P<b>3[01]|[12]\d|0?[1-9])(?P=t)(?P<z>1\d\d\d|20\d\d|21\d\d))(?![\d]|[.\-/]\d)"
-)
 _CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
 _FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_YEAR = re.compile(  # begins on another day than 1 January
@@ -633,30 +629,9 @@ def _number(word: str) -> int:
     return int("".join(_HAN_DIGITS.get(ch, "") for ch in word) or "0")
 
 
-class _Numeric(_Vocabulary):
-    """Dates in figures, in any language."""
-
-    def __init__(self) -> None:
-        self.name = "numeric"
-
-    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
-        if not _FIGURES.search(text):  # a fifth of the time of looking for a date everywhere
-            return iter(())
-        return ((match, "date") for match in _NUMERIC.finditer(text))
-
-    def values(self, match: re.Match[str]) -> dict[str, Any]:
-        if match["y"]:
-            return {"y": int(match["y"]), "month": int(match["m"]), "d": int(match["d"])}
-        a, b = int(match["a"]), int(match["b"])
-        if match["t"] != "." and a <= 12 and b <= 12 and a != b:
-            raise ValueError("03/04/2024")
-        day, month = (b, a) if b > 12 and match["t"] != "." else (a, b)
-        return {"y": int(match["z"]), "month": month, "d": day}
-
-
 @cache
 def _vocabulary(name: str) -> _Vocabulary:
-    return _Numeric() if name == "numeric" else _Vocabulary(name, _tables()[name])
+    return _Vocabulary(name, _tables()[name])
 
 
 @cache
@@ -672,4 +647,4 @@ def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
         if re.search(r"[A-Za-z]", text):
             latin = latin_language(text)
             names.append(latin if latin in _tables() else "en")
-    return [_vocabulary(name) for name in dict.fromkeys([*names, "numeric"])]
+    return [_vocabulary(name) for name in names]

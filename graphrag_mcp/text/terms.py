@@ -11,7 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from graphrag_mcp.text import folding
 from graphrag_mcp.text.folding import SIMPLIFY, folded
@@ -211,12 +211,6 @@ _TERM = re.compile(
     # currencies, arrows, mathematics, emoji
     "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"
 )
-# The same for what is ASCII, in half the time: there is no other script to tell letters from.
-_ASCII_TERM = re.compile(
-    r"(?=[\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![\w,])"
-    r"|(?:(?<![\w.])\.(?=[A-Za-z]))?\w{1,128}(?:[._'\-]\w{1,64}){0,8}(?:\+\+|#(?!\w))?)",
-    re.ASCII,
-)
 _WRAP = re.compile(
     rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])"
 )
@@ -226,31 +220,30 @@ _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^
 _ENGLISH = folding.stemmer("en")
 
 
-def _expand(token: str) -> tuple[str, ...]:
-    """All terms of one raw token, of a word its whole form first."""
-    dense = token[0] > "\u0e00" and (_CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token))
-    return _grams(token) if dense else _word_terms(token)
+def _expand(token: str, language: str) -> tuple[str, ...]:
+    """All terms of one token, of a word its whole form first; with the stems of a language that is
+    written in Latin letters."""
+    if token[0] > "\u0e00" and (_CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token)):
+        found = _grams(token)
+    else:
+        found = _word_terms(token)
+    if not language:
+        return found
+    more = [folding.stem_in(language, word) for word in _LATIN_WORD.findall(token)]
+    return found + tuple(stem for stem in more if stem not in found)
 
 
 @lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
-    if token.isascii() and token.isalpha() and token[1:].islower():  # most words
-        whole = token.lower()
-        stem = _ENGLISH.stemWord(whole) if len(whole) > 2 else whole
-        return (whole,) if stem == whole else (whole, stem)
-    plain = (
-        folding.unmarked(token).removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
-    )
+    plain = folding.unmarked(token).removesuffix("'s").removesuffix("'S")
+    plain = plain.replace(",", "").strip("_'-")
     whole = folded(plain)
     if not whole:
         return ()
     forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
-    pieces = (
-        [] if plain.isascii() and plain.isalpha() and plain[1:].islower() else _SPLIT.split(plain)
-    )
     parts = [
         folded(part)
-        for piece in pieces
+        for piece in _SPLIT.split(plain)
         for part in ([piece] if "'" in piece else _CAMEL.findall(piece))
     ]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
@@ -271,13 +264,6 @@ def _word_terms(token: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _in_language(token: str, language: str) -> tuple[str, ...]:
-    """All terms of one raw token with the stems of a language that is written in Latin letters."""
-    found = _expand(token)
-    more = [folding.stem_in(language, word) for word in _LATIN_WORD.findall(token)]
-    return found + tuple(stem for stem in more if stem not in found)
-
-
 def _grams(run: str) -> tuple[str, ...]:
     """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean
     also the word. Traditional Chinese is read as simplified."""
@@ -296,9 +282,8 @@ def unwrapped(text: str) -> str:
     return text if text.isascii() else _WRAP.sub("", text)
 
 
-def _raw_terms(text: str) -> list[str]:
-    plain = unwrapped(unicodedata.normalize("NFKC", text).replace("’", "'"))
-    return (_ASCII_TERM if plain.isascii() else _TERM).findall(plain)
+def _tokens(text: str) -> list[str]:
+    return _TERM.findall(unwrapped(unicodedata.normalize("NFKC", text).replace("’", "'")))
 
 
 def terms(text: str) -> list[str]:
@@ -307,10 +292,8 @@ def terms(text: str) -> list[str]:
     CJK characters and bigrams, Chinese ones simplified.
     """
     text = composed(text)
-    raw = _raw_terms(text)
-    if language := folding.latin_language(text):
-        return [term for token in raw for term in _in_language(token, language)]
-    return list(chain.from_iterable(map(_word_terms if text.isascii() else _expand, raw)))
+    language = folding.latin_language(text)
+    return [term for token in _tokens(text) for term in _expand(token, language)]
 
 
 STOP_WORDS = folding.STOP_WORDS | frozenset(
@@ -364,11 +347,11 @@ def query_terms(text: str, most: int = 64) -> list[str]:
     shouted = text.isupper()
     language = folding.latin_language(text)
     grammar = folding.LANGUAGES[language] if language else frozenset()
-    for token in _raw_terms(text):
-        expanded = _in_language(token, language) if language else _expand(token)
+    for token in _tokens(text):
+        expanded = _expand(token, language)
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
-            expanded = _said(expanded)
+            expanded = _searched(expanded)
         elif (
             expanded
             and (stop_word(expanded[0]) or token.lower() in grammar)
@@ -381,7 +364,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
     return list(found or every)[:most]
 
 
-def _said(grams: Sequence[str]) -> tuple[str, ...]:
+def _searched(grams: Sequence[str]) -> tuple[str, ...]:
     """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one
     character (猫の寿命).
     """
@@ -434,12 +417,8 @@ def normalise_name(name: str) -> str:
     plural of the last English word are folded. `c++`, `c#`, `.net` stay apart from `c` and `net`.
     Never empty for a name with a letter or digit.
     """
-    key, before = (
-        " ".join(folded(name if name.isascii() else unicodedata.normalize("NFKC", name)).split()),
-        "",
-    )
-    if key[-1:] != "s" and _PLAIN.fullmatch(key):
-        return key  # most names
+    key = " ".join(folded(unicodedata.normalize("NFKC", name)).split())
+    before = ""
     for _ in range(8):  # wrappings come in layers; no one writes nine
         if key in ("", before):
             break

@@ -23,8 +23,6 @@ _TITLED = re.compile(
 _CODE = re.compile(
     r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$"
 )  # chunk_size, a/b, maxTokens
-_OF_A_PLACE = re.compile(r"(?:ese|ish|[aei]an)\Z")  # Japanese, British, American
-_RUN = re.compile(r"([^\W\d_])\1\1")  # OOOO, of a table
 _BEFORE_NOUN = frozenset(
     "the a an of his her its their our my your this these that those some many any all no new "
     "for in on with from by and".split()
@@ -41,7 +39,7 @@ _GENERAL = frozenset(
     "already according including also even much many said says say".split()
 )
 _AFTER_VERB = frozenset("the a an his her its their our him them us".split())
-_NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.45, 0.01  # worth of kinds of parts
+_NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
 @lru_cache(maxsize=65536)
@@ -59,14 +57,12 @@ def _terms_in(word: str) -> tuple[str, ...]:
 
 def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
     """Up to three characteristic names and nouns as they are written; "" where no term is known."""
-    if not weights:
-        return ""
-    worth, adjectives = _words(weights, names, sentences[:_READ])
+    worth = _words(weights, names, sentences[:_READ])
     for place, name in enumerate(names[:30]):
         name = _TITLED.sub("", name, count=1)
-        said = [weights.get(term, 0.0) for term in terms_of(name)]
-        if any(said) and _plain(name):
-            share = sum(sorted(said)) / math.sqrt(len(said)) * (_NOUN if name in adjectives else 1)
+        found = [weights.get(term, 0.0) for term in terms_of(name)]
+        if found and _plain(name):
+            share = sum(sorted(found)) / math.sqrt(len(found))
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
     chosen: list[str] = []
     used: set[str] = set()
@@ -74,10 +70,10 @@ def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequen
         mine = _keys(form)
         if len(chosen) == PARTS or (chosen and worth[form] < _LEAST * worth[chosen[0]]):
             break  # a verb or an adjective beside a name: two parts are better
-        if used.isdisjoint(mine):
+        if worth[form] and used.isdisjoint(mine):
             chosen.append(form)
             used |= mine
-    return joined(sorted(chosen, key=lambda form: form.islower() or form in adjectives))
+    return joined(sorted(chosen, key=str.islower))
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -94,71 +90,51 @@ def joined(parts: Sequence[str]) -> str:
 def _keys(form: str) -> set[str]:
     """What two parts of a title may not share: terms, and the first letters of words, so that
     Tory and Tories, Spain and Spanish are said once."""
-    starts = {word[:4].casefold() for word in _WORD.findall(form) if len(word) > 3}
+    starts = {word[:4].casefold() for word in _WORD.findall(form)}
     return starts | {one[:3] for one in starts if len(form) < 6} | set(terms_of(form))
 
 
 def _plain(name: str) -> bool:
-    """Can the name stand in a title: short, no number, no code, not written by an unfamiliar hand?"""
-    return (
-        len(name) <= _LONG
-        and not _CODE.search(name)
-        and not _RUN.search(name)
-        and not any(w[0].isdigit() for w in name.split())
-    )
+    """Can the name stand in a title: short, no number, no code?"""
+    numbers = any(word[0].isdigit() for word in name.split())
+    return len(name) <= _LONG and not _CODE.search(name) and not numbers
 
 
 def _words(
     weights: Mapping[str, float], names: Sequence[str], sentences: Iterable[str]
-) -> tuple[dict[str, float], set[str]]:
-    """Words and pairs of words with their worth as parts of a title; and words that mostly stand
-    before another, as adjectives do (Japanese forces)."""
-    forms, pairs, verbs, opening = _forms(weights, sentences)
-    adjectives = {
-        form
-        for form, count in forms.items()
-        if form.istitle()
-        and opening[form] > (0.2 * count if _OF_A_PLACE.search(form) else 0.5 * count + 1)
-    }
+) -> dict[str, float]:
+    """Words and pairs of words with their worth as parts of a title."""
+    forms, pairs, nouns = _forms(weights, sentences)
     part = {word for name in names for word in name.split()[:20]} - set(names)
     worth: dict[str, float] = {}
     for form, count in forms.items():
-        upper = any(map(str.isupper, form))
-        if upper and (form in part or _TITLED.match(f"{form} ")):
+        if any(map(str.isupper, form)) and form in part:
             continue  # the whole name is better
-        noun = verbs[form, False] > verbs[form, True]
-        kind = _NOUN if noun or form in adjectives else _OTHER
-        if upper and form in names and form not in adjectives:
-            kind = _NAME
+        kind = _NAME if form in names else _NOUN if nouns[form] > 0 else _OTHER
         weight = max(weights.get(term, 0.0) for term in terms(form))
         worth[form] = kind * weight * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
         both = pair.split(" ")
-        if count < 2 or 3 * count < min(forms[word] for word in both):
-            continue
-        if all(word in worth for word in both) and verbs[both[1], False] + verbs[both[0], False]:
-            best = max(weights.get(term, 0.0) for word in both for term in terms(word))
-            worth[pair] = _PAIR * best
-    return {form: value for form, value in worth.items() if _plain(form)}, adjectives
+        if count > 1 and 3 * count >= min(forms[word] for word in both) and set(both) <= set(worth):
+            worth[pair] = max(weights.get(term, 0.0) for word in both for term in terms(word))
+    return {form: value for form, value in worth.items() if _plain(form)}
 
 
 def _forms(
     weights: Mapping[str, float], sentences: Iterable[str]
-) -> tuple[dict[str, int], Counter[str], Counter[tuple[str, bool]], Counter[str]]:
+) -> tuple[dict[str, int], Counter[str], Counter[str]]:
     """The commonest written form of each characteristic word with how often it stands there, pairs
-    of such forms, how often a form stands where a noun (False) or a verb (True) does, and how often
-    before a word in small letters."""
+    of such forms, and how much more often a form stands where a noun does than where a verb does."""
     counts: dict[str, Counter[str]] = {}
     pairs: Counter[str] = Counter()
-    verbs: Counter[tuple[str, bool]] = Counter()
-    opening: Counter[str] = Counter()
+    nouns: Counter[str] = Counter()
     lower: set[str] = set()
     for sentence in sentences:
         words = list(_WORD.finditer(sentence))
         before, end, last = "", -1, ""
         for place, match in enumerate(words):
             word = match[0].removesuffix("'s").removesuffix("’s")
-            said, last = last, word.casefold()
+            previous, last = last, word.casefold()
             found = _terms_in(word)
             if last in _GENERAL or not any(term in weights for term in found):
                 before = ""
@@ -168,22 +144,14 @@ def _forms(
                 lower.add(form)
             counts.setdefault(found[-1], Counter())[form] += 1
             following = words[place + 1] if place + 1 < len(words) else None
-            opens = (
-                following
-                and sentence[match.end() : following.start()] == " "
-                and not stop_word(following[0].lower())
-            )
-            acts = (
-                following
-                and sentence[match.end() : following.start()] == " "
-                and following[0].lower() in _AFTER_VERB
-            )
-            opening[form] += bool(opens) and following is not None and following[0][0].islower()
-            verbs[form, True] += said in _BEFORE_VERB or bool(acts)
-            noun = said in _BEFORE_NOUN or bool(before)
-            verbs[form, False] += not opens and not acts and noun
-            if before and match.start() == end + 1 and word == match[0]:
-                pairs[f"{before} {form}"] += not opens
+            near = following and sentence[match.end() : following.start()] == " "
+            next_word = following[0].lower() if near and following else ""
+            goes_on = bool(next_word) and not stop_word(next_word)
+            verb = previous in _BEFORE_VERB or next_word in _AFTER_VERB
+            nouns[form] -= verb
+            nouns[form] += not goes_on and not verb and (previous in _BEFORE_NOUN or bool(before))
+            if before and match.start() == end + 1 and not goes_on:
+                pairs[f"{before} {form}"] += 1
             before, end = form, match.end()
     forms: dict[str, int] = {}
     for found_forms in counts.values():
@@ -193,4 +161,4 @@ def _forms(
         )
         forms[form] = forms.get(form, 0) + sum(found_forms.values())
     kept = {pair: n for pair, n in pairs.items() if all(word in forms for word in pair.split(" "))}
-    return forms, Counter(kept), verbs, opening
+    return forms, Counter(kept), nouns

@@ -2,18 +2,22 @@
 
 A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made
 of what it holds with the key of the home, so no document can compute it, and whatever looks like
-any fence is broken, so none can close the one that it stands in. Invisible characters are escaped
-and credentials masked. Nothing that is stored changes, and no offset."""
+any fence is broken, so none can close the one that it stands in. Text is compared in plain letters:
+lower case, without accents and characters of no width, look-alikes as the Latin letter, dash, slash
+or angle that they look like, escapes decoded. Invisible characters are escaped and credentials
+masked. Nothing that is stored changes, and no offset."""
 
 from __future__ import annotations
 
+import html.entities
 import re
+import tomllib
 import unicodedata
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
-from graphrag_mcp.trust import confusables
-from graphrag_mcp.trust.confusables import ANGLES, ESCAPES
 from graphrag_mcp.trust.key import mark
 
 # Characters of a text from which the fence says what it is; before, that costs too much.
@@ -30,30 +34,14 @@ _HIDDEN = re.compile(
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-# Writing systems whose letters take another form beside a joiner (Arabic, Syriac, N'Ko, those of
-# India, Mongolian).
-_JOINING = (
-    (0x0600, 0x08FF),
-    (0x0900, 0x0DFF),
-    (0x0F00, 0x0FFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x18AF),
-    (0xA840, 0xA87F),
-    (0xA8E0, 0xA8FF),
-    (0xFB50, 0xFDCF),
-    (0xFDF0, 0xFDFF),
-    (0xFE70, 0xFEFC),
-    (0x11000, 0x11FFF),
-)
-_UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF))  # Thai, Lao, Myanmar, Khmer
-_MONGOLIAN = ((0x1800, 0x18AF),)
-_JAMO = ((0x1100, 0x11FF), (0xA960, 0xA97F), (0xD7B0, 0xD7FF))
-_HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
-_FLAGS = re.compile(
-    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|"
-    "\U000e0077\U000e006c\U000e0073)\U000e007f"
-)
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
+_JOINING = (  # letters that take another form beside a joiner: Arabic, Syriac, those of India, Mongolian
+    "\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1780-\u18af\ua840-\ua87f\ua8e0-\ua8ff\ufb50-\ufdcf"
+    "\ufdf0-\ufdff\ufe70-\ufefc\U00011000-\U00011fff"
+)
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+_JAMO = "\u1100-\u115e\u1161-\u11ff\ua960-\ua97f\ud7b0-\ud7ff"
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = r"(?:d|cl)[o0][c(][uv](?:m|rn|nn)[e3]n[t7][s5$]"
 _FENCE = re.compile(  # in folded text: any end, and what begins like one of ours
     rf"<(?:[\s_.]{{0,64}}/[\s/_.]{{0,64}}{_WORD}(?![a-z])"
@@ -62,14 +50,9 @@ _FENCE = re.compile(  # in folded text: any end, and what begins like one of our
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
 # one # is the title of half of all documents
 _BEGUN = re.compile(rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]")
-# Cyrillic letters that look like Latin ones
-_ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")
-# What a head may have before it and be read as one: spaces, marks of lists, tables, quotes,
-# emphasis, what is not seen.
-_BEFORE = (
-    r"[ \t\u00a0\u2000-\u200f\u3000>*_\\+•‣◦▪●·∙–—‒―‐‑~`|#\u00ad\u034f\u061c\u180e\u202a-\u202e\u2060-\u206f"
-    r"\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff-]{0,60}"
-)
+# What a head may have before it and be read as one: blanks, marks of lists, tables, quotes and
+# emphasis.
+_BEFORE = r"[ \t>*_\\+•‣◦▪●·∙~`|#-]{0,60}"
 # in folded text, so that ［ｔ１］ is [t1]; escaped or emphasised it is read as one all the same
 _HEAD = re.compile(
     rf"^(?={_BEFORE}(?:(?:\d{{1,3}}|[a-z])[.)]{_BEFORE})?[{_OPENING}]{{1,3}}[ *_\\]{{0,4}}(?:[^\s\[\]/|]{{1,60}}/)?"
@@ -108,9 +91,7 @@ def _imitations(text: str) -> tuple[tuple[int, int], ...]:
     signs = "<&\\%" if text.isascii() else ANGLES + ESCAPES
     if not any(sign in text for sign in signs):
         return ()
-    if not _FENCE.search(confusables.folded(text)):
-        return ()  # folding takes twenty times as long as looking for these
-    plain, places = confusables.located(text)
+    plain, places = located(text)
     found = []
     for match in _FENCE.finditer(plain):
         at, start = match.start() + 1, places[match.start()]
@@ -118,24 +99,6 @@ def _imitations(text: str) -> tuple[tuple[int, int], ...]:
             at += 1
         found.append((start, places[at] if at < len(places) else len(text)))
     return tuple(found)
-
-
-def folded(text: str) -> str:
-    """Lower case, in the plain letters that others look like; as long as before."""
-    if text.isascii():
-        return text.lower()
-    return text.translate({ord(ch): _folded(ch) for ch in set(text)})
-
-
-@lru_cache(maxsize=4096)
-def _folded(ch: str) -> str:
-    """One character as the one that it looks like, so that places stay."""
-    if ch.isascii():
-        return ch.lower()
-    plain = unicodedata.normalize("NFKC", ch)
-    plain = plain if len(plain) == 1 else ch
-    lower = plain.lower()
-    return (lower if len(lower) == 1 else plain).translate(_ALIKE)
 
 
 def shown(text: str) -> str:
@@ -154,8 +117,10 @@ def quoted(text: str) -> str:
     """Lines that look like the head of an item or a section of ours begin with a backslash."""
     if _BEGUN.search(text) is None:
         return text
-    for match in reversed([*_HEAD.finditer(folded(text))]):
-        text = f"{text[: match.start()]}\\{text[match.start() :]}"
+    plain, places = located(text)
+    for match in reversed([*_HEAD.finditer(plain)]):
+        at = places[match.start() - 1] + 1 if match.start() else 0
+        text = f"{text[:at]}\\{text[at:]}"
     return text
 
 
@@ -186,7 +151,8 @@ def hiding(text: str) -> list[int]:
         return []
     found = []
     for match in _HIDDEN.finditer(text):
-        unexplained = [at for at in range(*match.span()) if not _explained(text, at)]
+        explained = _explained(text, *match.span())
+        unexplained = [at for at in range(*match.span()) if at not in explained]
         if unexplained and (len(unexplained) > 2 or _TURNING.search(match[0])):
             found.append(unexplained[0])
     return found
@@ -203,12 +169,10 @@ def uncovered(text: str) -> tuple[str, list[int]]:
 
 def _escaped(match: re.Match[str]) -> str:
     text, (start, end) = match.string, match.span()
-    kept = [_explained(text, at) for at in range(start, min(end, start + RUN))]
-    if all(kept) and end - start <= RUN:
-        return match[0]
+    explained = _explained(text, start, end)
     if end - start <= RUN:
-        pairs = zip(match[0], kept, strict=True)
-        return "".join(ch if good else _escape(ch) for ch, good in pairs)
+        places = range(start, end)
+        return "".join(text[at] if at in explained else _escape(text[at]) for at in places)
     first = "".join(map(_escape, match[0][:4]))
     return f"{first}[+{end - start - 4} hidden characters]"
 
@@ -219,42 +183,145 @@ def _escape(ch: str) -> str:
     return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
 
 
-def _explained(text: str, at: int) -> bool:
-    """Is there a reason in the text for this character to stand here?"""
-    ch, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
-    if ch == "\r":
-        return after == "\n"
-    if ch in "\u200c\u200d":
-        joined = _within(after, _JOINING) or (before and unicodedata.combining(before) == 9)
-        if joined and _within(before, _JOINING):
-            return True
-        base = text[at - 2 : at - 1] if before == "\ufe0f" else before
-        return ch == "\u200d" and _pictured(base) and _pictured(after)
-    if ch == "\u200b":
-        return _within(before, _UNSPACED) and _within(after, _UNSPACED)
-    if "\ufe00" <= ch <= "\ufe0f":
-        key = after == "\u20e3" and before in "0123456789#*"
-        return bool(before) and (key or _pictured(before) or _within(before, _HAN + _JOINING))
-    if "\u180b" <= ch <= "\u180f":
-        return _within(before, _MONGOLIAN)
-    if ch in "\u115f\u1160":
-        return _within(before, _JAMO) or _within(after, _JAMO)
-    if "\U000e0100" <= ch <= "\U000e01ef":
-        return _within(before, _HAN)
-    if "\U000e0020" <= ch <= "\U000e007f":
-        start = text.rfind("\U0001f3f4", max(0, at - 6), at)
-        flag = _FLAGS.match(text, start) if start >= 0 else None
-        return flag is not None and at < flag.end()
-    return False
+@cache
+def _explanations() -> re.Pattern[str]:
+    """Invisible characters that the text around them explains, with an example of each. Made at the
+    first of them: its classes take 15 ms."""
+    beyond = [chr(code) for code in (*range(0x80, 0x12000), *range(0x1F000, 0x1FB00))]
+    virama = "".join(ch for ch in beyond if unicodedata.combining(ch) == 9)
+    symbols = ("So", "Sk", "Sm", "Po")  # emoji and others that have variants
+    picture = "".join(ch for ch in beyond if unicodedata.category(ch) in symbols) + "\u3030"
+    forms = (
+        r"\r(?=\n)",  # the end of a line
+        # the flags of England, Scotland and Wales
+        "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+        "|\U000e0077\U000e006c\U000e0073)\U000e007f",
+        rf"(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])",  # می‌شود
+        rf"(?<=[{virama}])[\u200c\u200d]",  # क्‍
+        rf"[{picture}][\ufe00-\ufe0f]?(?:\u200d[{picture}][\ufe00-\ufe0f]?)*",  # 👩‍💻, ❤️
+        r"[0-9#*]\ufe0f\u20e3",  # 1️⃣
+        rf"(?<=[{_HAN}{_JOINING}])[\ufe00-\ufe0f]",
+        rf"(?<=[{_HAN}])[\U000e0100-\U000e01ef]",
+        rf"(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])",  # between words of Thai
+        "(?<=[\u1800-\u18af])[\u180b-\u180f]",  # forms of Mongolian letters
+        rf"(?<=[{_JAMO}])[\u115f\u1160]|[\u115f\u1160](?=[{_JAMO}])",  # half a syllable of Hangul
+    )
+    return re.compile("|".join(forms))
 
 
-def _within(ch: str, ranges: tuple[tuple[int, int], ...]) -> bool:
-    if not ch or unicodedata.category(ch)[0] not in "LMN":
-        return False
-    return any(low <= ord(ch) <= high for low, high in ranges)
+def _explained(text: str, start: int, end: int) -> set[int]:
+    """The characters of an invisible run that have a reason to stand there."""
+    spans = (match.span() for match in _explanations().finditer(text, max(0, start - 8), end + 8))
+    return {at for span in spans for at in range(*span)}
 
 
-def _pictured(ch: str) -> bool:
-    """An emoji or another symbol that has variants."""
-    symbol = ch > "\u007f" and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po")
-    return symbol or ch == "\u3030"
+# ---- plain letters ----------------------------------------------------------------------------------
+
+ROUNDS = 4  # escapes within escapes: &amp;lt;
+# What opens a tag, and passes for it.
+ANGLES = "<\u00ab\u02c2\u1438\u16b2\u2039\u226a\u226e\u22d6\u2329\u2770\u276c\u276e\u27e8\u27ea\u2991\u29fc\u2a79\u2aa1\u2aaa\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c\U0001d236"
+# What begins an escape.
+ESCAPES = "&\uff06\ufe60\\\uff3c\ufe68\u2216\u29f5\u29f9%\uff05\ufe6a\u066a"
+_ALIKE = tomllib.loads(Path(__file__).with_name("confusables.toml").read_text("ascii"))
+_LETTER = {alike: plain for plain, some in _ALIKE.items() for alike in some}
+_CALLED = re.compile(  # LATIN SMALL LETTER D WITH HOOK, NEGATIVE SQUARED LATIN CAPITAL LETTER D
+    r"(?:LATIN (?:SMALL|CAPITAL) LETTER|LATIN LETTER SMALL CAPITAL|SYMBOL LETTER) "
+    r"(?:(?:TURNED|REVERSED|INVERTED|OPEN|SIDEWAYS|SCRIPT|BARRED|CLOSED|LONG|INSULAR) )?([A-Z])(?![A-Z])"
+)
+_BLANK = "\u2800"  # Braille without a dot
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # letters without a shape
+_ESCAPE = re.compile(  # in folded text
+    r"&(?:#(?P<decimal>[0-9]{1,8})|#x(?P<hex>[0-9a-f]{1,8})|(?P<name>[a-z]{2,32}));?"
+    r"|\\u(?P<high>d[89ab][0-9a-f]{2})\\u(?P<low>d[c-f][0-9a-f]{2})"
+    r"|\\u0000(?P<wide>[0-9a-f]{4})|(?:\\|%)u(?P<unit>[0-9a-f]{4})|\\u\{(?P<braced>[0-9a-f]{1,6})\}"
+    r"|\\x(?P<byte>[0-9a-f]{2})|\\0{0,4}(?P<css>3c|2f)(?![0-9a-f])[ ]?|(?P<percent>(?:%[0-9a-f]{2})+)"
+)
+
+
+def located(text: str) -> tuple[str, Sequence[int]]:
+    """The text in plain letters, escapes decoded, and where each of its characters stood."""
+    letters = {ch: fold(ch) for ch in set(text)}
+    places: Sequence[int] = range(len(text))
+    if all(len(plain) == 1 for plain in letters.values()):
+        plain = text.translate(str.maketrans(letters))
+    else:
+        pairs = [(one, at) for at, ch in enumerate(text) for one in letters[ch]]
+        plain, places = "".join(one for one, _ in pairs), [at for _, at in pairs]
+    for _ in range(ROUNDS):
+        if not any(sign in plain for sign in "&\\%"):
+            break
+        parts: list[str] = []
+        moved: list[int] = []
+        done = 0
+        for match in _ESCAPE.finditer(plain):
+            parts.append(plain[done : match.start()])
+            moved += places[done : match.start()]
+            for one, at in _decoded(match):
+                parts.append(one)
+                moved += [places[at]] * len(one)
+            done = match.end()
+        if not done:
+            break
+        plain, places = "".join((*parts, plain[done:])), [*moved, *places[done:]]
+    return plain, places
+
+
+@lru_cache(maxsize=16_384)
+def fold(ch: str) -> str:
+    """One character as those that it looks like; "" where it is not seen."""
+    if ch.isascii():
+        return ch.lower() if ch.isprintable() or ch.isspace() else ""
+    if ch in ANGLES:
+        return "<"
+    if ch in ESCAPES:
+        return "&" if ch in ESCAPES[:3] else "%" if ch in ESCAPES[-4:] else "\\"
+    if ch in _LETTER:
+        return _LETTER[ch]
+    if "\u3400" <= ch <= "\u9fff" or "\uac00" <= ch <= "\ud7a3":
+        return ch
+    if ch == _BLANK or ch.isspace():
+        return " "
+    if ch in _FILLERS or unicodedata.category(ch) in ("Mn", "Me", "Cf", "Cc"):
+        return ""
+    if called := _CALLED.search(unicodedata.name(ch, "")):
+        return called[1].lower()
+    parts = unicodedata.normalize("NFKD", ch)
+    seen = [one for one in parts if unicodedata.category(one)[0] not in "MC"]
+    return "".join(_LETTER.get(one, "<" if one in ANGLES else one.lower()) for one in seen)
+
+
+def _decoded(match: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """The characters that an escape stands for, folded, and where each began."""
+    kind, start = match.lastgroup or "", match.start()
+    said = match[kind]
+    if kind == "percent":
+        raw = bytes.fromhex(said.replace("%", ""))
+        for ch in raw.decode("utf-8", "replace"):
+            yield fold(ch), start
+            start += 3 * (1 if ch == "\ufffd" else len(ch.encode()))
+            start = min(start, match.end() - 1)
+    elif kind == "name":
+        known = _names()
+        length = next((end for end in range(len(said), 1, -1) if said[:end] in known), 0)
+        if not length:
+            yield from zip(match[0], range(start, match.end()), strict=True)
+            return
+        yield "".join(map(fold, known[said[:length]])), start
+        rest = start + 1 + length
+        if length < len(said):
+            yield from zip(match.string[rest : match.end()], range(rest, match.end()), strict=True)
+    elif kind == "low":
+        code = 0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(said, 16) - 0xDC00
+        yield fold(chr(code)), start
+    else:
+        code = int(said, 10 if kind == "decimal" else 16)
+        yield fold(chr(code)) if code < 0x110000 else "", start
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Names of entities in lower case, without the semicolon."""
+    found: dict[str, str] = {}
+    for name, value in sorted(html.entities.html5.items(), key=lambda one: not one[0].islower()):
+        found.setdefault(name.rstrip(";").lower(), value)
+    return found

@@ -32,12 +32,6 @@ def _read() -> Iterator[tuple[str, tuple[str, ...], re.Pattern[str]]]:
 
 
 _PATTERNS = list(_read())
-# The words of patterns, several of which have the same; and the longest parts without a blank of
-# each of them.
-_HINTS = {
-    words: tuple(dict.fromkeys(max(word.split(), key=len) for word in words))
-    for _, words, _ in _PATTERNS
-}
 # "said " holds "ai " as well, and no pattern begins within a word
 _AI = re.compile(r"ai(?<!\wai)[ :,]")
 MOST = 8  # places that one pattern is looked for in
@@ -47,28 +41,9 @@ MOST = 8  # places that one pattern is looked for in
 def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     """(offset, kind) of what reads as meant for a model, in order; of each pattern the first eight
     places."""
-    held = _held(text.lower())
+    lower = text.lower()
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _PATTERNS:
-        if words not in held:
-            continue
-        found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
+        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words):
+            found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
     return tuple(sorted(found))
-
-
-def _held(lower: str) -> set[tuple[str, ...]]:
-    """Of _HINTS those of which a word stands in the text."""
-    # Every word once, which is half of a long text: what has no blank in it stands in one of these
-    # or nowhere.
-    once = "\n".join(set(lower.split()))
-    letters = set(once)
-    likely = [
-        words
-        for words, parts in _HINTS.items()
-        if any(part[0] in letters and part in once for part in parts)
-    ]
-    return {
-        words
-        for words in likely
-        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words)
-    }

@@ -13,14 +13,18 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.llm import transport
-from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder, chat_from, embedder_from
+from graphrag_mcp.llm.openai_chat import (
+    OpenAIChat,
+    OpenAIEmbedder,
+    Preview,
+)
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply
-from graphrag_mcp.llm.transport import Limits
+from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from tests.conftest import clean_environment
 from tests.openai_server import Server, error, openai_server, vector
+from tests.work import linear
 
 ASKED = [Message("system", "Be brief."), Message("user", "What is the capital of France?")]
 SCHEMA = {"title": "capital", "type": "object", "properties": {"said": {"type": "string"}}}
@@ -38,25 +42,21 @@ class Clock:
         await asyncio.sleep(0)
 
 
-def limits(clock: Clock | None = None, concurrency: int = 25) -> Limits:
+def pace(clock: Clock | None = None) -> Pace:
     clock = clock or Clock()
-    return Limits(concurrency, clock=lambda: clock.now, sleep=clock.sleep)
+    return Pace(clock=lambda: clock.now, sleep=clock.sleep)
 
 
 def chat(
     server: Server, clock: Clock | None = None, environ: dict[str, str] | None = None, **settings: Any
 ) -> OpenAIChat:
     made = Settings(**{"chat_model": "m", "base_url": server.url, "timeout_seconds": 5.0, **settings})
-    model = chat_from(made, environ or {}, limits=limits(clock))
-    assert model is not None
-    return model
+    return OpenAIChat(made, environ or {}, pace(clock))
 
 
 def embedder(server: Server, clock: Clock | None = None, **settings: Any) -> OpenAIEmbedder:
     made = Settings(**{"embedding_model": "e", "base_url": server.url, "timeout_seconds": 5.0, **settings})
-    model = embedder_from(made, {}, limits=limits(clock))
-    assert model is not None
-    return model
+    return OpenAIEmbedder(made, {}, pace(clock))
 
 
 def ask(model: OpenAIChat, messages: list[Message] = ASKED, times: int = 1, **wishes: Any) -> Reply:
@@ -363,23 +363,35 @@ def test_vectors_may_come_from_another_server() -> None:
     assert server.requests[0].path == "/v1/embeddings"
 
 
-def test_a_client_made_before_is_the_one_that_the_models_share_and_is_closed_with_the_last(monkeypatch: Any) -> None:
-    made: list[Any] = []
-    client = transport.openai_client().DefaultAsyncHttpxClient
-    monkeypatch.setattr(transport.openai_client(), "DefaultAsyncHttpxClient", lambda: made.append(client()) or made[-1])
+PREVIEWS = {
+    ("no thoughts",): "no thoughts",
+    ("<th", "ink>a", "\nb</thi", "nk>\n", "\nAnswer"): "Answer",
+    (" \n<thinking>a</thinking>", "<think>b", "</think>", " {}"): "{}",
+    ("<think>it never ends",): "",
+    ("<", "b>bold</b>"): "<b>bold</b>",
+    ("The tag <think> opens it",): "The tag <think> opens it",
+}
 
-    async def asked(server: Server) -> None:
-        await transport.prepare()
-        one, other = chat(server), embedder(server)
-        await one.complete(ASKED)
-        await other.embed(["a"])
-        await one.close()
-        assert [client.is_closed for client in made] == [False]
-        await other.close()
 
-    with openai_server() as server:
-        asyncio.run(asked(server))
-    assert [client.is_closed for client in made] == [True] and server.stats["connections"] == 1
+@pytest.mark.parametrize("pieces", PREVIEWS)
+def test_a_preview_leaves_out_the_thinking_before_an_answer(pieces: tuple[str, ...]) -> None:
+    for one in (pieces, tuple("".join(pieces))):
+        given: list[str] = []
+        preview = Preview(given.append)
+        for piece in one:
+            preview.feed(piece)
+        assert "".join(given) == PREVIEWS[pieces] and preview.shown == bool(given)
+
+
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "<think>a</think>", "<thin", "<"])
+def test_a_preview_takes_linear_time(piece: str) -> None:
+    def read(length: int) -> None:
+        text = piece * (length // len(piece))
+        preview = Preview(lambda _: None)
+        for at in range(0, len(text), 100):
+            preview.feed(text[at : at + 100])
+
+    assert linear(read, 10_000, largest=400_000)
 
 
 def test_importing_models_loads_no_client_library() -> None:

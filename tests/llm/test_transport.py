@@ -1,24 +1,28 @@
-"""Models when things go wrong, over real HTTP: what is tried again, what ends a run, and what an error may not show."""
+"""Models when things go wrong, over real HTTP: what is tried again, what ends a run, what an error may not show; and the
+pace at which calls begin, on a clock that the test moves."""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
 import logging
+import random
 import time
 import traceback
+from collections.abc import Coroutine
 from email.utils import formatdate
+from itertools import count
 from typing import Any
 
 import pytest
 
-from graphrag_mcp.llm.openai_chat import OpenAIChat, chat_from, embedder_from
+from graphrag_mcp.llm.openai_chat import OpenAIChat
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.transport import Limits
+from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings
+from tests.llm.test_openai_chat import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure
 from tests.openai_server import PAGE, Server, error, openai_server
-from tests.test_models import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure
-from tests.work import PATIENCE
 
 # ---- trying again -----------------------------------------------------------------------------------
 
@@ -166,78 +170,16 @@ def test_the_pause_that_a_server_asks_for_is_kept(headers: dict[str, str], least
     assert least <= sum(clock.waits) <= most
 
 
-def test_a_call_that_waits_for_its_next_try_gives_its_slot_back() -> None:
-    async def both(server: Server) -> list[str]:
-        order: list[str] = []
-        shared = Limits(1)
-        settings = Settings(chat_model="m", embedding_model="e", base_url=server.url)
-        model, vectors = chat_from(settings, {}, limits=shared), embedder_from(settings, {}, limits=shared)
-
-        async def first() -> None:
-            await model.complete(ASKED)
-            order.append("chat")
-
-        async def second() -> None:
-            await asyncio.sleep(0.05)
-            await vectors.embed(["a"])
-            order.append("embedding")
-
-        await asyncio.gather(first(), second())
-        await model.close()
-        await vectors.close()
-        return order
-
-    with openai_server(script=[(500, {"Retry-After": "0.3"}, error("busy"))]) as server:
-        assert asyncio.run(both(server)) == ["embedding", "chat"]
-    assert server.stats["in_flight_max"] == 1
-
-
-def test_no_more_calls_are_in_flight_than_allowed_and_connections_are_kept() -> None:
+def test_connections_are_kept_for_later_calls() -> None:
     async def many(server: Server) -> None:
-        model = OpenAIChat(Settings(chat_model="m", base_url=server.url), {}, Limits(4))
-        await asyncio.gather(*(model.complete(ASKED) for _ in range(40)))
+        model = OpenAIChat(Settings(chat_model="m", base_url=server.url), {}, Pace())
+        for _ in range(10):
+            await asyncio.gather(*(model.complete(ASKED) for _ in range(4)))
         await model.close()
 
     with openai_server(latency=0.01) as server:
         asyncio.run(many(server))
     assert server.stats == {"calls": 40, "in_flight_max": 4, "connections": 4}
-
-
-def test_single_refusals_without_a_pause_do_not_stop_the_others() -> None:
-    async def many(server: Server) -> None:
-        async def until_all_have_asked(_: float) -> None:
-            while len(server.requests) < 30:  # for ever, if a refusal stopped the others
-                await asyncio.sleep(0.005)
-
-        model = OpenAIChat(Settings(chat_model="m", base_url=server.url), {}, Limits(10, sleep=until_all_have_asked))
-        await asyncio.wait_for(asyncio.gather(*(model.complete(ASKED) for _ in range(30))), PATIENCE)
-        await model.close()
-
-    with openai_server(script=[429] * 10) as server:
-        asyncio.run(many(server))
-    assert server.stats["calls"] == 40
-
-
-def test_too_many_requests_hold_everybody_back_not_only_the_one_that_was_told() -> None:
-    now, at_request = [0.0], []
-
-    async def sleep(seconds: float) -> None:
-        at_request.append((len(server.requests), seconds))
-        if len(at_request) == 2:  # both wait: time goes on
-            now[0] += 1
-        while not now[0]:
-            await asyncio.sleep(0.005)
-
-    async def two(server: Server) -> None:
-        limits = Limits(1, clock=lambda: now[0], sleep=sleep)
-        model = OpenAIChat(Settings(chat_model="m", base_url=server.url), {}, limits)
-        await asyncio.wait_for(asyncio.gather(model.complete(ASKED), model.complete(ASKED)), PATIENCE)
-        await model.close()
-
-    with openai_server(script=[(429, {"retry-after-ms": "300"}, error("slow down"))]) as server:
-        asyncio.run(two(server))
-    assert [count for count, _ in at_request] == [1, 1] and all(seconds >= 0.3 for _, seconds in at_request)
-    assert server.stats["calls"] == 3
 
 
 # ---- giving up --------------------------------------------------------------------------------------
@@ -298,15 +240,14 @@ def test_a_server_that_was_never_there_ends_it_for_good_one_that_went_away_does_
 
 @pytest.mark.parametrize("url", ["localhost:11434/v1", "http://", "http://localhost:port/v1", "ftp://x/v1"])
 def test_an_address_that_is_none_is_told_before_anything_is_sent(url: str) -> None:
-    made = chat_from(Settings(chat_model="m", base_url=url), {})
+    made = OpenAIChat(Settings(chat_model="m", base_url=url), {}, Pace())
     failed = failure(lambda: ask(made))
     assert failed.final and "OPENAI_BASE_URL" in failed.next_move
 
 
 def test_without_a_key_the_providers_own_address_is_not_called_and_a_local_one_is() -> None:
-    failed = failure(
-        lambda: ask(chat_from(Settings(chat_model="m", api_key_variable="MY_KEY"), {"OPENAI_API_KEY": "k"}))
-    )
+    made = OpenAIChat(Settings(chat_model="m", api_key_variable="MY_KEY"), {"OPENAI_API_KEY": "k"}, Pace())
+    failed = failure(lambda: ask(made))
     assert failed.final and "MY_KEY" in failed.next_move
     with openai_server() as server:
         ask(chat(server))
@@ -315,19 +256,14 @@ def test_without_a_key_the_providers_own_address_is_not_called_and_a_local_one_i
 
 
 def test_a_header_of_the_environment_goes_instead_of_ours_and_a_charset_that_is_none_harms_nothing(
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Bearer other")
+    environ = {"MY_KEY": "my-key", "OPENAI_CUSTOM_HEADERS": "Authorization: Bearer other"}
     broken = (400, {"Content-Type": "text/plain; charset=hex"}, "no such model")
     with openai_server(script=[None, broken]) as server:
-        made = chat(server, environ={"MY_KEY": "my-key"}, api_key_variable="MY_KEY")
+        made = chat(server, environ=environ, api_key_variable="MY_KEY")
         ask(made)
         assert "no such model" in str(failure(lambda: ask(made)))
     assert [seen.headers["authorization"] for seen in server.requests] == ["Bearer other"] * 2
-
-
-def test_no_model_is_made_where_none_is_set() -> None:
-    assert chat_from(Settings(), {}) is None and embedder_from(Settings(), {}) is None
 
 
 KEY = "canary-5f2e9b1c77d04a-key"
@@ -369,3 +305,104 @@ def test_a_login_in_the_address_is_used_and_not_shown(caplog: pytest.LogCaptureF
         failed = failure(lambda: ask(model))
     assert server.requests[0].headers["authorization"].startswith("Basic ")
     assert KEY not in "".join(traceback.format_exception(failed)) + caplog.text and "127.0.0.1" in str(failed)
+
+
+# ---- the pace -----------------------------------------------------------------------------------------
+
+
+class Time:
+    """Time that passes only when everybody waits for it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._due: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._number = count()
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        done = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._due, (self.now + seconds, next(self._number), done))
+        await done
+
+    async def _drive(self, work: Coroutine[Any, Any, Any]) -> Any:
+        task = asyncio.create_task(work)
+        while not task.done():
+            for _ in range(8):
+                await asyncio.sleep(0)
+            if self._due and not task.done():
+                at, _, done = heapq.heappop(self._due)
+                self.now = max(self.now, at)
+                if not done.done():
+                    done.set_result(None)
+        return task.result()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run(asyncio.wait_for(self._drive(work), 10))
+
+    def pace(self, *numbers: int) -> Pace:
+        return Pace(*numbers, clock=self.clock, sleep=self.sleep)
+
+
+def begun(time: Time, pace: Pace, calls: list[int]) -> list[tuple[float, int]]:
+    """When each of the calls (by tokens), all wanted at once, began."""
+    starts: list[tuple[float, int]] = []
+
+    async def call(tokens: int) -> None:
+        await pace.turn(tokens)
+        starts.append((time.now, tokens))
+
+    async def everything() -> None:
+        await asyncio.gather(*map(call, calls))
+
+    time.run(everything())
+    return starts
+
+
+def most_in_a_minute(starts: list[tuple[float, int]]) -> int:
+    return max(sum(amount for at, amount in starts if begin <= at < begin + 60 - 1e-6) for begin, _ in starts)
+
+
+def test_without_limits_all_calls_begin_at_once() -> None:
+    time = Time()
+    assert {at for at, _ in begun(time, time.pace(), [1] * 10)} == {0}
+
+
+@pytest.mark.parametrize("limit", [1, 7, 60, 100])
+def test_requests_keep_their_limit_in_every_minute_and_use_it_up(limit: int) -> None:
+    time = Time()
+    starts = [(at, 1) for at, _ in begun(time, time.pace(limit), [0] * (3 * limit))]
+    assert most_in_a_minute(starts) <= limit
+    assert starts[-1][0] <= 3 * 60
+
+
+def test_tokens_keep_their_limit_in_every_minute_whatever_the_sizes() -> None:
+    time = Time()
+    sizes = random.Random(3).choices([50, 400, 900, 2500], k=60)
+    starts = begun(time, time.pace(0, 10_000), sizes)
+    assert most_in_a_minute(starts) <= 10_000 + max(sizes)
+    assert sum(sizes) / (starts[-1][0] / 60 + 1) > 7_000  # and not far below it
+
+
+def test_calls_are_spread_evenly_over_the_minute_in_the_order_in_which_they_came() -> None:
+    time = Time()
+    starts = begun(time, time.pace(60, 600), [10, 20, 10, 10])
+    assert starts == [(0, 10), (1, 20), (3, 10), (4, 10)]
+
+
+def test_what_a_call_really_took_counts_instead_of_its_estimate() -> None:
+    time, starts = Time(), []
+    pace = time.pace(0, 600)
+
+    async def everything(used: int) -> None:
+        for _ in range(3):
+            await pace.turn(100)
+            starts.append(time.now)
+            pace.correct(100, used)
+
+    time.run(everything(0))
+    assert starts == [0, 0, 0]
+    starts.clear()
+    time.run(everything(50))
+    assert starts == [0, 5, 10]

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from graphrag_mcp.packing import wire
-from graphrag_mcp.trust import confusables, fencing
-from graphrag_mcp.trust.confusables import ANGLES, ESCAPES, fold, folded, located
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.fencing import ANGLES, ESCAPES, fold, located
 from graphrag_mcp.trust.key import HOME
 
 TEXT = "The harbour crane moved in May."
@@ -118,11 +118,11 @@ def test_letters_that_unicode_says_are_the_same_fold_to_one() -> None:
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_folding_with_and_without_places_is_the_same(name: str) -> None:
+def test_the_places_of_folded_characters_are_in_the_text(name: str) -> None:
     text = f"é {DISGUISES[name]} &copy %E2%82 \\ud83d &#1114112; &nosuch; %zz"
     plain, places = located(text)
-    assert plain == folded(text) and len(places) == len(plain)
-    assert places == sorted(places) and all(0 <= at < len(text) for at in places)
+    assert len(places) == len(plain) and list(places) == sorted(places)
+    assert all(0 <= at < len(text) for at in places)
 
 
 def test_the_work_of_looking_for_marks_grows_with_the_text() -> None:
@@ -149,13 +149,3 @@ def lines_of(text: str) -> int:
     finally:
         sys.settrace(before)
     return count
-
-
-def test_a_usual_text_is_not_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(text: str) -> str:
-        raise AssertionError("folded")
-
-    monkeypatch.setattr(confusables, "folded", never)
-    for text in (f"{TEXT} 5 > 3, see documents-4821 and [t1].", "Die Gründung der Brücke – 1924.", "海槛最浅处有多少米？", "Он строил кран в мае."):
-        fencing._imitations.cache_clear()
-        assert fencing.clean(text * 20) == text * 20

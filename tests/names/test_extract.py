@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +14,10 @@ from graphrag_mcp.names import lexicon
 from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
+from tests.conftest import ROOT
 from tests.work import linear
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = ROOT.parents[0] / "shared" / "data"
 
 ENGLISH = (
     "The World Health Organization (WHO) was founded in Geneva in April 1948. However, many states joined later. "
@@ -243,7 +243,7 @@ def test_the_same_text_gives_the_same_answer_under_any_hash_seed() -> None:
         subprocess.run(
             [sys.executable, "-c", program],
             input=(ENGLISH + CHINESE).encode(),
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONIOENCODING": "utf-8"},
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
             capture_output=True,
             check=True,
         ).stdout
@@ -255,7 +255,7 @@ def test_the_same_text_gives_the_same_answer_under_any_hash_seed() -> None:
 def test_english_text_loads_no_chinese_word_list() -> None:
     program = "import sys; from graphrag_mcp.names.extract import extract; extract('Ada Lovelace'); print('rjieba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
-                          env={"PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
+                          env={"PYTHONPATH": str(ROOT)})  # fmt: skip
     assert done.stdout.strip() == "False"
 
 
