@@ -25,8 +25,8 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools.results import reply
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 KINDS = "relationships|documents|passages|entities|communities|reports|steps|text units|answers|questions|nodes|edits"
 PLURAL = re.compile(rf"(?<![\d.,:/-])1 (?:{KINDS}|follow-ups|claims|levels|files|points|corpora)\b")

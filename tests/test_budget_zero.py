@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.store.tables import open_snapshot
-from tests.openai_server import openai_server
+from tests.support.openai_server import openai_server
 from tests.test_cli_models import demonstrated
 from tests.test_moved import written
 

@@ -14,7 +14,7 @@ import pytest
 
 import graphrag_mcp
 from graphrag_mcp.cli.main import main
-from tests.conftest import SAMPLE, clean_environment, run_cli
+from tests.support.command import SAMPLE, clean_environment, run_cli
 
 
 def ran(*arguments: str | Path, status: int = 0, **options: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
-from tests.conftest import SAMPLE, clean_environment, run_cli
-from tests.openai_server import Server, openai_server
+from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.openai_server import Server, openai_server
 
 QUESTION = "Who was right about the back-run?"
 

@@ -13,7 +13,7 @@ import pytest
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.cli.output import COMMANDS, ONLY_TOOLS, as_commands
 from graphrag_mcp.tools import all_tools
-from tests.conftest import ROOT, SAMPLE
+from tests.support.command import ROOT, SAMPLE
 
 TOOL = re.compile(rf"(?<!the tool )\b({'|'.join((*COMMANDS, *ONLY_TOOLS))})\b")
 SERVER_ALONE = ("compat.py", "work.py", "resources.py", "prompts.py")  # what no command calls

@@ -33,7 +33,7 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import CHUNK_MODES, Settings, load
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.tools import all_tools
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 
 DOCS = ROOT / "docs"
 SITE = "https://github.com/graphrag-mcp/graphrag-mcp/"

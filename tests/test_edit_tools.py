@@ -15,8 +15,8 @@ from graphrag_mcp.query.duplicates import log, proposals
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from tests.conftest import run_cli
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import run_cli
 from tests.test_edits import content, do, entities, made, target, undo
 from tests.test_index import index
 

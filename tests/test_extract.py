@@ -15,7 +15,7 @@ from graphrag_mcp.names import lexicon
 from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
-from tests.work import linear
+from tests.support.workload import linear
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser
 from graphrag_mcp.cli.output import pace
-from tests.conftest import clean_environment, run_cli
+from tests.support.command import clean_environment, run_cli
 
 
 def test_every_command_stands_in_one_group() -> None:

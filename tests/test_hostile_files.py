@@ -18,8 +18,8 @@ from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.segments import live_documents
-from tests import hostile_files, hostile_packed
-from tests.conftest import ROOT, clean_environment
+from tests.support import hostile_archives, hostile_files
+from tests.support.command import ROOT, clean_environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs FIFOs, links and strange names")
 
@@ -64,31 +64,31 @@ def test_a_folder_of_hostile_files_is_indexed_and_each_is_accounted_for(tmp_path
 )
 def test_the_reason_is_in_plain_words(name: str) -> None:
     with pytest.raises(ReadError) as said:
-        parsers.parse(hostile_packed.CASES[name](False), name.rpartition(".")[2])
+        parsers.parse(hostile_archives.CASES[name](False), name.rpartition(".")[2])
     assert "Error" not in str(said.value) and "Traceback" not in str(said.value)
 
 
 def test_a_file_that_never_ends_costs_its_seconds_and_the_next_is_read() -> None:
-    parsers.parse(hostile_packed.document("warm"), "docx")
+    parsers.parse(hostile_archives.document("warm"), "docx")
     with pytest.raises(ReadError, match="over 1 seconds"):
-        parsers.parse(hostile_packed.CASES["wide-rows.xlsx"](True), "xlsx", seconds=1)
-    assert parsers.parse(hostile_packed.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
+        parsers.parse(hostile_archives.CASES["wide-rows.xlsx"](True), "xlsx", seconds=1)
+    assert parsers.parse(hostile_archives.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on memory are those of Linux")
 def test_a_file_that_takes_too_much_memory_is_named_and_the_next_is_read() -> None:
     with pytest.raises(ReadError, match="memory"):
-        parsers.parse(hostile_packed.CASES["flate-bomb.pdf"](False), "pdf")
-    assert parsers.parse(hostile_packed.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
+        parsers.parse(hostile_archives.CASES["flate-bomb.pdf"](False), "pdf")
+    assert parsers.parse(hostile_archives.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
 
 
 def test_a_parser_that_is_killed_is_that_files_error() -> None:
-    parsers.parse(hostile_packed.pages("before"), "pdf")
+    parsers.parse(hostile_archives.pages("before"), "pdf")
     child = parsers._child
     assert child is not None
     child.process.kill()
     child.process.wait()
-    assert parsers.parse(hostile_packed.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
+    assert parsers.parse(hostile_archives.pages("after"), "pdf")[0].text == "<!-- page 1 -->\n\nafter\n"
     assert parsers._child is not child
 
 
@@ -97,7 +97,7 @@ def test_the_parser_knows_neither_keys_nor_names_of_files(monkeypatch: pytest.Mo
     parsers.close()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-31337")
     monkeypatch.setenv("GRAPHRAG_MCP_TOKENS", "me=canary-canary-31337")
-    parsers.parse(hostile_packed.pages("words"), "pdf")
+    parsers.parse(hostile_archives.pages("words"), "pdf")
     child = parsers._child
     assert child is not None
     environment = Path(f"/proc/{child.process.pid}/environ").read_bytes()

@@ -20,8 +20,8 @@ from graphrag_mcp.app import App
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from tests.conftest import clean_environment, run_cli
-from tests.serving import Caller, connected, over_stdio
+from tests.support.client import Caller, connected, over_stdio
+from tests.support.command import clean_environment, run_cli
 from tests.test_server_jobs import many_files, until
 
 NOTES = {

@@ -25,8 +25,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.http import allowed_names, listening, name_in, origin_name, tokens_of
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
-from tests.work import PATIENCE, until
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.workload import PATIENCE, until
 
 ALICE, BOB = "alice-canary-4f9c2d71e0b8", "bob-canary-91aa30c7f6d2"
 TOKENS = f"alice={ALICE},bob={BOB}"

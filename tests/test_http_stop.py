@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.workload import PATIENCE
 from tests.test_http import running, served
-from tests.work import PATIENCE
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM there")

@@ -14,7 +14,7 @@ import pytest
 
 from graphrag_mcp.llm.openai_chat import Screen, without_thinking
 from graphrag_mcp.llm.transport import PRIORITY, Limits
-from tests.work import linear
+from tests.support.workload import linear
 
 
 class Time:

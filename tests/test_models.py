@@ -19,8 +19,8 @@ from graphrag_mcp.llm.protocols import Embedded, Message, Reply
 from graphrag_mcp.llm.transport import Limits
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
-from tests.conftest import clean_environment
-from tests.openai_server import Server, error, openai_server, vector
+from tests.support.command import clean_environment
+from tests.support.openai_server import Server, error, openai_server, vector
 
 ASKED = [Message("system", "Be brief."), Message("user", "What is the capital of France?")]
 SCHEMA = {"title": "capital", "type": "object", "properties": {"said": {"type": "string"}}}

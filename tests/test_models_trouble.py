@@ -16,9 +16,9 @@ from graphrag_mcp.llm.openai_chat import OpenAIChat, chat_from, embedder_from
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.transport import Limits
 from graphrag_mcp.settings import Settings
-from tests.openai_server import PAGE, Server, error, openai_server
+from tests.support.openai_server import PAGE, Server, error, openai_server
+from tests.support.workload import PATIENCE
 from tests.test_models import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure
-from tests.work import PATIENCE
 
 # ---- trying again -----------------------------------------------------------------------------------
 

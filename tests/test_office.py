@@ -21,8 +21,8 @@ from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import read as read_manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import Document, IndexRequest
-from tests import hostile_packed
-from tests.conftest import ROOT, clean_environment
+from tests.support import hostile_archives
+from tests.support.command import ROOT, clean_environment
 
 SETTINGS = Settings(home=Path("unused"))
 
@@ -37,7 +37,7 @@ def one(folder: Path, name: str, data: bytes) -> Document:
 
 def test_a_pdf_is_text_with_its_pages_marked(tmp_path: Path) -> None:
     document = one(
-        tmp_path / "d", "tides.pdf", hostile_packed.pages("Report on tides\nInes Calloway rowed.", "Second page (here)")
+        tmp_path / "d", "tides.pdf", hostile_archives.pages("Report on tides\nInes Calloway rowed.", "Second page (here)")
     )
     assert (
         document.text
@@ -51,7 +51,7 @@ def test_a_pdf_is_text_with_its_pages_marked(tmp_path: Path) -> None:
     ("said", "title"), [("Report on Tides", "Report on Tides"), ("Microsoft Word - x.doc", "a.pdf")]
 )
 def test_a_pdf_has_the_title_that_it_says_where_its_first_page_bears_it(tmp_path: Path, said: str, title: str) -> None:
-    data = hostile_packed.pages("REPORT ON\nTIDES", "More")
+    data = hostile_archives.pages("REPORT ON\nTIDES", "More")
     data = data.replace(b"trailer << ", b"9 0 obj\n<< /Title (%s) >>\nendobj\ntrailer << /Info 9 0 R " % said.encode())
     assert one(tmp_path / "d", "a.pdf", data).title == title
 
@@ -60,13 +60,13 @@ def test_a_long_pdf_is_read_in_seconds(tmp_path: Path) -> None:
     lines = "\n".join(
         f"Line {number}: the light was burning and Ines Calloway rowed to the Narrows." for number in range(45)
     )
-    document = one(tmp_path / "d", "long.pdf", hostile_packed.pages(*[lines] * 400))
+    document = one(tmp_path / "d", "long.pdf", hostile_archives.pages(*[lines] * 400))
     assert document.metadata["pages"] == 400 and document.text.count("Ines Calloway") == 400 * 45
 
 
 def test_a_docx_is_markdown(tmp_path: Path) -> None:
     document = one(
-        tmp_path / "d", "a.docx", hostile_packed.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
+        tmp_path / "d", "a.docx", hostile_archives.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
     )
     assert document.text.startswith("Ines Calloway wrote this.\n\nAnd ") and "this" in document.text
     assert document.metadata == {"parser": office.parser("docx")} and "mammoth " in document.metadata["parser"]
@@ -116,7 +116,7 @@ def test_a_book_is_read_in_the_order_of_its_spine(tmp_path: Path) -> None:
         f"{name}.xhtml": f"<!DOCTYPE html><html><body><h1>Chapter {name}</h1><p>Ines rowed.</p></body></html>"
         for name in "ab"
     }
-    document = one(tmp_path / "d", "light.epub", hostile_packed.packed("epub", opf, **chapters))
+    document = one(tmp_path / "d", "light.epub", hostile_archives.packed("epub", opf, **chapters))
     assert document.title == "The Light" and 0 < document.text.index("Chapter a") < document.text.index("Chapter b")
 
 
@@ -132,7 +132,7 @@ def test_a_docx_cannot_bring_in_a_file_that_it_names(tmp_path: Path) -> None:
         'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="{}"/></Relationships>'
     )
     for target in (f"file://{tmp_path}/secret.txt", f"{tmp_path}/secret.txt", "http://127.0.0.1:9/x.png"):
-        data = hostile_packed.packed("docx", drawing, **{"word/_rels/document.xml.rels": links.format(target)})
+        data = hostile_archives.packed("docx", drawing, **{"word/_rels/document.xml.rels": links.format(target)})
         try:
             pieces = parsers.parse(data, "docx")
         except decode.ReadError:
@@ -183,7 +183,7 @@ def test_large_tables_are_parsed_apart_with_the_same_result(tmp_path: Path) -> N
 def test_a_file_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> None:
     corpus, folder = tmp_path / "c", tmp_path / "in"
     folder.mkdir()
-    (folder / "a.pdf").write_bytes(hostile_packed.pages("Ines Calloway rowed to the Narrows.", "Tom Reed waited."))
+    (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed to the Narrows.", "Tom Reed waited."))
     request = IndexRequest(paths=(str(folder),))
     first = index_documents(corpus, request, SETTINGS)
     parsers.close()
@@ -194,7 +194,7 @@ def test_a_file_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> No
     (row,) = live_documents(corpus, read_manifest(corpus), ["text", "metadata"]).to_pylist()
     assert row["text"][unit["char_start"] : unit["char_end"]] == unit["text"] and "page 2" in unit["text"]
     assert '"parser": "pypdfium2' in row["metadata"]
-    (folder / "a.pdf").write_bytes(hostile_packed.pages("Ines Calloway stayed."))
+    (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway stayed."))
     assert index_documents(corpus, request, SETTINGS).counts["changed"] == 1
 
 

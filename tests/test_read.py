@@ -17,7 +17,7 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find
 from graphrag_mcp.types import Document, InlineText
-from tests.work import ends
+from tests.support.workload import ends
 
 SETTINGS = Settings(home=Path("unused"))
 

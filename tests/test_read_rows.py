@@ -12,8 +12,8 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.walk import find
 from graphrag_mcp.types import IndexRequest
+from tests.support.workload import ends
 from tests.test_read import one, rows
-from tests.work import ends
 
 
 def test_a_json_file_of_one_object_with_a_text_is_that_document(tmp_path: Path) -> None:

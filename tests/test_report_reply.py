@@ -11,7 +11,7 @@ from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.packing.citations import cited, replace_references
-from tests.work import ends
+from tests.support.workload import ends
 
 GOOD = {
     "title": "Lantern Guild and the Harbour Fire",

@@ -27,8 +27,8 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import SETS, TOOLS, offered
 from graphrag_mcp.tools.resources import CHARACTERS
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 TEXTS = [
     {"id": "tower", "title": "Tower", "text": "John Smeaton built the Eddystone Lighthouse in 1759. The Royal Society praised John Smeaton."},

@@ -18,8 +18,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools import all_tools, offered
 from graphrag_mcp.tools.contract import accepted
-from tests.conftest import clean_environment
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import clean_environment
 
 NAMES = [
     "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report", "drift_step",

@@ -26,8 +26,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools.contract import teach
 from graphrag_mcp.tools.results import Ctx, Desk, serve
 from graphrag_mcp.types import SearchResult
-from tests.serving import Caller, connected, over_stdio
-from tests.work import until
+from tests.support.client import Caller, connected, over_stdio
+from tests.support.workload import until
 
 
 @pytest.fixture(scope="module")

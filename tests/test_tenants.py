@@ -18,10 +18,10 @@ from mcp.client.streamable_http import streamable_http_client
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.http import tenants_of, tokens_of
 from graphrag_mcp.settings import address_of, load, of_tenant
-from tests.conftest import clean_environment, run_cli
-from tests.object_store import BUCKET
+from tests.support.command import clean_environment, run_cli
+from tests.support.object_store import BUCKET
+from tests.support.workload import PATIENCE
 from tests.test_http import running, served
-from tests.work import PATIENCE
 
 OWNERS = {"ada": "team-a", "ben": "team-b", "bea": "team-b"}
 TOKENS = ",".join(f"{name}=canary-of-{name}-7c1f0d22" for name in OWNERS)
@@ -75,7 +75,7 @@ def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
         if request.param == "store":
             pytest.importorskip("obstore", reason="the extra [object-storage] is not installed")
             pytest.importorskip("moto", reason="there is no S3 server to test with")
-            from tests.object_store import object_store
+            from tests.support.object_store import object_store
 
             store = stack.enter_context(object_store())
             environment |= store.environment

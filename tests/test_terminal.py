@@ -16,7 +16,7 @@ import pytest
 
 from graphrag_mcp.cli import read as terminal
 from graphrag_mcp.text import terms
-from tests.conftest import SAMPLE, clean_environment, run_cli
+from tests.support.command import SAMPLE, clean_environment, run_cli
 
 QUESTION = "Who opened the canister with the sounding roll?"
 no_pty = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

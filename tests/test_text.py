@@ -21,7 +21,7 @@ from graphrag_mcp.text.terms import (
     terms,
 )
 from graphrag_mcp.text.tokens import count_tokens
-from tests.work import linear
+from tests.support.workload import linear
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

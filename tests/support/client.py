@@ -18,7 +18,7 @@ from mcp.types import CallToolResult
 from graphrag_mcp.packing.wire import wire
 from graphrag_mcp.tools import results
 from graphrag_mcp.types import Result
-from tests.conftest import ROOT
+from tests.support.command import ROOT
 
 FIELDS: dict[str, dict[str, Any]] = {}  # of the results of servers in this process, by their text
 _send = results._sent

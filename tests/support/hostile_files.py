@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tests import hostile_packed
+from tests.support import hostile_archives
 
 Make = Callable[[bool], bytes]
 SECRET = "outside-0f8e1c"  # stands in every file that no index may hold
@@ -137,7 +137,7 @@ _NAMES = (
     "\U0001f600.md", "-rf.md", "..md.md", "x" * 240 + ".md", "{{x}}.md", "<tag>\n# not a heading.md",
 )  # fmt: skip
 CASES: dict[str, Make] = {
-    **hostile_packed.CASES,
+    **hostile_archives.CASES,
     **_TEXTS,
     **_JSONS,
     **_TABLES,
@@ -241,8 +241,8 @@ def write(folder: Path, heavy: bool = False, only: Collection[str] = ()) -> int:
 
 def short() -> list[str]:
     """Every trick once: those of zips in one kind of file each, and none that takes seconds."""
-    kinds = list(hostile_packed.MAIN)
-    tricks = list(dict.fromkeys(name.rpartition(".")[0] for name in hostile_packed.CASES if name.endswith(".docx")))
+    kinds = list(hostile_archives.MAIN)
+    tricks = list(dict.fromkeys(name.rpartition(".")[0] for name in hostile_archives.CASES if name.endswith(".docx")))
     once = {f"{trick}.{kinds[number % len(kinds)]}" for number, trick in enumerate(tricks)}
     zips = {f"{trick}.{kind}" for trick in tricks for kind in kinds}
     slow = {"flate-bomb.pdf", "form-loop.pdf", "rows.parquet", "dictionary.parquet"}
