@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
+import anyio
 import pytest
 
-from graphrag_mcp.http import SESSIONS, Shares
+from graphrag_mcp.http import SESSIONS, Door
 from tests.test_http import HELLO, asked, running, served
 
 NAMES = [f"name{number}" for number in range(10)]
@@ -74,38 +75,27 @@ def test_a_session_ends_for_its_own_token_only(port: int) -> None:
         assert asked(port, [("Host", "localhost"), *list(headers(name, session).items())[2:]], "DELETE")[0] == status
 
 
-# ---- the counting itself -----------------------------------------------------------------------------
+def test_half_of_the_connections_are_the_most_of_one_token_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphrag_mcp.http.most_connections", lambda: 4)
+    door, statuses = Door({"": slow}, tokens={b"a": "ada", b"b": "ben"}), []
+
+    async def send(message: dict) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def story() -> None:
+        async with anyio.create_task_group() as group:
+            for digest in [b"a"] * 3 + [b"b"]:
+                monkeypatch.setattr(door, "owner", lambda _, name=door.tokens[digest]: name)
+                group.start_soon(door, {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}, None, send)
+                await anyio.sleep(0.05)
+
+    anyio.run(story)
+    assert statuses == [503, 200, 200, 200] and not any(door.requests.values())
+    assert Door({"": slow}, tokens={b"a": "ada"}).most_requests > 1000
 
 
-def test_sessions_in_use_are_kept_and_when_all_are_another_is_refused() -> None:
-    shares = Shares(100, 1000)
-    for number in range(10):
-        shares.opened("a", f"s{number}")
-    with shares.request("a", "s0", False), shares.request("a", "s3", True):
-        shares.opened("a", "new")
-        shares.opened("a", "newer")
-        assert shares.excess("a") == ["s1", "s2"] and shares.excess("a") == [] and shares.excess("b") == []
-    assert list(shares.open["a"])[-2:] == ["s3", "s0"]  # used last
-    shares.ended("a", "s3")
-    shares.opened("a", "newest")
-    held = [shares.request("a", session, False) for session in shares.open["a"]]
-    for one in held:
-        one.__enter__()
-    assert "10 sessions of this token are in use" in shares.refusal("a", False, True)
-    assert shares.refusal("a", False, False) == "" and shares.refusal("b", False, True) == ""
-
-
-def test_one_token_of_several_is_given_half_of_the_connections_and_streams_half_of_all() -> None:
-    shares = Shares(2, 8)
-    held = [shares.request("a", "", stream) for stream in (True, True, False, False)]
-    for one in held:
-        one.__enter__()
-    assert "4 requests of this token" in shares.refusal("a", False, False) and not shares.refusal("b", True, False)
-    more = [shares.request("b", "", True) for _ in range(2)]
-    for one in more:
-        one.__enter__()
-    assert "4 event streams are open" in shares.refusal("b", True, False) and not shares.refusal("b", False, False)
-    for one in [*held, *more]:
-        one.__exit__(None, None, None)
-    assert not shares.refusal("a", True, False) and not shares.serving and not shares.streaming
-    assert Shares(1, 8).requests == 8 and Shares(0, 8).sessions == SESSIONS
+async def slow(scope: dict, receive: object, send: Callable[[dict], Awaitable[None]]) -> None:
+    await anyio.sleep(0.5)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
