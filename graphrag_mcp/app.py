@@ -10,11 +10,12 @@ import os
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
+Found = TypeVar("Found")
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
 
 
@@ -113,7 +115,7 @@ class App:
         name = self.corpus_for_reading(corpus)
         folder = self.folder(name)
         self._fetch(folder)
-        stamp = _stamp(folder / "manifest.json")
+        stamp = file_stamp(folder / "manifest.json")
         with self._lock:
             held = self._snapshots.get(name)
             if held is None or held[0] != stamp:
@@ -149,6 +151,19 @@ class App:
         mirror.used(folder)
         for name in mirror.evict(self.home, self.settings.cache_bytes, folder.name):
             self.forget(name)
+
+    def newest(self, corpus: str, work: Callable[[Snapshot], Found]) -> Found:
+        """`work` on the newest generation of a corpus; once more where that was cleaned away
+        meanwhile."""
+        snapshot = self.snapshot(corpus)
+        try:
+            return work(snapshot)
+        except GraphRAGError:
+            self.forget(corpus)
+            newer = self.snapshot(corpus)
+            if newer.manifest.generation == snapshot.manifest.generation:
+                raise
+            return work(newer)
 
     def forget(self, corpus: str) -> None:
         """Drop the cached snapshot, for a reader whose generation has been cleaned away."""
@@ -355,7 +370,8 @@ def _names_in(folder: Path) -> list[str]:
         return []
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def file_stamp(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced; zeros where there is none."""
     try:
         stat = path.stat()
     except OSError:

@@ -112,15 +112,6 @@ def test_only_names_numbers_and_quoted_words_are_called_missing(call: Caller) ->
     assert call.good("local_search", query="Did Ada Keene happily pay?", corpus="one")["hint"] == ""
 
 
-def test_a_hint_on_the_corpus_is_told_once_a_session(crew: Caller) -> None:
-    def hint(tool: str, **given: Any) -> str:
-        return crew(tool, corpus="crew", **given).content[0].text.partition("Hint: ")[2]
-
-    assert "Nowhere in this corpus: 'Wolfram'" in hint("local_search", query="Did Ada Keene know Wolfram?")
-    assert "Wolfram" not in hint("local_search", query="Did Ada Keene meet Wolfram?")
-    assert "Nowhere in this corpus: 'Ortrud'" in hint("local_search", query="Did Ada Keene meet Ortrud?")
-
-
 def test_over_several_corpora_only_what_none_has_is_missing(call: Caller) -> None:
     hint = call.good("search_text", query="zebra Tidal chain", corpus="one,long")["hint"]
     assert "Nowhere in these corpora: 'zebra'." in hint

@@ -157,7 +157,7 @@ def test_the_server_says_in_five_lines_or_so_when_to_use_which_tool(call: Caller
 def test_both_protocol_eras_get_the_same_answers_and_the_same_lessons(mode: str, call: Caller, home: Path, project: Path) -> None:
     with connected(build_server(App(Settings(home=home, roots=(project,)))), mode=mode) as memory:
         assert memory.good("search_text", query="dovetailed granite") == call.good("search_text", query="dovetailed granite")
-        for tool, arguments in [("global_search", {}), ("get_entity", {"id": ["x"]}), ("no_such_tool", {}), ("index_documents", {"dry_run": True})]:
+        for tool, arguments in [("global_search", {}), ("get_entity", {"id": ["x"]}), ("index_documents", {"dry_run": True})]:
             assert memory.bad(tool, **arguments) == call.bad(tool, **arguments)
 
 
@@ -320,7 +320,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("graph_status", {"job_id": "job-000000000000"}, "no job"),
     ("cancel_job", {"job_id": "job-000000000000"}, "no job"),
     ("cancel_job", {"job_id": "../manifest"}, "not one of ours"),
-    ("lokal_search", {"query": "x"}, "Nearest: local_search"),
 ]  # fmt: skip
 
 

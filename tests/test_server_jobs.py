@@ -16,14 +16,13 @@ from typing import Any
 import anyio
 import pytest
 from mcp.server import MCPServer
-from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.tools.contract import teach
+from graphrag_mcp.tools.contract import OurTool
 from graphrag_mcp.tools.results import Ctx, Desk, serve
 from graphrag_mcp.types import SearchResult
 from tests.support.client import Caller, connected, over_stdio
@@ -206,9 +205,8 @@ def odd_server(app: App) -> MCPServer[Any]:
     async def lifespan(_: Any) -> Any:
         yield Desk(app, anyio.CapacityLimiter(2))
 
-    tools = [Tool.from_function(tool) for tool in (local_slow, local_crash, local_missing)]
-    middleware = [teach({tool.name: tool for tool in tools})]
-    return MCPServer("odd", tools=tools, lifespan=lifespan, middleware=middleware, log_level="WARNING")
+    tools = [OurTool.from_function(tool) for tool in (local_slow, local_crash, local_missing)]
+    return MCPServer("odd", tools=tools, lifespan=lifespan, log_level="WARNING")
 
 
 def test_time_running_out_and_crashes_become_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

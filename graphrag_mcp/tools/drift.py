@@ -22,16 +22,7 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import (
-    LONGEST_VIEW,
-    Ctx,
-    budgets,
-    clamp,
-    read,
-    remark,
-    serve,
-    too_long,
-)
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, serve, too_long
 from graphrag_mcp.types import DriftResult, Result
 
 if TYPE_CHECKING:
@@ -92,8 +83,8 @@ async def drift_search(
         "breadth": clamp("breadth", breadth, 1, 100),
         "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
     }
-    inner, whole = budgets(max_tokens, 3000, corpus, ctx, LONGEST_VIEW)
-    app = ctx.request_context.lifespan_context.app
+    inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
+    app = desk_of(ctx).app
     name = f"drift-{secrets.token_hex(6)}"
 
     def work(snapshot: Snapshot) -> Result:
@@ -134,7 +125,7 @@ async def drift_step(
 ) -> Annotated[CallToolResult, DriftResult]:
     """Record your answer, score and follow-up questions for a node and get the next node's context;
     with finish=true the ranked answers, to write the final answer from."""
-    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
+    inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
@@ -171,7 +162,7 @@ async def drift_finish(
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session
     stays open.
     """
-    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
+    inner, whole = budgets(ctx, max_tokens, 3000)
     late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
 
     def work(app: App) -> Result:

@@ -24,11 +24,11 @@ from graphrag_mcp.tools.contract import (
     number,
 )
 from graphrag_mcp.tools.results import (
-    LONGEST_VIEW,
     MOST,
     Ctx,
     budgets,
     clamp,
+    desk_of,
     read,
     serve,
     telling,
@@ -84,30 +84,17 @@ async def explore_graph(
     """An entity's neighbours, or with goal how two entities are connected, each step with the
     sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
     who calls start, what breaks if it changes (impact), which tests touch it."""
+    from graphrag_mcp.query import explore, federated
+
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx, LONGEST_VIEW)
-
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus, page=True)
+    given: dict[str, Any] = {"max_tokens": inner, "kinds": kinds, "direction": direction}
     if "/" in start + goal:  # sample/e1: an id of that corpus
-        from graphrag_mcp.query.federated import ends
-
         with telling("explore_graph"):
-            corpus, start, goal = ends(
-                start, goal, corpus, ctx.request_context.lifespan_context.app.corpora()
-            )
+            corpus, start, goal = federated.ends(start, goal, corpus, desk_of(ctx).app.corpora())
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.explore import explore_graph as explore
-
-        found = explore(
-            snapshot,
-            start,
-            goal,
-            hops=steps,
-            max_nodes=most,
-            max_tokens=inner,
-            kinds=kinds,
-            direction=direction,
-        )
+        found = explore.explore_graph(snapshot, start, goal, hops=steps, max_nodes=most, **given)
         if found.truncated and found.start and whole < MOST:
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
@@ -169,24 +156,20 @@ async def list_documents(
 ) -> CallToolResult:
     """Which documents there are: id, date, title, size and most telling sentence of each; a timeline
     with query; counts and names by month; the outline of one document."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    from graphrag_mcp.query import listing
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.listing import list_documents as listed
-
-        return listed(
-            snapshot,
-            filters=filters,
-            query=query,
-            sort=sort,
-            by=by,
-            document=document,
-            cursor=cursor,
-            max_tokens=inner,
-        )
-
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
+    given |= {"by": by, "document": document, "cursor": cursor}
     late = too_long(ListResult, "list_documents", "list_documents()")
-    return await read(ctx, "list_documents", corpus, work, late, whole)
+    return await read(
+        ctx,
+        "list_documents",
+        corpus,
+        lambda snapshot: listing.list_documents(snapshot, **given),
+        late,
+        whole,
+    )
 
 
 NameOrId = argument(
@@ -216,26 +199,22 @@ async def get_entity(
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
     sentences, topics. An unknown name gives the nearest ones. order="time": a timeline."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
-    given: dict[str, Any] = {
-        "max_tokens": inner,
-        "response_format": response_format,
-        "order": order,
-        "other": other,
-    }
+    from graphrag_mcp.query import federated, lookup
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_entity as lookup
-
-        return lookup(snapshot, id_or_name, **given)
-
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_entity as lookup
-
-        return lookup(parts, alone(id_or_name), **given)
-
-    late = too_long(EntityResult, "get_entity", "search_text(query=...)")
-    return await looked_up(ctx, "get_entity", corpus, [id_or_name], work, many, late, whole)
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
+    given |= {"order": order, "other": other}
+    alone = federated.qualified(id_or_name)[1]
+    return await _looked_up(
+        ctx,
+        "get_entity",
+        corpus,
+        [id_or_name],
+        lambda snapshot: lookup.get_entity(snapshot, id_or_name, **given),
+        lambda parts: federated.get_entity(parts, alone, **given),
+        too_long(EntityResult, "get_entity", "search_text(query=...)"),
+        whole,
+    )
 
 
 async def get_community_report(
@@ -247,24 +226,26 @@ async def get_community_report(
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    from graphrag_mcp.query import federated, lookup
+
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_community_report as lookup
-
-        found = lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
+        found = lookup.get_community_report(snapshot, community_id, **given)
         if found.truncated and max_tokens == GIVEN:  # a budget is not listed here (SELDOM)
             found.next_call = f'get_source(ids=["{found.id}"])'
         return found
 
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_community_report as lookup
-
-        return lookup(parts, community_id, max_tokens=inner, response_format=response_format)
-
-    late = too_long(ReportResult, "get_community_report", "global_search(query=...)")
-    return await looked_up(
-        ctx, "get_community_report", corpus, [community_id], work, many, late, whole
+    return await _looked_up(
+        ctx,
+        "get_community_report",
+        corpus,
+        [community_id],
+        work,
+        lambda parts: federated.get_community_report(parts, community_id, **given),
+        too_long(ReportResult, "get_community_report", "global_search(query=...)"),
+        whole,
     )
 
 
@@ -277,27 +258,27 @@ async def get_source(
 ) -> CallToolResult:
     """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
+    from graphrag_mcp.query import federated, lookup
+
     near = clamp("around", around, 0, 10)
-    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
-
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_source as lookup
-
-        return lookup(snapshot, ids, max_tokens=inner, around=near)
-
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_source as lookup
-
-        return lookup(parts, ids, max_tokens=inner, around=near)
-
-    late = too_long(SourceResult, "get_source", "search_text(query=...)")
-    return await looked_up(ctx, "get_source", corpus, ids, work, many, late, whole)
+    inner, whole = budgets(ctx, max_tokens, 4000, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "around": near}
+    return await _looked_up(
+        ctx,
+        "get_source",
+        corpus,
+        ids,
+        lambda snapshot: lookup.get_source(snapshot, ids, **given),
+        lambda parts: federated.get_source(parts, ids, **given),
+        too_long(SourceResult, "get_source", "search_text(query=...)"),
+        whole,
+    )
 
 
 # ---- ids of several corpora -------------------------------------------------------------------------
 
 
-async def looked_up(
+async def _looked_up(
     ctx: Ctx,
     tool: str,
     corpus: str,
@@ -312,27 +293,14 @@ async def looked_up(
     """
     from graphrag_mcp.query.federated import named_by
 
-    known = (
-        ctx.request_context.lifespan_context.app.corpora() if any("/" in id for id in ids) else []
-    )
+    # A uri may hold a "/" too.
+    known = desk_of(ctx).app.corpora() if any("/" in id for id in ids) else []
     named, every = named_by(ids, known)
-    if not named:  # a uri may hold a "/" too
+    if not named:
         return await searched(ctx, tool, corpus, one, many, late, budget)
 
     def on_named(app: App) -> Result:
-        rest = [] if every else parts_of(app, corpus)
-        return many(
-            [
-                *((name, app.snapshot(name)) for name in named),
-                *(one for one in rest if one[0] not in named),
-            ]
-        )
+        rest = {} if every else dict(parts_of(app, corpus))
+        return many(list(({name: app.snapshot(name) for name in named} | rest).items()))
 
     return await serve(ctx, tool, on_named, late, budget)
-
-
-def alone(id: str) -> str:
-    """`a/e12` as `e12`: which corpus it is of has been said already."""
-    from graphrag_mcp.query.federated import qualified
-
-    return qualified(id)[1]
