@@ -189,17 +189,16 @@ def test_nothing_that_any_library_prints_reaches_the_protocol(tmp_path: Path) ->
 def odd_server(app: App) -> MCPServer[Any]:
     """A server with tools that misbehave in the ways that `serve` must catch."""
     async def local_slow(ctx: Ctx) -> CallToolResult:
-        late = SearchResult(state="partial", text="not finished", next_call="search_text(query=...)")
-        return await serve(ctx, "local_slow", lambda app: time.sleep(1.0) or SearchResult(text="done"), late, seconds=0.1)
+        return await serve(ctx, "local_search", lambda app: time.sleep(1.0) or SearchResult(text="done"), seconds=0.1)
 
     async def local_crash(ctx: Ctx) -> CallToolResult:
-        return await serve(ctx, "local_crash", lambda app: SearchResult(text=str(1 // len(app.corpora()))), SearchResult())
+        return await serve(ctx, "local_search", lambda app: SearchResult(text=str(1 // len(app.corpora()))))
 
     async def local_missing(ctx: Ctx) -> CallToolResult:
         def work(app: App) -> SearchResult:
             raise NotFound("there is no such thing", "Look elsewhere")
 
-        return await serve(ctx, "local_missing", work, SearchResult())
+        return await serve(ctx, "local_search", work)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> Any:
@@ -214,6 +213,6 @@ def test_time_running_out_and_crashes_become_answers(tmp_path: Path, caplog: pyt
         slow = caller("local_slow")
         assert "not finished" in slow.content[0].text and "Next: search_text" in slow.content[0].text, slow.content[0].text
         crash = caller("local_crash")
-        assert crash.is_error and crash.content[0].text.startswith("internal error in local_crash (logged as ")
+        assert crash.is_error and crash.content[0].text.startswith("internal error in local_search (logged as ")
         assert "division" not in crash.content[0].text and "division" in caplog.text
         assert caller.bad("local_missing") == "there is no such thing. Look elsewhere."

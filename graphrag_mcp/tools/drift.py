@@ -22,7 +22,7 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, serve, too_long
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, serve
 from graphrag_mcp.types import DriftResult, Result
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ async def drift_search(
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
-    late = too_long(DriftResult, "drift_search", "drift_search(query=...)")
-    return await read(ctx, "drift_search", corpus, work, late, whole)
+    return await read(ctx, "drift_search", corpus, work, whole)
 
 
 async def drift_step(
@@ -148,8 +147,7 @@ async def drift_step(
         session.step(*given, "none", max_tokens=inner)
         return session.finish(max_tokens=inner)
 
-    late = too_long(DriftResult, "drift_step", "drift_step(...) with the same arguments")
-    return await serve(ctx, "drift_step", work, late, whole)
+    return await serve(ctx, "drift_step", work, whole)
 
 
 async def drift_finish(
@@ -163,7 +161,6 @@ async def drift_finish(
     stays open.
     """
     inner, whole = budgets(ctx, max_tokens, 3000)
-    late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
 
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
@@ -179,7 +176,7 @@ async def drift_finish(
             )
         return session.finish(max_tokens=inner)
 
-    return await serve(ctx, "drift_finish", work, late, whole)
+    return await serve(ctx, "drift_finish", work, whole)
 
 
 def _session(app: App, session_id: str) -> tuple[Drift, str]:

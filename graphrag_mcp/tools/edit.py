@@ -72,12 +72,7 @@ async def remove_documents(
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
     by = "agent:" + who(ctx)
-    late = RemoveResult(
-        text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()"
-    )
-    return await serve(
-        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late
-    )
+    return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run))
 
 
 async def edit_graph(
@@ -92,11 +87,8 @@ async def edit_graph(
     undone.
     """
     by = "agent:" + who(ctx)
-    late = EditResult(
-        text="edit_graph was not finished in time.", hint='See op="log" before you try again.'
-    )
     return await serve(
-        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late
+        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)
     )
 
 

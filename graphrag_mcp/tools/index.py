@@ -124,10 +124,7 @@ async def graph_status(
             job = _newest(app, name)
         return _job_status(app, job, documents, page) if job else status(app, name)
 
-    late = StatusResult(
-        text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()"
-    )
-    return await serve(ctx, "graph_status", work, late)
+    return await serve(ctx, "graph_status", work)
 
 
 async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:

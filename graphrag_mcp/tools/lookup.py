@@ -23,25 +23,11 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import (
-    MOST,
-    Ctx,
-    budgets,
-    clamp,
-    desk_of,
-    read,
-    serve,
-    telling,
-    too_long,
-)
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, serve, telling
 from graphrag_mcp.tools.search import parts_of, searched
 from graphrag_mcp.types import (
-    EntityResult,
     ExploreResult,
-    ListResult,
-    ReportResult,
     Result,
-    SourceResult,
 )
 
 if TYPE_CHECKING:
@@ -99,8 +85,7 @@ async def explore_graph(
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
 
-    late = too_long(ExploreResult, "explore_graph", "get_entity(id_or_name=...)")
-    return await read(ctx, "explore_graph", corpus, work, late, whole)
+    return await read(ctx, "explore_graph", corpus, work, whole)
 
 
 def _rest(
@@ -161,13 +146,11 @@ async def list_documents(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     given |= {"by": by, "document": document, "cursor": cursor}
-    late = too_long(ListResult, "list_documents", "list_documents()")
     return await read(
         ctx,
         "list_documents",
         corpus,
         lambda snapshot: listing.list_documents(snapshot, **given),
-        late,
         whole,
     )
 
@@ -212,7 +195,6 @@ async def get_entity(
         [id_or_name],
         lambda snapshot: lookup.get_entity(snapshot, id_or_name, **given),
         lambda parts: federated.get_entity(parts, alone, **given),
-        too_long(EntityResult, "get_entity", "search_text(query=...)"),
         whole,
     )
 
@@ -244,7 +226,6 @@ async def get_community_report(
         [community_id],
         work,
         lambda parts: federated.get_community_report(parts, community_id, **given),
-        too_long(ReportResult, "get_community_report", "global_search(query=...)"),
         whole,
     )
 
@@ -270,7 +251,6 @@ async def get_source(
         ids,
         lambda snapshot: lookup.get_source(snapshot, ids, **given),
         lambda parts: federated.get_source(parts, ids, **given),
-        too_long(SourceResult, "get_source", "search_text(query=...)"),
         whole,
     )
 
@@ -285,7 +265,6 @@ async def _looked_up(
     ids: list[str],
     one: Callable[[Snapshot], Result],
     many: Callable[[Parts], Result],
-    late: Result,
     budget: int,
 ) -> CallToolResult:
     """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is
@@ -297,10 +276,10 @@ async def _looked_up(
     known = desk_of(ctx).app.corpora() if any("/" in id for id in ids) else []
     named, every = named_by(ids, known)
     if not named:
-        return await searched(ctx, tool, corpus, one, many, late, budget)
+        return await searched(ctx, tool, corpus, one, many, budget)
 
     def on_named(app: App) -> Result:
         rest = {} if every else dict(parts_of(app, corpus))
         return many(list(({name: app.snapshot(name) for name in named} | rest).items()))
 
-    return await serve(ctx, tool, on_named, late, budget)
+    return await serve(ctx, tool, on_named, budget)

@@ -25,7 +25,20 @@ from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, sealed
-from graphrag_mcp.types import DriftResult, ExploreResult, Result
+from graphrag_mcp.types import (
+    DriftResult,
+    EditResult,
+    EntityResult,
+    ExploreResult,
+    ListResult,
+    RemoveResult,
+    ReportResult,
+    Result,
+    SearchResult,
+    SourceResult,
+    StatusResult,
+    WorkResult,
+)
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -43,6 +56,25 @@ MOST_OF_VIEW = 160  # characters in an address: some 60 tokens, as below
 PAGE_TOKENS = 70
 THREADS = 4  # engine calls at a time
 
+# What a call gives that took too long: its kind of result, and what to call then.
+LATE: dict[str, tuple[type[Result], str]] = {
+    "local_search": (SearchResult, "search_text(query=...)"),
+    "global_search": (SearchResult, "local_search(query=...)"),
+    "search_text": (SearchResult, "local_search(query=...)"),
+    "drift_search": (DriftResult, "drift_search(query=...)"),
+    "drift_step": (DriftResult, "drift_step(...) with the same arguments"),
+    "drift_finish": (DriftResult, "drift_finish(session_id=...)"),
+    "get_entity": (EntityResult, "search_text(query=...)"),
+    "get_community_report": (ReportResult, "global_search(query=...)"),
+    "get_source": (SourceResult, "search_text(query=...)"),
+    "explore_graph": (ExploreResult, "get_entity(id_or_name=...)"),
+    "list_documents": (ListResult, "list_documents()"),
+    "graph_status": (StatusResult, "graph_status()"),
+    "remove_documents": (RemoveResult, "graph_status()"),
+    "edit_graph": (EditResult, 'edit_graph(op="log")'),
+    "claim_work": (WorkResult, "claim_work()"),
+    "submit_work": (WorkResult, "submit_work(...) with the same results: nothing counts twice"),
+}
 # Calls in advice that may name a corpus.
 _ADVISED = re.compile(
     r"\b(get_source|get_entity|get_community_report|explore_graph|local_search|index_documents|"
@@ -236,30 +268,25 @@ def _address(ctx: Ctx, result: Result) -> str:
 
 
 async def serve(
-    ctx: Ctx,
-    tool: str,
-    work: Callable[[App], Result],
-    late: Result,
-    budget: int = MOST,
-    seconds: float = SECONDS,
+    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST, seconds: float = SECONDS
 ) -> CallToolResult:
-    """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a
-    host waits.
+    """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so.
 
     A cancelled call stops waiting at once; the thread it leaves behind only reads.
     """
     desk = desk_of(ctx)
+    kind, instead = LATE[tool]
 
     def finished() -> CallToolResult:
         try:
             result = work(desk.app)
         except GraphRAGError as error:
-            if not error.names or "state" not in type(late).model_fields:
+            if not error.names or "state" not in kind.model_fields:
                 raise
             # The advice stands outside of the fence; names of documents are within.
             advice = str(error)[:1].upper() + str(error)[1:]
             fields = {"state": "not_found", "text": f"{error.names}.", "hint": advice}
-            result = type(late).model_validate(fields)
+            result = kind.model_validate(fields)
         return reply(result, budget, _address(ctx, result) if tool in SHOWN else "")
 
     with telling(tool):
@@ -267,16 +294,17 @@ async def serve(
             return await anyio.to_thread.run_sync(
                 finished, abandon_on_cancel=True, limiter=desk.threads
             )
+        late = kind(
+            state="partial",
+            text=f"{tool} was not finished after {seconds:.0f} s.",
+            hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
+            next_call=instead,
+        )
         return reply(late)
 
 
 async def read(
-    ctx: Ctx,
-    tool: str,
-    corpus: str,
-    work: Callable[[Snapshot], Result],
-    late: Result,
-    budget: int = 0,
+    ctx: Ctx, tool: str, corpus: str, work: Callable[[Snapshot], Result], budget: int
 ) -> CallToolResult:
     """`serve` for work on the newest generation of a corpus."""
 
@@ -290,7 +318,7 @@ async def read(
             setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
         return result
 
-    return await serve(ctx, tool, on_newest, late, budget)
+    return await serve(ctx, tool, on_newest, budget)
 
 
 def staying(advice: str, corpus: str) -> str:
@@ -334,13 +362,3 @@ def _explained(tool: str, error: Exception) -> str:
     searches = tool.startswith(("search", "graph", "index", "cancel"))
     other = "graph_status" if searches else "search_text"
     return f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
-
-
-def too_long(model: type[Result], tool: str, call: str) -> Result:
-    """What a call says that ran out of time."""
-    return model(
-        state="partial",
-        text=f"{tool} was not finished after {SECONDS:.0f} s.",
-        hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
-        next_call=call,
-    )

@@ -40,9 +40,8 @@ from graphrag_mcp.tools.results import (
     remark,
     search_view,
     serve,
-    too_long,
 )
-from graphrag_mcp.types import Result, SearchResult
+from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
@@ -96,10 +95,8 @@ async def local_search(
                 parts, [*queries, query], askers=_askers(ctx, parts, corpus), **given
             )
 
-        late = too_long(SearchResult, "local_search", "local_search(query=...)")
-        return await searched(
-            ctx, "local_search", corpus, lambda one: many([("", one)]), many, late, whole
-        )
+        alone = lambda snapshot: many([("", snapshot)])  # noqa: E731
+        return await searched(ctx, "local_search", corpus, alone, many, whole)
     given |= {"response_format": response_format, "cursor": cursor, "keywords": keywords}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
@@ -113,8 +110,7 @@ async def local_search(
     def several(parts: Parts) -> Result:
         return federated.local_search(parts, query, askers=_askers(ctx, parts, corpus), **given)
 
-    late = too_long(SearchResult, "local_search", "search_text(query=...)")
-    call = searched(ctx, "local_search", corpus, one, several, late, whole)
+    call = searched(ctx, "local_search", corpus, one, several, whole)
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -156,8 +152,7 @@ async def global_search(
     def several(parts: Parts) -> Result:
         return federated.global_search(parts, query, **given)
 
-    late = too_long(SearchResult, "global_search", "local_search(query=...)")
-    call = searched(ctx, "global_search", corpus, one, several, late, whole)
+    call = searched(ctx, "global_search", corpus, one, several, whole)
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -175,16 +170,14 @@ async def search_text(
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
-    late = too_long(SearchResult, "search_text", "local_search(query=...)")
-    return await searched(
-        ctx,
-        "search_text",
-        corpus,
-        lambda snapshot: text_search.search_text(snapshot, query, **given),
-        lambda parts: federated.search_text(parts, query, **given),
-        late,
-        whole,
-    )
+
+    def one(snapshot: Snapshot) -> Result:
+        return text_search.search_text(snapshot, query, **given)
+
+    def several(parts: Parts) -> Result:
+        return federated.search_text(parts, query, **given)
+
+    return await searched(ctx, "search_text", corpus, one, several, whole)
 
 
 # ---- which corpora ----------------------------------------------------------------------------------
@@ -196,13 +189,12 @@ async def searched(
     corpus: str,
     one: Callable[[Snapshot], Result],
     many: Callable[[Parts], Result],
-    late: Result,
     budget: int,
 ) -> CallToolResult:
     """The call on the one corpus that is meant, or on all that are named."""
     if corpus.strip() in ("*", "all") or any(mark in corpus for mark in ",，、;"):
-        return await serve(ctx, tool, lambda app: many(parts_of(app, corpus)), late, budget)
-    return await read(ctx, tool, corpus, one, late, budget)
+        return await serve(ctx, tool, lambda app: many(parts_of(app, corpus)), budget)
+    return await read(ctx, tool, corpus, one, budget)
 
 
 def parts_of(app: App, corpus: str) -> Parts:
