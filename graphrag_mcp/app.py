@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -107,6 +107,19 @@ class App:
             return ours[0]
         what = f"there are {len(known)} corpora and none belongs to this project alone"
         raise NotFound(what, _choose(known, ""))
+
+    def several(self, corpus: str, ids: Iterable[str] = ()) -> list[str]:
+        """The corpora that ids such as `a/e12` name or `corpus` lists (`a,b` or `*`); [] where one
+        is meant."""
+        from graphrag_mcp.query.federated import named_by, wanted
+
+        known = self.corpora()
+        named, every = named_by(ids, known)
+        listed = wanted(corpus, known)
+        if not named and not listed:
+            return []
+        rest = [] if every else listed or [corpus]
+        return list(dict.fromkeys([*named, *map(self.corpus_for_reading, rest)]))
 
     def snapshot(self, corpus: str = "") -> Snapshot:
         """A reader of the newest generation, cached until the manifest file changes."""

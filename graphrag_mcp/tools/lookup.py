@@ -4,7 +4,7 @@ around and between them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
@@ -23,15 +23,10 @@ from graphrag_mcp.tools.contract import (
     choice,
     number,
 )
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, serve, telling
-from graphrag_mcp.tools.search import parts_of, searched
-from graphrag_mcp.types import (
-    ExploreResult,
-    Result,
-)
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, telling
+from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
-    from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
 
     Parts = list[tuple[str, Snapshot]]
@@ -188,15 +183,14 @@ async def get_entity(
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
     given |= {"order": order, "other": other}
     alone = federated.qualified(id_or_name)[1]
-    return await _looked_up(
-        ctx,
-        "get_entity",
-        corpus,
-        [id_or_name],
-        lambda snapshot: lookup.get_entity(snapshot, id_or_name, **given),
-        lambda parts: federated.get_entity(parts, alone, **given),
-        whole,
-    )
+
+    def one(snapshot: Snapshot) -> Result:
+        return lookup.get_entity(snapshot, id_or_name, **given)
+
+    def several(parts: Parts) -> Result:
+        return federated.get_entity(parts, alone, **given)
+
+    return await read(ctx, "get_entity", corpus, one, whole, several, [id_or_name])
 
 
 async def get_community_report(
@@ -213,21 +207,16 @@ async def get_community_report(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
 
-    def work(snapshot: Snapshot) -> Result:
+    def one(snapshot: Snapshot) -> Result:
         found = lookup.get_community_report(snapshot, community_id, **given)
         if found.truncated and max_tokens == GIVEN:  # a budget is not listed here (SELDOM)
             found.next_call = f'get_source(ids=["{found.id}"])'
         return found
 
-    return await _looked_up(
-        ctx,
-        "get_community_report",
-        corpus,
-        [community_id],
-        work,
-        lambda parts: federated.get_community_report(parts, community_id, **given),
-        whole,
-    )
+    def several(parts: Parts) -> Result:
+        return federated.get_community_report(parts, community_id, **given)
+
+    return await read(ctx, "get_community_report", corpus, one, whole, several, [community_id])
 
 
 async def get_source(
@@ -244,42 +233,11 @@ async def get_source(
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "around": near}
-    return await _looked_up(
-        ctx,
-        "get_source",
-        corpus,
-        ids,
-        lambda snapshot: lookup.get_source(snapshot, ids, **given),
-        lambda parts: federated.get_source(parts, ids, **given),
-        whole,
-    )
 
+    def one(snapshot: Snapshot) -> Result:
+        return lookup.get_source(snapshot, ids, **given)
 
-# ---- ids of several corpora -------------------------------------------------------------------------
+    def several(parts: Parts) -> Result:
+        return federated.get_source(parts, ids, **given)
 
-
-async def _looked_up(
-    ctx: Ctx,
-    tool: str,
-    corpus: str,
-    ids: list[str],
-    one: Callable[[Snapshot], Result],
-    many: Callable[[Parts], Result],
-    budget: int,
-) -> CallToolResult:
-    """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is
-    meant.
-    """
-    from graphrag_mcp.query.federated import named_by
-
-    # A uri may hold a "/" too.
-    known = desk_of(ctx).app.corpora() if any("/" in id for id in ids) else []
-    named, every = named_by(ids, known)
-    if not named:
-        return await searched(ctx, tool, corpus, one, many, budget)
-
-    def on_named(app: App) -> Result:
-        rest = {} if every else dict(parts_of(app, corpus))
-        return many(list(({name: app.snapshot(name) for name in named} | rest).items()))
-
-    return await serve(ctx, tool, on_named, budget)
+    return await read(ctx, "get_source", corpus, one, whole, several, ids)

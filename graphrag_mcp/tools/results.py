@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,6 +42,8 @@ from graphrag_mcp.types import (
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
+
+    Parts = list[tuple[str, Snapshot]]
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
@@ -304,13 +306,22 @@ async def serve(
 
 
 async def read(
-    ctx: Ctx, tool: str, corpus: str, work: Callable[[Snapshot], Result], budget: int
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    one: Callable[[Snapshot], Result],
+    budget: int,
+    many: Callable[[Parts], Result] | None = None,
+    ids: Sequence[str] = (),
 ) -> CallToolResult:
-    """`serve` for work on the newest generation of a corpus."""
+    """`serve` for work on the newest generation of the corpus that is meant; with `many`, on all
+    that `corpus` lists or ids such as `a/e12` name."""
 
     def on_newest(app: App) -> Result:
+        if many is not None and (names := app.several(corpus, ids)):
+            return many([(name, app.snapshot(name)) for name in names])
         name = app.corpus_for_reading(corpus)
-        result = app.newest(name, work)
+        result = app.newest(name, one)
         if corpus.strip():
             result.next_call = staying(result.next_call, name)
             result.hint = staying(result.hint, name)

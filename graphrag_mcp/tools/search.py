@@ -4,7 +4,7 @@ written."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -31,16 +31,7 @@ from graphrag_mcp.tools.contract import (
     Sort,
     number,
 )
-from graphrag_mcp.tools.results import (
-    Ctx,
-    budgets,
-    clamp,
-    desk_of,
-    read,
-    remark,
-    search_view,
-    serve,
-)
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, search_view
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -96,7 +87,7 @@ async def local_search(
             )
 
         alone = lambda snapshot: many([("", snapshot)])  # noqa: E731
-        return await searched(ctx, "local_search", corpus, alone, many, whole)
+        return await read(ctx, "local_search", corpus, alone, whole, many)
     given |= {"response_format": response_format, "cursor": cursor, "keywords": keywords}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
@@ -110,7 +101,7 @@ async def local_search(
     def several(parts: Parts) -> Result:
         return federated.local_search(parts, query, askers=_askers(ctx, parts, corpus), **given)
 
-    call = searched(ctx, "local_search", corpus, one, several, whole)
+    call = read(ctx, "local_search", corpus, one, whole, several)
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -152,7 +143,7 @@ async def global_search(
     def several(parts: Parts) -> Result:
         return federated.global_search(parts, query, **given)
 
-    call = searched(ctx, "global_search", corpus, one, several, whole)
+    call = read(ctx, "global_search", corpus, one, whole, several)
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -177,33 +168,7 @@ async def search_text(
     def several(parts: Parts) -> Result:
         return federated.search_text(parts, query, **given)
 
-    return await searched(ctx, "search_text", corpus, one, several, whole)
-
-
-# ---- which corpora ----------------------------------------------------------------------------------
-
-
-async def searched(
-    ctx: Ctx,
-    tool: str,
-    corpus: str,
-    one: Callable[[Snapshot], Result],
-    many: Callable[[Parts], Result],
-    budget: int,
-) -> CallToolResult:
-    """The call on the one corpus that is meant, or on all that are named."""
-    if corpus.strip() in ("*", "all") or any(mark in corpus for mark in ",，、;"):
-        return await serve(ctx, tool, lambda app: many(parts_of(app, corpus)), budget)
-    return await read(ctx, tool, corpus, one, budget)
-
-
-def parts_of(app: App, corpus: str) -> Parts:
-    """The corpora that are named, each as its newest generation."""
-    from graphrag_mcp.query.federated import wanted
-
-    alone = "" if corpus.strip() in ("*", "all") else corpus.strip(" ,，、;")
-    names = wanted(corpus, app.corpora()) or [alone]
-    return [(name, app.snapshot(name)) for name in map(app.corpus_for_reading, names)]
+    return await read(ctx, "search_text", corpus, one, whole, several)
 
 
 # ---- a model's answer -------------------------------------------------------------------------------
