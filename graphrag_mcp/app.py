@@ -377,7 +377,7 @@ def _names_in(folder: Path) -> list[str]:
     from graphrag_mcp.sources.opening import entries
 
     try:
-        with entries(str(folder)) as (listed, _):
+        with entries(str(folder)) as listed:
             return [entry.name for entry in listed]
     except (OSError, ValueError):
         return []
