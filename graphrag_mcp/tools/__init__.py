@@ -157,10 +157,12 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
         named = dict(definitions[schema["$ref"].rpartition("/")[2]])
         named.pop("description", None)
         return _bare(named, definitions)
+    # Empty defaults of results say nothing; those of arguments are shown in examples of calls.
+    noise: list[Any] = [None] if definitions is None else [None, [], {}]
     kept = {
         key: _bare(value, definitions, names=key == "properties" and not names)
         for key, value in schema.items()
-        if names or (key not in ("title", "$defs") and (key, value) != ("default", None))
+        if names or (key not in ("title", "$defs") and not (key == "default" and value in noise))
     }
     kinds = [one.get("type") for one in kept.get("anyOf", [])] if not names else []
     if kinds[1:] == ["null"]:  # X | None, without anyOf
