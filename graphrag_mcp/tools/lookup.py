@@ -177,18 +177,19 @@ async def get_entity(
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
     sentences, topics. An unknown name gives the nearest ones. order="time": a timeline."""
-    from graphrag_mcp.query import federated, lookup
+    from graphrag_mcp.query import lookup
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
     given |= {"order": order, "other": other}
-    alone = federated.qualified(id_or_name)[1]
 
     def one(snapshot: Snapshot) -> Result:
         return lookup.get_entity(snapshot, id_or_name, **given)
 
     def several(parts: Parts) -> Result:
-        return federated.get_entity(parts, alone, **given)
+        from graphrag_mcp.query import federated
+
+        return federated.get_entity(parts, federated.qualified(id_or_name)[1], **given)
 
     return await read(ctx, "get_entity", corpus, one, whole, several, [id_or_name])
 
@@ -202,7 +203,7 @@ async def get_community_report(
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
-    from graphrag_mcp.query import federated, lookup
+    from graphrag_mcp.query import lookup
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
@@ -214,6 +215,8 @@ async def get_community_report(
         return found
 
     def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
+
         return federated.get_community_report(parts, community_id, **given)
 
     return await read(ctx, "get_community_report", corpus, one, whole, several, [community_id])
@@ -228,7 +231,7 @@ async def get_source(
 ) -> CallToolResult:
     """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
-    from graphrag_mcp.query import federated, lookup
+    from graphrag_mcp.query import lookup
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
@@ -238,6 +241,8 @@ async def get_source(
         return lookup.get_source(snapshot, ids, **given)
 
     def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
+
         return federated.get_source(parts, ids, **given)
 
     return await read(ctx, "get_source", corpus, one, whole, several, ids)

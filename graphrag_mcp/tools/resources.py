@@ -32,12 +32,11 @@ Read = Callable[..., str]
 JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
 
 
-def register(server: MCPServer[Any], app: App) -> None:
-    """Put all resources and templates on a server; the docstrings are what a client shows."""
+def _resources(server: MCPServer[Any]) -> Callable[..., Callable[[Read], Read]]:
+    """A decorator that puts a function on a server as a resource, with errors as the protocol wants
+    them. `fence`: its text is words of documents."""
 
     def resource(uri: str, title: str, kind: str, fence: bool = False) -> Callable[[Read], Read]:
-        """A decorator; `fence`: the text is words of documents."""
-
         def add(function: Read) -> Read:
             @wraps(function)
             def read(**given: str) -> str:
@@ -53,6 +52,13 @@ def register(server: MCPServer[Any], app: App) -> None:
             return function
 
         return add
+
+    return resource
+
+
+def register(server: MCPServer[Any], app: App) -> None:
+    """Put all resources and templates on a server; the docstrings are what a client shows."""
+    resource = _resources(server)
 
     def newest(corpus: str, work: Callable[[Snapshot, str], str], id: str) -> str:
         return app.newest(app.corpus_for_reading(corpus), lambda snapshot: work(snapshot, id))

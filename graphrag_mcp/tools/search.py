@@ -71,7 +71,7 @@ async def local_search(
     graph. Start here. Strong hits come in full, weaker ones as one line; open more with
     get_source(ids=["t33.2"]). For questions whose answer is spread over many documents use
     breadth="sentences" or global_search; for exact strings search_text."""
-    from graphrag_mcp.query import federated, local
+    from graphrag_mcp.query import local
     from graphrag_mcp.query.passages import Form
 
     wishes = _wishes(answer, response_type, instructions, general_knowledge)
@@ -99,6 +99,8 @@ async def local_search(
         )
 
     def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
+
         return federated.local_search(parts, query, askers=_askers(ctx, parts, corpus), **given)
 
     call = read(ctx, "local_search", corpus, one, whole, several)
@@ -123,7 +125,7 @@ async def global_search(
 ) -> CallToolResult:
     """Questions about the whole corpus. What it is about: a map of its topics. A question on one
     topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
-    from graphrag_mcp.query import federated, global_
+    from graphrag_mcp.query import global_
 
     wishes = _wishes(answer, response_type, instructions, general_knowledge)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
@@ -141,6 +143,8 @@ async def global_search(
         return found
 
     def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
+
         return federated.global_search(parts, query, **given)
 
     call = read(ctx, "global_search", corpus, one, whole, several)
@@ -157,7 +161,7 @@ async def search_text(
 ) -> CallToolResult:
     """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is. To
     verify, or where local_search misses a literal."""
-    from graphrag_mcp.query import federated, text_search
+    from graphrag_mcp.query import text_search
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
@@ -166,6 +170,8 @@ async def search_text(
         return text_search.search_text(snapshot, query, **given)
 
     def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
+
         return federated.search_text(parts, query, **given)
 
     return await read(ctx, "search_text", corpus, one, whole, several)

@@ -50,6 +50,7 @@ class Updates:
         self.app = app
         self.bus = InMemorySubscriptionBus()
         self.subscriptions: dict[tuple[object, str], Subscription] = {}
+        self.begun = anyio.Event()  # there has been a subscription
 
     def attach(self, server: MCPServer[Any]) -> None:
         """Serve the two methods of earlier protocols; MCPServer serves only `subscriptions/listen`."""
@@ -99,6 +100,7 @@ class Updates:
         if len(self.subscriptions) >= MOST:
             return False
         self.subscriptions[owner, uri] = Subscription(stamp, stamp(), session)
+        self.begun.set()
         return True
 
     def _leave(self, owner: object) -> None:
@@ -116,6 +118,7 @@ class Updates:
             group.cancel_scope.cancel()
 
     async def _watch(self) -> None:
+        await self.begun.wait()
         while True:
             await anyio.sleep(EVERY)
             try:
