@@ -19,19 +19,7 @@ from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.text.terms import counted
-from graphrag_mcp.tools.contract import (
-    Corpus,
-    Cursor,
-    Flag,
-    JobId,
-    Strings,
-    Text,
-    Texts,
-    argument,
-    as_text,
-    choice,
-    number,
-)
+from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.results import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
@@ -52,31 +40,35 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = argument(Strings, "Folders or files", "paths path folder folders files file directory dir")
-Method = choice(
+Paths = contract.argument(
+    contract.Strings, "Folders or files", "paths path folder folders files file directory dir"
+)
+Method = contract.choice(
     ("auto", "fast", "llm", "agent"),
     "auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)",
 )
-RemoveMissing = argument(
-    Flag,
+RemoveMissing = contract.argument(
+    contract.Flag,
     "Allow removing over half of the corpus: its files are gone",
     "remove_missing delete_missing prune",
 )
-Wait = number(20, "0 to 50; longer work goes on as a job", "wait_seconds wait timeout")
-Listed = choice(
+Wait = contract.number(20, "0 to 50; longer work goes on as a job", "wait_seconds wait timeout")
+Listed = contract.choice(
     ("counts", "all", "pending", "processing", "processed", "failed"),
     "List the job's",
     "documents state states status filter",
 )
-Since = argument(Text, "Day or generation: what changed since", "since after")
-AboutEntity = argument(Text, "With since: what is new on this entity", "about entity")
+Since = contract.argument(contract.Text, "Day or generation: what changed since", "since after")
+AboutEntity = contract.argument(
+    contract.Text, "With since: what is new on this entity", "about entity"
+)
 
 
 async def index_documents(
     ctx: Ctx,
     paths: Paths = [],
-    texts: Texts = [],
-    corpus: Corpus = "",
+    texts: contract.Texts = [],
+    corpus: contract.Corpus = "",
     method: Method = "auto",
     remove_missing: RemoveMissing = False,
     wait_seconds: Wait = 20,
@@ -106,10 +98,10 @@ async def index_documents(
 
 async def graph_status(
     ctx: Ctx,
-    corpus: Corpus = "",
-    job_id: JobId = "",
+    corpus: contract.Corpus = "",
+    job_id: contract.JobId = "",
     documents: Listed = "counts",
-    cursor: Cursor = "",
+    cursor: contract.Cursor = "",
     since: Since = "",
     about: AboutEntity = "",
 ) -> Annotated[CallToolResult, StatusResult]:
@@ -127,7 +119,7 @@ async def graph_status(
     return await serve(ctx, "graph_status", work)
 
 
-async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
+async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
     """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = desk_of(ctx)
     with telling("cancel_job"):
@@ -172,7 +164,7 @@ def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str
         body = {"text": item} if isinstance(item, str) else item
         reason = _wrong_text(body)
         if not reason:
-            id, title = as_text(body.get("id")), as_text(body.get("title"))
+            id, title = contract.as_text(body.get("id")), contract.as_text(body.get("title"))
             if id and id in good:
                 reason = f"id {id[:60]!r} is given twice; the later text is used"
             good[id or f"#{at}"] = InlineText(body["text"], id, title, body.get("metadata") or {})
@@ -187,7 +179,7 @@ def _wrong_text(body: Any) -> str:
         return "it is neither a string nor an object with text"
     if not isinstance(body.get("text"), str) or not body["text"].strip():
         return "text is missing or empty"
-    if not all(isinstance(as_text(body.get(name)), str) for name in ("id", "title")):
+    if not all(isinstance(contract.as_text(body.get(name)), str) for name in ("id", "title")):
         return "id and title must be strings"
     return "" if isinstance(body.get("metadata") or {}, dict) else "metadata must be an object"
 

@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
 
-from graphrag_mcp.tools.contract import (
-    Budget2000,
-    Budget4000,
-    Corpora,
-    Corpus,
-    Cursor,
-    Filters,
-    Format,
-    Strings,
-    Text,
-    argument,
-    choice,
-    number,
-)
+from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, telling
 from graphrag_mcp.types import ExploreResult, Result
 
@@ -32,23 +19,25 @@ if TYPE_CHECKING:
     Parts = list[tuple[str, Snapshot]]
 
 
-Start = argument(
-    Text,
+Start = contract.argument(
+    contract.Text,
     "e12 or a name (with kinds: several, by comma); c5: the communities under it",
     "start source from a entity id_or_name name id node query",
 )
-Goal = argument(Text, "To connect start with", "goal target to b end other")
-Hops = number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
+Goal = contract.argument(contract.Text, "To connect start with", "goal target to b end other")
+Hops = contract.number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
 GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
-MaxNodes = number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
+MaxNodes = contract.number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
 
 
-Kinds = argument(
-    Strings,
+Kinds = contract.argument(
+    contract.Strings,
     "Source code: calls, inherits, imports, contains, impact, tests",
     "kinds kind relation relations edge_types",
 )
-Direction = choice(("", "in", "out"), "in: what uses start; out: what it uses", "direction way")
+Direction = contract.choice(
+    ("", "in", "out"), "in: what uses start; out: what it uses", "direction way"
+)
 
 
 async def explore_graph(
@@ -59,8 +48,8 @@ async def explore_graph(
     max_nodes: MaxNodes = NODES,
     kinds: Kinds = [],
     direction: Direction = "",
-    corpus: Corpus = "",
-    max_tokens: Budget2000 = 2000,
+    corpus: contract.Corpus = "",
+    max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """An entity's neighbours, or with goal how two entities are connected, each step with the
     sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
@@ -107,17 +96,17 @@ def _rest(
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = choice(("date", "title", "size"), "Order", "sort order")
-By = choice(
+ListSort = contract.choice(("date", "title", "size"), "Order", "sort order")
+By = contract.choice(
     ("", "year", "month", "day", "person", "organization", "location", "event", "statement"),
     "One line a period, a name by its documents, or a statement",
     "by group_by period",
 )
-OneDocument = argument(
-    Text, "As d4: its headings, or how its parts begin", "document document_id outline"
+OneDocument = contract.argument(
+    contract.Text, "As d4: its headings, or how its parts begin", "document document_id outline"
 )
-About = argument(
-    Text,
+About = contract.argument(
+    contract.Text,
     "Only documents that speak of this, each with its sentence on it: a timeline",
     "query q about topic",
 )
@@ -126,13 +115,13 @@ About = argument(
 async def list_documents(
     ctx: Ctx,
     query: About = "",
-    filters: Filters = [],
+    filters: contract.Filters = [],
     sort: ListSort = "date",
     by: By = "",
     document: OneDocument = "",
-    cursor: Cursor = "",
-    corpus: Corpus = "",
-    max_tokens: Budget2000 = 2000,
+    cursor: contract.Cursor = "",
+    corpus: contract.Corpus = "",
+    max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """Which documents there are: id, date, title, size and most telling sentence of each; a timeline
     with query; counts and names by month; the outline of one document."""
@@ -150,18 +139,20 @@ async def list_documents(
     )
 
 
-NameOrId = argument(
-    Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
+NameOrId = contract.argument(
+    contract.Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
 )
-CommunityId = argument(Text, "As c5", "community_id community id report_id report")
-SourceIds = argument(
-    Strings,
+CommunityId = contract.argument(
+    contract.Text, "As c5", "community_id community id report_id report"
+)
+SourceIds = contract.argument(
+    contract.Strings,
     "1 to 20 ids, or the uri of a document",
     "ids id sources source_ids source_id source citations",
 )
-Order = choice(("", "time"), "time: what is said of it, by day", "order sort")
-Other = argument(Text, "Only what names this one too", "other with and second")
-Around = number(
+Order = contract.choice(("", "time"), "time: what is said of it, by day", "order sort")
+Other = contract.argument(contract.Text, "Only what names this one too", "other with and second")
+Around = contract.number(
     0, "So many passages before and behind too, 0 to 10", "around neighbours neighbors context"
 )
 
@@ -169,9 +160,9 @@ Around = number(
 async def get_entity(
     id_or_name: NameOrId,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget2000 = 2000,
-    response_format: Format = "concise",
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget2000 = 2000,
+    response_format: contract.Format = "concise",
     order: Order = "",
     other: Other = "",
 ) -> CallToolResult:
@@ -197,9 +188,9 @@ async def get_entity(
 async def get_community_report(
     community_id: CommunityId,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget2000 = 2000,
-    response_format: Format = "concise",
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget2000 = 2000,
+    response_format: contract.Format = "concise",
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
@@ -225,8 +216,8 @@ async def get_community_report(
 async def get_source(
     ids: SourceIds,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget4000 = 4000,
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget4000 = 4000,
     around: Around = 0,
 ) -> CallToolResult:
     """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the

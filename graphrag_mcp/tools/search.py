@@ -11,26 +11,7 @@ import anyio
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
-from graphrag_mcp.tools.contract import (
-    Answer,
-    Breadth,
-    Budget1200,
-    Budget3000,
-    Corpora,
-    Cursor,
-    Explain,
-    Filters,
-    Format,
-    GeneralKnowledge,
-    History,
-    Instructions,
-    Keywords,
-    Queries,
-    Query,
-    ResponseType,
-    Sort,
-    number,
-)
+from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, search_view
 from graphrag_mcp.types import Result
 
@@ -45,27 +26,29 @@ DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several que
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = number(-1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level")
+Level = contract.number(
+    -1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level"
+)
 
 
 async def local_search(
     ctx: Ctx,
-    query: Query = "",
-    queries: Queries = [],
-    breadth: Breadth = "passages",
-    sort: Sort = "rank",
-    filters: Filters = [],
-    cursor: Cursor = "",
-    corpus: Corpora = "",
-    max_tokens: Budget1200 = DEFAULT,
-    keywords: Keywords = [],
-    response_format: Format = "concise",
-    history: History = [],
-    explain: Explain = False,
-    answer: Answer = False,
-    response_type: ResponseType = "",
-    instructions: Instructions = "",
-    general_knowledge: GeneralKnowledge = False,
+    query: contract.Query = "",
+    queries: contract.Queries = [],
+    breadth: contract.Breadth = "passages",
+    sort: contract.Sort = "rank",
+    filters: contract.Filters = [],
+    cursor: contract.Cursor = "",
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget1200 = DEFAULT,
+    keywords: contract.Keywords = [],
+    response_format: contract.Format = "concise",
+    history: contract.History = [],
+    explain: contract.Explain = False,
+    answer: contract.Answer = False,
+    response_type: contract.ResponseType = "",
+    instructions: contract.Instructions = "",
+    general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
     """Passages that answer a question on people, things, events or details, by meaning and by the
     graph. Start here. Strong hits come in full, weaker ones as one line; open more with
@@ -108,20 +91,20 @@ async def local_search(
 
 
 async def global_search(
-    query: Query,
+    query: contract.Query,
     ctx: Ctx,
-    corpus: Corpora = "",
+    corpus: contract.Corpora = "",
     level: Level = -1,
-    max_tokens: Budget3000 = 3000,
-    response_format: Format = "concise",
-    cursor: Cursor = "",
-    filters: Filters = [],
-    history: History = [],
-    explain: Explain = False,
-    answer: Answer = False,
-    response_type: ResponseType = "",
-    instructions: Instructions = "",
-    general_knowledge: GeneralKnowledge = False,
+    max_tokens: contract.Budget3000 = 3000,
+    response_format: contract.Format = "concise",
+    cursor: contract.Cursor = "",
+    filters: contract.Filters = [],
+    history: contract.History = [],
+    explain: contract.Explain = False,
+    answer: contract.Answer = False,
+    response_type: contract.ResponseType = "",
+    instructions: contract.Instructions = "",
+    general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
     """Questions about the whole corpus. What it is about: a map of its topics. A question on one
     topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
@@ -152,12 +135,12 @@ async def global_search(
 
 
 async def search_text(
-    query: Query,
+    query: contract.Query,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget1200 = DEFAULT,
-    cursor: Cursor = "",
-    filters: Filters = [],
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget1200 = DEFAULT,
+    cursor: contract.Cursor = "",
+    filters: contract.Filters = [],
 ) -> CallToolResult:
     """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is. To
     verify, or where local_search misses a literal."""
