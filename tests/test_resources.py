@@ -120,7 +120,7 @@ def test_a_drift_session_can_be_read_as_a_graph_a_tree_and_a_ranking(call: Calle
     assert all({edge["source"], edge["target"]} <= ids for edge in body["graph"]["edges"]) and body["graph"]["edges"]
     scores = [one["score"] for one in body["ranked"]]
     assert len(scores) == 12 and scores == sorted(scores, reverse=True)
-    assert body["question"] == "What did the harbour fear?" and body["tree"].startswith("- `")
+    assert body["question"] == "What did the harbour fear?" and body["tree"].startswith("# What did the harbour fear?")
 
 
 def test_a_job_can_be_read_without_the_texts_that_it_was_given(call: Caller) -> None:

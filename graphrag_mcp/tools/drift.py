@@ -124,7 +124,7 @@ async def drift_step(
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
-        session, corpus = _session(app, session_id)
+        session, corpus = session_of(app, session_id)
         if finish and not node_id.strip():
             return session.finish(max_tokens=inner)
         if auto and not answer.strip():
@@ -160,7 +160,7 @@ async def drift_finish(
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
-        session, corpus = _session(app, session_id)
+        session, corpus = session_of(app, session_id)
         if format != "answers":
             from graphrag_mcp.query.drift_export import view
 
@@ -176,20 +176,14 @@ async def drift_finish(
     return await serve(ctx, "drift_finish", work, whole)
 
 
-def _session(app: App, session_id: str) -> tuple[Drift, str]:
+def session_of(app: App, session_id: str) -> tuple[Drift, str]:
     """The session on the newest generation of the corpus that it began in, and that corpus."""
     from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.store import sessions
 
     path = app.drift_path(session_id.strip())
-    corpus = next(
-        (
-            str(event.get("corpus", ""))
-            for event in sessions.read(path)
-            if event.get("op") == "start"
-        ),
-        "",
-    )
+    begun = (event for event in sessions.read(path) if event.get("op") == "start")
+    corpus = str(next(begun, {}).get("corpus", ""))
     if not corpus:
         what = f"there is no DRIFT session {session_id[:60]!r}"
         raise NotFound(what, 'Start one with drift_search(query="...")')

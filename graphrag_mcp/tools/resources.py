@@ -22,11 +22,11 @@ from graphrag_mcp.trust import fencing
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store.tables import Snapshot
 
 CHARACTERS = 48_000  # of one resource: hosts put a resource into the context whole
 TOKENS = 10_000  # of one that the engine packs
+GRAPH_TOKENS, TREE_TOKENS = 6_000, 2_000  # of a DRIFT session
 SHOWN = 500  # corpora or errors listed
 Read = Callable[..., str]
 JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
@@ -172,69 +172,25 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 
 def session(app: App, session_id: str) -> str:
-    """The graph of a session; answers are shortened and waiting questions left out until the whole
-    is small enough."""
-    from graphrag_mcp.query.drift_state import Walk
-    from graphrag_mcp.store import sessions
+    """A session as drift_finish shows it, shortened until it is small enough."""
+    from graphrag_mcp.query.drift_export import view
+    from graphrag_mcp.tools.drift import session_of
 
-    walk = Walk(sessions.read(app.drift_path(session_id)))
-    if not walk.header:
-        what = f"there is no DRIFT session {session_id[:60]!r}"
-        raise NotFound(what, 'Start one with drift_search(query="...")')
-    header, nodes = walk.header, walk.graph.number_of_nodes()
-    text = ""
-    for answer, query, most in (
-        (4_000, 500, nodes),
-        (1_000, 500, nodes),
-        (300, 300, 400),
-        (80, 120, 150),
-        (0, 60, 60),
-    ):
-        graph = _node_link(walk, answer, query, most)
-        answered = [node for node in graph["nodes"] if node["status"] == "answered"]
-        ranked = sorted(answered, key=lambda node: (-(node["score"] or 0.0), node["id"]))
-        body = {
-            "session_id": session_id,
-            "question": header["query"],
-            "corpus": header["corpus"],
-            "graph": graph,
-            "ranked": [{"id": node["id"], "score": node["score"]} for node in ranked],
-            "tree": walk.to_markdown()[: CHARACTERS // 6],
-            "left_out": nodes - len(graph["nodes"]),
-        }
-        text = _json(body)
-        if len(text) <= CHARACTERS:
-            break
-    return text
-
-
-def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
-    """The walk as node-link data with texts of at most so many characters, answered nodes before
-    waiting ones."""
-    from graphrag_mcp.packing.budget import one_line
-
-    order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}
-    kept = sorted(walk.graph.nodes(data=True), key=lambda pair: order.get(pair[1]["status"], 4))[
-        :most
-    ]
-    names = ("parent", "kind", "depth", "status", "score", "by")
-    nodes = [
-        {
-            "id": id,
-            "query": one_line(node["query"], query),
-            **{name: node[name] for name in names},
-            "answer": one_line(node["answer"], answer) if answer else "",
-            "sources": node["context"][:10],
-        }
-        for id, node in kept
-    ]
-    known = {id for id, _ in kept}
-    edges = [
-        {"source": one, "target": other}
-        for one, other in walk.graph.edges()
-        if {one, other} <= known
-    ]
-    return {"directed": True, "multigraph": True, "nodes": nodes, "edges": edges}
+    found, corpus = session_of(app, session_id)
+    walk = found.walk()
+    answered = walk.with_status("answered")
+    ranked = sorted((-(walk.graph.nodes[id]["score"] or 0.0), id) for id in answered)
+    graph = json.loads(view(found, "json", max_tokens=GRAPH_TOKENS).text)
+    body = {
+        "session_id": session_id,
+        "question": walk.header["query"],
+        "corpus": corpus,
+        "graph": graph,
+        "ranked": [{"id": id, "score": -score} for score, id in ranked],
+        "tree": view(found, "tree", max_tokens=TREE_TOKENS).text,
+        "left_out": len(walk.graph) - len(graph["nodes"]),
+    }
+    return _json(body)
 
 
 def job_record(app: App, job_id: str) -> str:
