@@ -5,7 +5,7 @@ own; then the races.
 
 For each of the cases of tests/support/hostile_files.py: CPU seconds (and those of the clock), the most
 memory that the process and its parser held together (Linux), and whether it was accounted for. Then
-each swap of tests/test_paths_escape.py, 1,000 times. Ends with the worst of each, and with exit
+each swap of tests/sources/test_escape.py, 1,000 times. Ends with the worst of each, and with exit
 status 1 when one crashed, took over 30 seconds a file or over 1 GB, or was silent.
 """
 
@@ -85,7 +85,7 @@ def races(swaps: int) -> list[str]:
     import pytest
 
     tests = [
-        str(ROOT / "tests/test_paths_escape.py"),
+        str(ROOT / "tests/sources/test_escape.py"),
         "-k",
         "swap",
         f"--rootdir={ROOT}",

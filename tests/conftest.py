@@ -23,10 +23,10 @@ SLOW = frozenset(
     """
     bits campaign_mutants campaigns cli cli_models conformance connections corpus_life crowded docs drift_auto
     drift_careless drift_export edit_tools edits estimate eval executors explorer extract generations golden
-    hostile_files hosts http http_workers import import_others imports_kept index index_model install
+    hostile_files hosts http import import_others imports_kept index index_model install
     install_hosts jobs keys_on_disk live_benchmark losses model_histories object_storage patterns records_kept
-    secrets server_jobs several_machines tables tenants terminal upkeep upkeep_model wheel work work_http
-    work_shown
+    secrets several_machines tables tenants terminal token_shares upkeep upkeep_model wheel work work_http
+    work_shown workers index_documents
     """.split()
 )
 

@@ -95,7 +95,7 @@ def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(t
     shutil.copytree(SAMPLE, user / "notes")
     env = clean_environment(
         HOME=str(user), XDG_DATA_HOME=str(user / "data"), XDG_CONFIG_HOME="", PYTHONPATH=str(copy),
-        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/test_help.py -k nearest",
+        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/cli/test_help.py -k nearest",
         PIP_NO_DEPS="1", PIP_NO_INDEX="1", PIP_NO_BUILD_ISOLATION="0", PIP_TARGET=str(tmp_path / "site"),
     )  # fmt: skip
     printed, ran = "", []

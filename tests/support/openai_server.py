@@ -13,6 +13,7 @@ early), "slow" (a stream of pieces that come 0.1 seconds apart), or None for a n
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -25,6 +26,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
 
 Answering = Callable[[list[dict[str, Any]], dict[str, Any]], str]
 Scripted = int | str | None | tuple[int, Mapping[str, str], str]
@@ -258,3 +262,15 @@ def openai_server(
         http.shutdown()
         http.server_close()
         thread.join(5)
+
+
+def demonstrated() -> Any:
+    """The scripted model's answers, as a server gives them."""
+    chat = ScriptedChat(demonstration())
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+        told = [Message(one["role"], one["content"]) for one in messages]
+        return asyncio.run(chat.complete(told, schema=schema)).text
+
+    return answer

@@ -19,9 +19,9 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.http import tenants_of, tokens_of
 from graphrag_mcp.settings import address_of, load, of_tenant
 from tests.support.command import clean_environment, run_cli
+from tests.support.http_server import running, served
 from tests.support.object_store import BUCKET
 from tests.support.workload import PATIENCE
-from tests.test_http import running, served
 
 OWNERS = {"ada": "team-a", "ben": "team-b", "bea": "team-b"}
 TOKENS = ",".join(f"{name}=canary-of-{name}-7c1f0d22" for name in OWNERS)

@@ -11,23 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find
-from graphrag_mcp.types import Document, InlineText
+from graphrag_mcp.types import Document, IndexRequest, InlineText
+from tests.support.files import write
 from tests.support.workload import ends
 
 SETTINGS = Settings(home=Path("unused"))
-
-
-def write(base: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = base / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return base
 
 
 def uris(found: walk.Found) -> list[str]:
@@ -388,3 +382,65 @@ def test_thirty_megabytes_load(tmp_path: Path) -> None:
     assert document.text == text
     (document,) = one(tmp_path, "b.txt", ("Le café est très bon, où ça? Déjà vu.\n" * 300_000).encode("cp1252"))
     assert document.text.startswith("Le café est très bon, où") and document.metadata == {"encoding": "cp1252"}
+
+
+# ---- objects and rows as documents: a file that is one, and a file that is far too many ----
+
+
+def test_a_json_file_of_one_object_with_a_text_is_that_document(tmp_path: Path) -> None:
+    whole = '{"title": "Lamps", "text": "The lamp was lit.", "date": "2024-05-06", "n": 3, "tags": ["a"], "id": "x7"}'
+    (document,) = one(tmp_path, "a.json", whole)
+    assert (document.uri, document.title, document.text) == ("d/a.json", "Lamps", "The lamp was lit.")
+    assert document.metadata == {"date": "2024-05-06", "n": 3, "tags": ["a"]} and document.created.startswith(
+        "2024-05-06"
+    )
+    for text in (
+        '{"Title": "Lamps", "Body": "It burns.", "by": {"name": "Ada"}}',
+        '{"content": "It burns.", "title": "Lamps"}',
+    ):
+        (document,) = one(tmp_path, "a.json", text)
+        assert (document.uri, document.title, document.text) == ("d/a.json", "Lamps", "It burns.")
+    for plain in (
+        '{"title": "Lamps"}',
+        '{"text": "", "title": "L"}',
+        '{"text": "a", "children": [{"text": "b"}]}',
+        '{"text": 3}',
+    ):
+        assert rows(one(tmp_path, "a.json", plain)) == [("d/a.json", "a.json", plain, {})]
+
+
+def test_a_small_file_of_very_many_rows_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "a.csv").write_text("n\n" + "1\n" * 500_000)
+    (folder / "b.jsonl").write_text('{"text": "a"}\n' * 31)
+    (folder / "c.csv").write_text("n\n" + "1\n" * 30)
+    with ends():
+        result = index_documents(
+            tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path, max_text_units=30)
+        )
+    assert result.counts["documents_total"] == 30
+    assert {error["path"] for error in result.errors} == {"d/a.csv", "d/b.jsonl"}
+    assert all("over 30 rows" in error["reason"] and "max_text_units" in error["reason"] for error in result.errors)
+    (file,) = find([str(folder / "a.csv")], {}, Settings(home=tmp_path)).files
+    with pytest.raises(ReadError, match="over 200,000 rows.*Split it"):
+        list(load(file, Settings(home=tmp_path)))
+
+
+# ---- a home that lies in a folder that is indexed: its own files are no documents ----
+
+
+def test_a_home_among_the_documents_is_none_of_them(tmp_path: Path) -> None:
+    """Read as documents, an index would hold itself, what was removed from it, and what others asked."""
+    base = write(tmp_path / "d", {
+        "a.md": "a", "idx/b.md": "b", "idx/corpora/k/manifest.json": "{}", "idx/jobs/j.json": '{"text": "x"}',
+        "idx/drift/s.jsonl": '{"text": "x"}', "theirs/corpora/k/manifest.json": '{"text": "x"}',
+        "theirs/corpora/k/truth/x.md": "x", "theirs/corpora/k/tables/x.md": "x", "drift/c.md": "c", "idx/key": "of the home",
+    })  # fmt: skip
+    settings = Settings(home=base / "idx")
+    found = find([str(base)], {}, settings)
+    assert uris(found) == ["d/a.md", "d/drift/c.md", "d/idx/b.md"] and not found.errors
+    assert found.skipped == {"dependency or build folder": 1, "index of this server": 4}
+    named = find([str(base / "idx/corpora"), str(base / "idx/jobs/j.json"), str(base / "idx/key")], {}, settings)
+    assert named.files == [] and named.sources == {} and named.scopes == []
+    assert {error["reason"] for error in named.errors} == {"index of this server, and such files are never indexed"}

@@ -16,8 +16,8 @@ from graphrag_mcp.connections import Server, listening, most_connections
 from graphrag_mcp.errors import Damaged, GraphRAGError, out_of_files
 from graphrag_mcp.store.manifest import writing
 from graphrag_mcp.tools.results import ToolError, telling
+from tests.support.http_server import HOST, asked, running, served
 from tests.support.workload import until
-from tests.test_http import HOST, asked, running, served
 
 resource = pytest.importorskip("resource", reason="Windows has no limit of open files to set")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.client
 import json
 import os
-import re
 import shutil
 import signal
-import subprocess
+import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,35 +23,20 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.http import allowed_names, listening, name_in, origin_name, tokens_of
-from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
-from tests.support.workload import PATIENCE, until
-
-ALICE, BOB = "alice-canary-4f9c2d71e0b8", "bob-canary-91aa30c7f6d2"
-TOKENS = f"alice={ALICE},bob={BOB}"
-HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}  # fmt: skip
-
-
-@contextmanager
-def running(command: list[str], log: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A server in a process of its own, and its port."""
-    with open(log, "wb") as errors:
-        process = subprocess.Popen(command, stderr=errors, cwd=ROOT, env=clean_environment(**environment))
-    try:
-        pattern = re.compile(rb"listening on http://127\.0\.0\.1:(\d+)/mcp")
-        until(lambda: pattern.search(log.read_bytes()) or process.poll() is not None)
-        said = pattern.search(log.read_bytes())
-        assert said and process.poll() is None, log.read_text("utf-8")
-        yield process, int(said[1])
-    finally:
-        process.kill()
-        process.wait(20)
-
-
-def served(home: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--tools", "all", "--port", "0", "--home", str(home), "--root", str(SAMPLE), *options]
+from tests.support.command import run_cli
+from tests.support.http_server import (
+    ALICE,
+    BOB,
+    HOST,
+    TOKENS,
+    asked,
+    bad,
+    client,
+    good,
+    running,
+    served,
+)
+from tests.support.workload import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -80,24 +63,8 @@ def token_port(home: Path, log: Path) -> Iterator[int]:
         yield port
 
 
-def asked(port: int, headers: list[tuple[str, str]], method: str = "POST", path: str = "/mcp") -> tuple[int, str, dict[str, str]]:
-    """One request with exactly these headers; {port} in a value is the server's."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-    body = json.dumps(HELLO).encode() if method == "POST" else b""
-    usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream"), ("Content-Length", str(len(body)))]
-    for name, value in [*headers, *usual]:
-        connection.putheader(name, value.replace("{port}", str(port)))
-    connection.endheaders(body)
-    response = connection.getresponse()
-    found = response.status, response.read(4_000).decode("utf-8", "replace"), {name.lower(): value for name, value in response.getheaders()}
-    connection.close()
-    return found
-
-
 # ---- R19: a web page cannot drive the server ----------------------------------------------------------
 
-HOST = ("Host", "127.0.0.1:{port}")
 HEADERS: list[tuple[str, list[tuple[str, str]], set[int]]] = [
     ("its address", [HOST], {200}), ("its name", [("Host", "localhost:{port}")], {200}),
     ("its address in version 6", [("Host", "[::1]:{port}")], {200}), ("its name without a port", [("Host", "localhost")], {200}),
@@ -214,29 +181,6 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 # ---- what belongs to whom ---------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def client(port: int, token: str = "", mode: str = "auto") -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as transport:
-        async with Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=transport), mode=mode) as connected:
-            yield connected
-
-
-async def good(who: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await who.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    text = result.content[0].text
-    cursor = re.search(r'cursor="([^"]+)"', text)
-    read = {"text": text, "next_cursor": cursor[1] if cursor else "", "ids": re.findall(r"^\[(t[\d.]+)\]", text, re.MULTILINE)}
-    return result.structured_content or read
-
-
-async def bad(who: Client, tool: str, **arguments: Any) -> str:
-    result = await who.call_tool(tool, arguments)
-    assert result.is_error, result.structured_content
-    return result.content[0].text
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -400,3 +344,58 @@ def test_the_command_ends_with_status_0_when_it_is_told_to(tmp_path: Path) -> No
         assert asked(port, [HOST])[0] == 200  # a session that nobody closed
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
+
+
+# ---- a server over HTTP that is told to stop ends soon, whatever its callers leave half done ----
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM there")
+def test_a_stop_does_not_wait_for_bodies_that_never_come(tmp_path: Path) -> None:
+    head = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    begun = ['Content-Length: 1000\r\n\r\n{"jsonrpc"', 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"jso', "Content-Le"]
+    with running(served(tmp_path, "--port", "0"), tmp_path / "log") as (process, port):
+        doors = []
+        for rest in begun * 3:
+            door = socket.create_connection(("127.0.0.1", port))
+            door.sendall((head + rest).encode())
+            doors.append(door)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        for door in doors:
+            door.close()
+
+
+# ---- what a client is told over HTTP: of a stream that it lost, and why it was refused ----
+
+
+def test_who_wants_a_stream_resumed_gets_a_new_one(tmp_path: Path) -> None:
+    with running(served(tmp_path), tmp_path / "log") as (_, port):
+        session = asked(port, [HOST])[2]["mcp-session-id"]
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as door:
+            wanted = f"Host: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\nLast-Event-ID: 7\r\n"
+            door.sendall(f"GET /mcp HTTP/1.1\r\n{wanted}\r\n".encode())
+            assert door.recv(2000).startswith(b"HTTP/1.1 200")
+        assert b"Traceback" not in (tmp_path / "log").read_bytes()
+
+
+def test_a_client_is_told_why_it_may_not_come_in_and_what_is_too_large(tmp_path: Path) -> None:
+    """Before, a client said "Server returned an error response" of all of them."""
+    with running(served(tmp_path), tmp_path / "log", GRAPHRAG_MCP_TOKENS=TOKENS) as (_, port):
+        url, alice = f"http://127.0.0.1:{port}/mcp", {"Authorization": f"Bearer {ALICE}"}
+
+        async def story() -> None:
+            for headers, said in (
+                ({"Authorization": "Bearer wrong-canary-91aa30c7f6d2"}, "a valid bearer token is needed"),
+                ({**alice, "Origin": "http://evil.example"}, "pages of that Origin may not use this server"),
+            ):
+                with pytest.RaisesGroup(pytest.RaisesExc(MCPError, match=said), flatten_subgroups=True, allow_unwrapped=True):
+                    async with httpx2.AsyncClient(headers=headers) as http:
+                        async with Client(streamable_http_client(url, http_client=http), mode="legacy"):
+                            pass
+            async with httpx2.AsyncClient(headers=alice, timeout=60) as http:
+                async with Client(streamable_http_client(url, http_client=http)) as client:
+                    with pytest.raises(MCPError, match="over 4 MiB. Give long texts as files"):
+                        await client.call_tool("index_documents", {"texts": [{"id": "x", "text": "word " * 900_000}]})
+
+        anyio.run(story)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,24 +9,10 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
 from tests.support.command import SAMPLE, clean_environment, run_cli
-from tests.support.openai_server import Server, openai_server
+from tests.support.openai_server import Server, demonstrated, openai_server
 
 QUESTION = "Who was right about the back-run?"
-
-
-def demonstrated() -> Any:
-    """The scripted model's answers, as a server gives them."""
-    chat = ScriptedChat(demonstration())
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
-        told = [Message(one["role"], one["content"]) for one in messages]
-        return asyncio.run(chat.complete(told, schema=schema)).text
-
-    return answer
 
 
 @pytest.fixture(scope="module")

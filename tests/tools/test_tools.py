@@ -69,7 +69,7 @@ def extra(project: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def call(home: Path, project: Path, extra: Path) -> Iterator[Caller]:
-    target = build_server(App(Settings(home=home, roots=(project, extra))))  # over stdio: tests/test_hosts.py
+    target = build_server(App(Settings(home=home, roots=(project, extra))))  # over stdio: tests/server/test_hosts.py
     with connected(target) as caller:
         first = caller.good("graph_status")
         assert first["next_call"] == 'index_documents(paths=["."])' and first["text"].startswith("Nothing is indexed")

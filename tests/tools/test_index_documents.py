@@ -26,6 +26,7 @@ from graphrag_mcp.tools.contract import OurTool
 from graphrag_mcp.tools.results import Ctx, Desk, serve
 from graphrag_mcp.types import SearchResult
 from tests.support.client import Caller, connected, over_stdio
+from tests.support.files import many_files
 from tests.support.workload import until
 
 
@@ -46,15 +47,6 @@ def call(home: Path, extra: Path) -> Iterator[Caller]:
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------
-
-
-def many_files(folder: Path, count: int = 130) -> Path:
-    """More files than a thread of the server takes: a job for a process of its own."""
-    folder.mkdir()
-    for number in range(count):
-        text = f"# Note {number}\n\nKeeper {chr(65 + number % 26)}ldous Finch met Mary Somerville at Bell Rock on day {number}.\n"
-        (folder / f"note{number}.md").write_text(text, "utf-8")
-    return folder
 
 
 def test_a_large_job_outlives_the_server_and_the_same_request_joins_it(tmp_path: Path) -> None:

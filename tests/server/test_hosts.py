@@ -22,7 +22,8 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.support.client import Caller, connected, over_stdio
 from tests.support.command import clean_environment, run_cli
-from tests.test_server_jobs import many_files, until
+from tests.support.files import many_files
+from tests.support.workload import until
 
 NOTES = {
     "tower.md": "# The Eddystone Lighthouse\n\nJohn Smeaton built the Eddystone Lighthouse in 1759. The Royal Society praised John Smeaton.\n",
@@ -308,7 +309,7 @@ def test_a_host_that_goes_away_in_the_middle_loses_no_job(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(os.name == "nt", reason="as the tests of HTTP")
 def test_a_web_client_that_hangs_up_in_the_middle_harms_nobody(project: Path, tmp_path: Path) -> None:
-    from tests.test_http import running, served
+    from tests.support.http_server import running, served
 
     with running([*served(tmp_path / "home"), "--root", str(project)], tmp_path / "log") as (_, port):
         request = {

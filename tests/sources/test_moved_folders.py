@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from pathlib import Path
 
@@ -16,20 +15,11 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from tests.test_index import document
+from tests.support.files import written
 
 
 def index(corpus: Path, *paths: Path, **options: bool) -> IndexResult:
     return index_documents(corpus, IndexRequest(paths=tuple(map(str, paths)), **options), Settings())
-
-
-def written(folder: Path, count: int = 5, seed: int = 1) -> Path:
-    rng = random.Random(seed)
-    (folder / "sub").mkdir(parents=True)
-    for number in range(count):
-        place = folder / "sub" if number % 3 == 2 else folder
-        (place / f"{number}.md").write_text(f"{document(rng)}\n\nThis is file {number} of {seed}.", "utf-8")
-    return folder
 
 
 def uris(corpus: Path) -> list[str]:

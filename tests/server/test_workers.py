@@ -21,8 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphrag_mcp.connections import checked
 from graphrag_mcp.errors import BadInput
+from tests.support.http_server import HELLO, running, served
 from tests.support.workload import PATIENCE, until
-from tests.test_http import HELLO, running, served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the processes are looked at in /proc")
 ACCEPTED = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

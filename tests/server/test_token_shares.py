@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from graphrag_mcp.http import SESSIONS, Door
-from tests.test_http import HELLO, asked, running, served
+from tests.support.http_server import HELLO, asked, running, served
 
 NAMES = [f"name{number}" for number in range(10)]
 SHARE = SESSIONS // len(NAMES)
