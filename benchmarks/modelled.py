@@ -55,8 +55,7 @@ def main() -> None:
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if not options.base_url:
-            from tests.openai_server import openai_server
-            from tests.test_cli_models import demonstrated
+            from tests.support.openai_server import demonstrated, openai_server
 
             server = openai_server(answer=demonstrated(), latency=options.latency_ms / 1000)
             options.base_url = stack.enter_context(server).url

@@ -39,7 +39,7 @@ from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import KEY, TABLES
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.openai_server import openai_server
+from tests.support.openai_server import openai_server
 
 OFF = Settings(
     **{**EAGER, "embedding_model": ""}

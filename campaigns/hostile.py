@@ -3,9 +3,9 @@ own; then the races.
 
     python campaigns/hostile.py [part of a name ...] [--swaps 1000]
 
-For each of the cases of tests/hostile_files.py: CPU seconds (and those of the clock), the most
+For each of the cases of tests/support/hostile_files.py: CPU seconds (and those of the clock), the most
 memory that the process and its parser held together (Linux), and whether it was accounted for. Then
-each swap of tests/test_paths_escape.py, 1,000 times. Ends with the worst of each, and with exit
+each swap of tests/sources/test_escape.py, 1,000 times. Ends with the worst of each, and with exit
 status 1 when one crashed, took over 30 seconds a file or over 1 GB, or was silent.
 """
 
@@ -23,15 +23,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import hostile_files
-from tests.conftest import clean_environment
+from tests.support import hostile_files
+from tests.support.command import clean_environment
 
 # Reading a file may take 30 seconds; starting, writing and describing the index come on top. A few
 # cases are millions of words, which are indexed: their time is that of any text of that length.
 SECONDS, STARTING, MEMORY = 30.0, 10.0, 1_000_000_000
 MANY = ("crowd", *(name for name in hostile_files.CASES if name.startswith("many-names")))
 MADE = (
-    "import sys; from pathlib import Path; from tests import hostile_files as files; "
+    "import sys; from pathlib import Path; from tests.support import hostile_files as files; "
     "print(files.write(Path(sys.argv[1]), sys.argv[3] == 'True', [sys.argv[2]]))"
 )
 
@@ -85,7 +85,7 @@ def races(swaps: int) -> list[str]:
     import pytest
 
     tests = [
-        str(ROOT / "tests/test_paths_escape.py"),
+        str(ROOT / "tests/sources/test_escape.py"),
         "-k",
         "swap",
         f"--rootdir={ROOT}",

@@ -1,4 +1,4 @@
-"""Memory by text: every family of tests/crowded_texts.py at several sizes, each indexed by a process of its own.
+"""Memory by text: every family of tests/support/dense_texts.py at several sizes, each indexed by a process of its own.
 
     python campaigns/memory.py [part of a name ...] [--sizes 1,3,11,20] [--limit 1000] [--stop 8000]
 
@@ -22,15 +22,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import crowded_texts, hostile_files
-from tests.conftest import clean_environment
+from tests.support import dense_texts, hostile_files
+from tests.support.command import clean_environment
 
 KINDS = ("documents_total", "text_units", "passages", "entities", "relationships", "communities")
 
 
 def one(name: str, megabytes: float, work: Path, stop: int) -> dict[str, object]:
     """Write one text, index it, and say what it took."""
-    suffix, data = crowded_texts.make(name, int(megabytes * 1e6))
+    suffix, data = dense_texts.make(name, int(megabytes * 1e6))
     folder, home = work / "in", work / "home"
     folder.mkdir()
     (folder / f"{name}.{suffix}").write_bytes(data)
@@ -83,9 +83,9 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=1000, help="MB that a case may hold")
     parser.add_argument("--stop", type=int, default=8000, help="MB at which a process is ended")
     arguments = parser.parse_args()
-    exact = set(arguments.names) & crowded_texts.FAMILIES.keys()
+    exact = set(arguments.names) & dense_texts.FAMILIES.keys()
     parts = [part for part in arguments.names if part not in exact]
-    names = [name for name in crowded_texts.FAMILIES if name in exact or any(part in name for part in parts)
+    names = [name for name in dense_texts.FAMILIES if name in exact or any(part in name for part in parts)
              or not arguments.names]  # fmt: skip
     worst, wrong = 0, 0
     for name in names:

@@ -41,7 +41,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.openai_server import Server, error, openai_server
+from tests.support.openai_server import Server, error, openai_server
 
 RULES = demonstration()
 # Everything that a model is asked for happens already in a corpus of a few pages.
@@ -94,7 +94,7 @@ REPLIES: dict[str, str | None] = {
     "brackets": "[" * 3000,
     "prompt again": None,
 }
-# What a server did instead of answering, as tests/openai_server.py knows it.
+# What a server did instead of answering, as tests/support/openai_server.py knows it.
 FAULTS: dict[str, Any] = {
     "429 with Retry-After": (429, {"Retry-After": "0"}, error("slow down")),
     "429": 429,

@@ -36,7 +36,7 @@ from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from tests.openai_server import Server, openai_server
+from tests.support.openai_server import Server, openai_server
 
 Messages = list[dict[str, Any]]
 PEOPLE = [

@@ -17,7 +17,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -325,7 +325,7 @@ def _options(
 
 def _settings() -> Iterator[str]:
     from graphrag_mcp.install.init import GROUPS
-    from graphrag_mcp.settings import LEAST, Settings
+    from graphrag_mcp.settings import Settings
 
     yield from (
         "# Reference: settings, tables, prompts, errors",
@@ -347,32 +347,29 @@ def _settings() -> Iterator[str]:
         "",
     )
     fields = {field.name: field for field in dataclasses.fields(Settings)}
+    hints = get_type_hints(Settings, include_extras=True)
+    least = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     for heading, names in GROUPS.items():
         yield from (f"{heading.rstrip('.')}.", "")
         yield from _table(
-            SETTING, (_setting(fields.pop(name), what, LEAST) for name, what in names.items())
+            SETTING, (_setting(fields.pop(name), what, least) for name, what in names.items())
         )
     if fields:
         yield from ("Not in the file that `init` writes.", "")
-        yield from _table(SETTING, (_setting(field, "", LEAST) for field in fields.values()))
+        yield from _table(SETTING, (_setting(field, "", least) for field in fields.values()))
     yield from _environment()
     yield from _data()
     yield from _words()
     yield from _errors()
 
 
-def _setting(field: Any, what: str, least: dict[str, Any]) -> tuple[str, ...]:
+def _setting(field: Any, what: str, least: dict[str, tuple[Any, ...]]) -> tuple[str, ...]:
     default = field.default_factory() if field.default is dataclasses.MISSING else field.default
     shown = {"home": "the platform's data folder", "roots": "the working directory"}.get(field.name)
-    kind = {
-        "str": "text",
-        "int": "number",
-        "float": "number",
-        "bool": "true or false",
-        "Path": "folder",
-    }
-    said = kind.get(str(field.type), "table" if "Mapping" in str(field.type) else "list")
-    more = f" At least {least[field.name]}." if least.get(field.name) else ""
+    kinds = {str: "text", int: "number", float: "number", bool: "true or false", dict: "table"}
+    said = "folder" if isinstance(default, Path) else kinds.get(type(default), "list")
+    bounds = [one.ge for one in least[field.name] if getattr(one, "ge", 0)]
+    more = f" At least {bounds[0]}." if bounds else ""
     default = shown or _code(dict(default) if said == "table" else default)
     return f"`{field.name}`", said, default, f"{what.rstrip(',.')}.{more}".lstrip(".")
 

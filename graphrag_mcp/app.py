@@ -10,11 +10,12 @@ import os
 import re
 import threading
 import unicodedata
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
+Found = TypeVar("Found")
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
 
 
@@ -79,32 +81,46 @@ class App:
         if name:
             if name in known:
                 return name
-            if name.strip() in ("*", "all") or re.search("[,，、;]", name):
-                if len(known) == 1 and name.strip() in ("*", "all"):
-                    return known[0]
-                raise BadInput(
-                    f"this works on one corpus, and {name[:80]!r} means several", _choose(known, "")
-                )
+            every = name.strip() in ("*", "all")
+            if every and len(known) == 1:
+                return known[0]
+            if every or re.search("[,，、;]", name):
+                what = f"this works on one corpus, and {name[:80]!r} means several"
+                raise BadInput(what, _choose(known, ""))
             raise NotFound(f"there is no corpus {checked_name(name)!r}", _choose(known, name))
         if self.corpus:
             if self.corpus in known:
                 return self.corpus
-            raise NotFound(
-                f"there is no corpus {self.corpus!r} yet", 'Call index_documents(paths=["."]) first'
-            )
+            what = f"there is no corpus {self.corpus!r} yet"
+            raise NotFound(what, 'Call index_documents(paths=["."]) first')
         if self.settings.roots and (own := corpus_name(self.settings.roots[0])) in known:
             return own
         if len(known) == 1:
             return known[0]
         if not known:
-            raise NotFound(
-                "there is no index yet", 'Call index_documents(paths=["."]) or give it texts first'
-            )
+            advice = 'Call index_documents(paths=["."]) or give it texts first'
+            raise NotFound("there is no index yet", advice)
         ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
         if len(ours) == 1:
             return ours[0]
         what = f"there are {len(known)} corpora and none belongs to this project alone"
         raise NotFound(what, _choose(known, ""))
+
+    def several(self, corpus: str, ids: Sequence[str] = ()) -> list[str]:
+        """The corpora that ids such as `a/e12` name or `corpus` lists (`a,b` or `*`); [] where one
+        is meant."""
+        many = corpus.strip() in ("*", "all") or re.search("[,，、;]", corpus)
+        if not many and not any("/" in id for id in ids):
+            return []
+        from graphrag_mcp.query.federated import named_by, wanted
+
+        known = self.corpora()
+        named, every = named_by(ids, known)
+        listed = wanted(corpus, known)
+        if not named and not listed:
+            return []
+        rest = [] if every else listed or [corpus]
+        return list(dict.fromkeys([*named, *map(self.corpus_for_reading, rest)]))
 
     def snapshot(self, corpus: str = "") -> Snapshot:
         """A reader of the newest generation, cached until the manifest file changes."""
@@ -113,7 +129,7 @@ class App:
         name = self.corpus_for_reading(corpus)
         folder = self.folder(name)
         self._fetch(folder)
-        stamp = _stamp(folder / "manifest.json")
+        stamp = file_stamp(folder / "manifest.json")
         with self._lock:
             held = self._snapshots.get(name)
             if held is None or held[0] != stamp:
@@ -150,6 +166,19 @@ class App:
         for name in mirror.evict(self.home, self.settings.cache_bytes, folder.name):
             self.forget(name)
 
+    def newest(self, corpus: str, work: Callable[[Snapshot], Found]) -> Found:
+        """`work` on the newest generation of a corpus; once more where that was cleaned away
+        meanwhile."""
+        snapshot = self.snapshot(corpus)
+        try:
+            return work(snapshot)
+        except GraphRAGError:
+            self.forget(corpus)
+            newer = self.snapshot(corpus)
+            if newer.manifest.generation == snapshot.manifest.generation:
+                raise
+            return work(newer)
+
     def forget(self, corpus: str) -> None:
         """Drop the cached snapshot, for a reader whose generation has been cleaned away."""
         with self._lock:
@@ -173,9 +202,8 @@ class App:
             raise BadInput(what, "Start with drift_search(query=...)")
         # with tokens each has a folder: the same question is then not the same session
         subject = SUBJECT.get()
-        return (
-            self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
-        )
+        own = folder_name(subject) if subject else ""
+        return self.home / "drift" / own / f"{session_id}.jsonl"
 
     def warm(self) -> None:
         """Import what the first search needs and open the default corpus. That there is none yet is
@@ -205,36 +233,33 @@ class App:
             f"{_short(path)} is outside the folders this server may read",
             f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
         )
-        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in [
-            root.drive.lower() for root in roots
-        ]:
-            # on Windows: looking at another machine's folder would already greet that machine
+        # On Windows, looking at another machine's folder would already greet that machine.
+        drives = {root.drive.lower() for root in roots}
+        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in drives:
             raise outside
+
+        def within(one: Path) -> bool:
+            return any(one.is_relative_to(root) for root in roots)
+
         try:
             resolved = wanted.resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise BadInput(
-                f"{_short(path)} cannot be resolved", "Give the path of a real file or folder"
-            ) from error
-        if not any(resolved.is_relative_to(root) for root in roots):
+            what = f"{_short(path)} cannot be resolved"
+            raise BadInput(what, "Give the path of a real file or folder") from error
+        if not within(resolved):
             raise outside
         try:
-            real = (wanted if os.path.lexists(wanted) else _respelled(resolved, roots)).resolve(
-                strict=True
-            )
-            if not any(real.is_relative_to(root) for root in roots):
-                raise outside  # a link has been put there meanwhile
-            return real
+            there = wanted if os.path.lexists(wanted) else _respelled(resolved, roots)
+            real = there.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            near = []
-            if any(resolved.parent.is_relative_to(root) for root in roots):
-                near = _siblings(resolved)
-            advice = (
-                f"Nearest there: {', '.join(near)}"
-                if near
-                else f"Relative paths start at {roots[0]}"
-            )
+            near = _siblings(resolved) if within(resolved.parent) else []
+            advice = f"Nearest there: {', '.join(near)}"
+            if not near:
+                advice = f"Relative paths start at {roots[0]}"
             raise BadInput(f"there is no file or folder {_short(path)}", advice) from error
+        if not within(real):
+            raise outside  # a link has been put there meanwhile
+        return real
 
     def _roots(self) -> list[Path]:
         """The roots as they were when this process began; one that leads elsewhere by now is none
@@ -244,11 +269,9 @@ class App:
     def _holds_our_folder(self, corpus: str) -> bool:
         from graphrag_mcp.store import manifest
 
-        roots = self._roots()
-        held = manifest.read(self.folder(corpus))
-        paths = []
-        if held:
-            paths = [Path(source["path"]) for source in held.sources.values() if source.get("path")]
+        held, roots = manifest.read(self.folder(corpus)), self._roots()
+        sources = held.sources.values() if held else ()
+        paths = [Path(source["path"]) for source in sources if source.get("path")]
         return any(path.is_relative_to(root) for path in paths for root in roots)
 
 
@@ -257,21 +280,18 @@ def corpus_name(folder: Path) -> str:
     share it."""
     path = os.path.normcase(folder.resolve())
     letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
-    slug = re.sub(r"-+", "-", "".join(ch if _name_character(ch) else "-" for ch in letters)).strip(
-        "-.~"
-    )[:40]
-    return f"{slug or 'folder'}-{hashlib.sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+    slug = "".join(ch if _name_character(ch) else "-" for ch in letters)
+    slug = re.sub(r"-+", "-", slug).strip("-.~")[:40]
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{slug or 'folder'}-{digest[:6]}"
 
 
 def checked_name(name: str) -> str:
     """The name itself when it can be one folder on any platform: letters of any script, digits, - _
     . ~"""
-    fits = (
-        0 < len(name.encode("utf-8", "surrogatepass")) <= 200
-        and not name.startswith(".")
-        and not name.endswith(".")
-    )
-    if not fits or not all(_name_character(ch) for ch in name):
+    long = len(name.encode("utf-8", "surrogatepass")) > 200
+    dots = name.startswith(".") or name.endswith(".")
+    if not name or long or dots or not all(map(_name_character, name)):
         raise BadInput(
             f"corpus name {name[:40]!r} cannot be used",
             "Use letters, digits, - _ . ~ without spaces or slashes, not starting or ending with a dot",
@@ -294,33 +314,27 @@ def _choose(known: list[str], name: str) -> str:
     listed = [*near, *(corpus for corpus in known if corpus not in near)][:12]
     if not listed:
         return 'Call index_documents(paths=["FOLDER"]) to make the first'
-    return f"Give corpus= one of: {', '.join(listed)}" + (
-        f" (and {len(known) - 12} more)" if len(known) > 12 else ""
-    )
+    more = f" (and {len(known) - 12} more)" if len(known) > 12 else ""
+    return f"Give corpus= one of: {', '.join(listed)}{more}"
 
 
 def _plain_path(text: str) -> Path:
     """Text as a path: `~` and file:// understood, other URLs and NUL refused."""
     text = text.strip()
-    if not text or "\0" in text:
-        what = "an empty path or one with a NUL character names nothing"
-        raise BadInput(what, 'Give a folder or file, e.g. "docs"')
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         parts = urlsplit(text)
         if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
             what = f"{_short(text)} is a URL, and only files and folders are read"
             raise BadInput(what, "Save it to a file first")
         text = unquote(parts.path)
-        if "\0" in text:
-            raise BadInput(
-                "a path with a NUL character names nothing", 'Give a folder or file, e.g. "docs"'
-            )
+    if not text or "\0" in text:
+        what = "an empty path or one with a NUL character names nothing"
+        raise BadInput(what, 'Give a folder or file, e.g. "docs"')
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        raise BadInput(
-            f"{_short(text)} names an unknown user's folder", "Give an absolute path"
-        ) from error
+        what = f"{_short(text)} names an unknown user's folder"
+        raise BadInput(what, "Give an absolute path") from error
 
 
 def _respelled(path: Path, roots: list[Path]) -> Path:
@@ -329,10 +343,8 @@ def _respelled(path: Path, roots: list[Path]) -> Path:
     spelled = next(root for root in roots if path.is_relative_to(root))
     for part in path.relative_to(spelled).parts:
         if not part.isascii() and not os.path.lexists(spelled / part):
-            form = unicodedata.normalize("NFC", part)
-            same = [
-                name for name in _names_in(spelled) if unicodedata.normalize("NFC", name) == form
-            ]
+            names, form = _names_in(spelled), unicodedata.normalize("NFC", part)
+            same = [name for name in names if unicodedata.normalize("NFC", name) == form]
             part = same[0] if len(same) == 1 else part
         spelled /= part
     return spelled
@@ -349,13 +361,14 @@ def _names_in(folder: Path) -> list[str]:
     from graphrag_mcp.sources.opening import entries
 
     try:
-        with entries(str(folder)) as (listed, _):
+        with entries(str(folder)) as listed:
             return [entry.name for entry in listed]
     except (OSError, ValueError):
         return []
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def file_stamp(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced; zeros where there is none."""
     try:
         stat = path.stat()
     except OSError:

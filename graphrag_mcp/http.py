@@ -10,55 +10,40 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import ipaddress
 import logging
+import math
 import os
 import re
-import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    MutableMapping,
-    Sequence,
-)
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.connections import Limits, Server, listening
+from graphrag_mcp.connections import GRACE, Server, checked, listening, most_connections, supervise
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import site
 from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings, of_tenant
-from graphrag_mcp.workers import BUSY, SERVING, STREAMING, Inbox, Tally, Workers, checked
-from graphrag_mcp.workers import SESSIONS as OPEN_SESSIONS
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+    from starlette.datastructures import Headers
 
     from graphrag_mcp.app import App
 
 HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
 TOKENS, TENANTS = "GRAPHRAG_MCP_TOKENS", "GRAPHRAG_MCP_TENANTS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
-SESSIONS = 1_000  # in all, shared by the tokens: one takes some 60 kB
-COUNTED_EVERY = 60.0  # seconds between two counts of errors of the same kind
-SWEPT_EVERY = 1.0  # seconds between two looks at the sessions that were opened in other workers
-STOPPING = 2.0  # seconds for a worker to end after its calls and its small jobs
-GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
+SESSIONS = 1_000  # in all, shared by the names of the tokens: one takes some 60 kB
+LONGEST = 4 * 1024 * 1024  # bytes of a request, as in the SDK
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = site.OPEN | {"/health"}  # paths without a token: they give nothing of an index
 
-_STOPPING = "the server is stopping. Try again later."
 _OTHER_HOST = (
     "this server does not answer to that Host. Start it with --allow-host NAME to change that."
 )
@@ -66,17 +51,11 @@ _OTHER_ORIGIN = (
     "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise."
 )
 _TOO_LARGE = "the request is over 4 MiB. Give long texts as files (paths), or in several calls."
+_NO_STREAM = "a server with several workers opens no event stream. Calls need none."
 
 Scope = MutableMapping[str, Any]
+Refusal = tuple[int, str]
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """Whose token it is, and its SHA-256."""
-
-    name: str
-    digest: bytes
 
 
 def serve(
@@ -92,65 +71,45 @@ def serve(
     """Serve until told to stop, with `build_server(app, **offer)` in as many processes as `workers`.
     Ends the process: threads left behind must not keep it.
     """
+    from graphrag_mcp.app import App
+
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
-    tenants = tenants_of(os.environ.get(TENANTS, ""), tokens)
-    names = allowed_names(host, allow_hosts, tokens)
+    tenants = tenants_of(os.environ.get(TENANTS, ""), set(tokens.values()))
+    names = allowed_names(host, allow_hosts, bool(tokens))
     count = checked(workers)
     listener = listening(host, port)
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
-    log.setLevel(logging.INFO)
-    token_names = sorted({token.name for token in tokens})
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Repeats())
+    for name in (__name__, Server.__module__):
+        logging.getLogger(name).setLevel(logging.INFO)
+    folders = sorted(set(tenants.values()))
+    servers = {}
+    for tenant in folders or [""]:
+        app = App(of_tenant(settings, tenant, len(folders)) if tenant else settings, corpus)
+        app.page = f"{site.BASE}/"
+        servers[tenant] = build_server(app, **offer, warm=True)
+        _add_routes(servers[tenant], site.routes(app, corpus))
+    door = Door.of_servers(servers, tenants, names, tokens, sessions=count == 1)
     who = "without tokens, for this machine only"
     if tokens:
-        who = f"with the tokens of {', '.join(token_names)}"
+        who = f"with the tokens of {', '.join(sorted(set(tokens.values())))}"
     who += f", {count} workers" if count > 1 else ""
-    tally = Tally(token_names, count)
-
-    def opened() -> None:
-        log.info("listening on %s (%s)", address_of(listener), who)
-
-    def work(inbox: Inbox | None = None) -> None:
-        for handler in logging.getLogger().handlers:
-            Repeats(handler).tell_every(COUNTED_EVERY)
-        _serve_here(door, opened, None if inbox else listener, inbox)
-
-    def door() -> Door:
-        from graphrag_mcp.app import App
-
-        held = sorted(set(tenants.values()))
-        offers = {}
-        for tenant in held or [""]:
-            own = of_tenant(settings, tenant, len(held)) if tenant else settings
-            app = App(own, corpus)
-            app.page = f"{site.BASE}/"
-            offers[tenant] = build_server(app, **offer, warm=True), site.routes(app, corpus)
-        return door_of(offers, tenants, names, tokens, tally)
-
-    if count == 1:
-        work()
-    logging.getLogger("graphrag_mcp.workers").setLevel(logging.INFO)
-    status = Workers(listener, count, tally, work).run(opened, 2 * GRACE + STOPPING)
-    logging.shutdown()
-    os._exit(status)
+    log.info("listening on %s (%s)", address_of(listener), who)
+    if count > 1:
+        supervise(lambda: _serve_here(door, listener), count, 2 * GRACE + 2)
+        logging.shutdown()
+        os._exit(0)
+    _serve_here(door, listener)
 
 
-def _serve_here(
-    make: Callable[[], Door],
-    opened: Callable[[], None],
-    listener: socket.socket | None,
-    inbox: Inbox | None,
-) -> None:
-    """Serve in this process, and end it. `opened` is called before one without an inbox serves."""
+def _serve_here(door: Door, listener: socket.socket) -> None:
+    """Serve in this process, and end it."""
     status = 0
     try:
-        door = make()
-        if inbox is None:
-            opened()
-        asyncio.run(run(door, listener, inbox=inbox))
-    except KeyboardInterrupt:
-        status = 130
+        asyncio.run(run(door, listener))
     except Exception as error:
         log.error("the server ended: %s", error, exc_info=error)
         status = 1
@@ -159,41 +118,17 @@ def _serve_here(
     os._exit(status)
 
 
-async def run(
-    door: Door,
-    listener: socket.socket | None,
-    limits: Limits | None = None,
-    inbox: Inbox | None = None,
-) -> None:
-    """Serve on a socket, or what comes to an inbox, until SIGTERM, Ctrl-C or the end of the parent;
-    then calls get GRACE seconds to finish, streams end at once.
-    """
-    import uvicorn
-
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-    quiet = {"log_config": None, "access_log": False, "server_header": False}
-    config = uvicorn.Config(door, lifespan="on", ws="none", timeout_graceful_shutdown=1, **quiet)
-    if inbox is not None:
-        loop.add_reader(inbox.parent, stop.set)
-    server = Server(config, listener, limits or Limits.of_process(), inbox)
-    serving, stopping = asyncio.create_task(server.serve()), asyncio.create_task(stop.wait())
-    sweeping = asyncio.create_task(door.sweep())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    sweeping.cancel()
-    await door.drain(GRACE)
-    server.should_exit = True
-    await serving
+async def run(door: Door, listener: socket.socket, most: int = 0) -> None:
+    """Serve on a socket until SIGTERM, Ctrl-C or the end of the parent process; then calls get GRACE
+    seconds to finish, and streams end at once."""
+    await Server(door, door.end_streams, most=most).serve([listener])
 
 
 def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     """Serve the explorer page alone on a free port of this machine until Ctrl-C; `opened` is given
     the address, which holds a token that can be used once.
     """
-    import uvicorn  # noqa: F401  (before the browser asks, not while it waits)
-    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (the same)
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (before the first request)
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -202,72 +137,78 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     handlers = [
         Route(path, call, methods=[how]) for path, how, call in site.routes(app, corpus, once)
     ]
-    tokens = [Token("explore", hashlib.sha256(once.session.encode()).digest())]
-    shares = Shares(1, Limits.of_process().connections)
+    digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
-    door = Door(Starlette(routes=handlers), LOOPBACK, tokens, shares)
+    door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
     address = address_of(listener).removesuffix(PATH)
     opened(f"{address}{site.BASE}/#token={once.token}")
     asyncio.run(run(door, listener))
 
 
-def door_of(
-    offers: Mapping[str, tuple[MCPServer[Any], Iterable[tuple[str, str, Any]]]],
-    tenants: Mapping[str, str] = MappingProxyType({}),
-    names: Iterable[str] = LOOPBACK,
-    tokens: Sequence[Token] = (),
-    tally: Tally | None = None,
-) -> Door:
-    """The ASGI application of a server for each tenant: `/mcp`, `/health`, which says nothing of
-    what is indexed, and its routes (path, method, handler). `tenants`: that of each token's name;
-    without tenants the one offer has the name "". `tally`: what all workers count together."""
-    from mcp.server.transport_security import TransportSecuritySettings
+def _add_routes(server: MCPServer[Any], routes: Iterable[tuple[str, str, Any]]) -> None:
+    for path, method, handler in routes:
+        server.custom_route(path, methods=[method])(handler)
+
+
+async def _health(_: Any) -> Any:
     from starlette.responses import JSONResponse
 
-    async def health(_: Any) -> Any:
-        return JSONResponse({"status": "ok"})
-
-    names = frozenset(names)
-    hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    # The SDK checks again what the door has checked for every path, and more strictly (it compares
-    # beginnings).
-    checked = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )
-    limits = Limits.of_process()
-    shares = Shares(len({token.name for token in tokens}), limits.connections, tally)
-    # The door keeps each token to its share; sessions that are just being opened come on top.
-    most = shares.sessions * max(1, len(tokens)) + limits.connections
-    apps, ends = {}, []
-    for tenant, (server, routes) in offers.items():
-        for path, method, handler in [("/health", "GET", health), *routes]:
-            server.custom_route(path, methods=[method])(handler)
-        apps[tenant] = server.streamable_http_app(
-            streamable_http_path=PATH, transport_security=checked, max_sessions=most
-        )
-        if listeners := server._lowlevel_server.get_request_handler("subscriptions/listen"):
-            ends.append(listeners.handler.close)
-
-    def goodbye() -> None:
-        for end in ends:
-            end()
-
-    app = _Tenants(apps, tenants) if tenants else next(iter(apps.values()))
-    return Door(app, names, tokens, shares, goodbye if ends else None)
+    return JSONResponse({"status": "ok"})
 
 
-class _Tenants:
-    """The applications of several tenants as one: each request goes to that of its token, so that
-    no other corpus, session or job is within its reach."""
+class Door:
+    """An ASGI application in front of others: refuses a request, or names its caller and passes it
+    to the application of its tenant, so that no other corpus, session or job is within its reach.
 
-    def __init__(self, apps: Mapping[str, Any], tenants: Mapping[str, str]) -> None:
+    `apps`: by tenant; `tenants`: that of each name of a token; without tenants the one application
+    has the name "". `names`: what the Host may be. `tokens`: the name of each, by its SHA-256.
+    """
+
+    def __init__(
+        self,
+        apps: Mapping[str, Any],
+        tenants: Mapping[str, str] = MappingProxyType({}),
+        names: Iterable[str] = LOOPBACK,
+        tokens: Mapping[bytes, str] = MappingProxyType({}),
+    ) -> None:
         from starlette.applications import Starlette
 
-        self.apps, self.tenants = apps, tenants
-        self.together = Starlette(lifespan=self._lifespan)
+        self.apps, self.tenants, self.names, self.tokens = apps, tenants, frozenset(names), tokens
+        self.lifespan = Starlette(lifespan=self._lifespan)
+        self.servers: Mapping[str, MCPServer[Any]] = {}
+        self.with_sessions = True
+        owners = max(1, len(set(tokens.values())))
+        self.most_sessions = max(10, SESSIONS // owners)
+        self.most_requests = most_connections() // 2 if owners > 1 else sys.maxsize
+        self.requests: Counter[str] = Counter()  # that are being answered, by name of the token
+
+    @classmethod
+    def of_servers(
+        cls,
+        servers: Mapping[str, MCPServer[Any]],
+        tenants: Mapping[str, str] = MappingProxyType({}),
+        names: Iterable[str] = LOOPBACK,
+        tokens: Mapping[bytes, str] = MappingProxyType({}),
+        sessions: bool = True,
+    ) -> Door:
+        """A door with `/mcp` and `/health` of a server for each tenant. Without `sessions` each
+        request of an earlier protocol stands alone, so that any worker can answer it."""
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        apps = {}
+        # The door has checked Host and Origin, for every path and to the letter.
+        unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        for tenant, server in servers.items():
+            _add_routes(server, [("/health", "GET", _health)])
+            apps[tenant] = server.streamable_http_app(
+                streamable_http_path=PATH,
+                transport_security=unchecked,
+                stateless_http=not sessions,
+                max_sessions=None,
+            )
+        door = cls(apps, tenants, names, tokens)
+        door.servers, door.with_sessions = servers, sessions
+        return door
 
     @asynccontextmanager
     async def _lifespan(self, _: Any) -> AsyncIterator[None]:
@@ -277,350 +218,108 @@ class _Tenants:
             yield
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            app = self.together
-        elif "user" in scope:
-            app = self.apps[self.tenants[scope["user"].display_name]]
-        else:  # a path of OPEN, which gives nothing of an index
-            app = next(iter(self.apps.values()))
-        await app(scope, receive, send)
-
-
-# ---- shares ---------------------------------------------------------------------------------------
-
-
-class Shares:
-    """What each token has open, in all workers. Without tokens all clients share the one of the name
-    "".
-
-    `sessions` is the most of one token; `requests` that of one token that are answered at the same
-    time, and `streams` that of all tokens, since each of them holds a connection.
-    """
-
-    def __init__(self, names: int, connections: int, tally: Tally | None = None) -> None:
-        self.sessions = max(10, SESSIONS // max(1, names))
-        self.streams = connections // 2
-        self.requests = connections // 2 if names > 1 else connections
-        # token -> session, the one used last at the end -> its requests
-        self.open: dict[str, dict[str, int]] = {}
-        self.serving: Counter[str] = Counter()
-        self.streaming = 0
-        self.tally = tally or Tally()
-
-    # ---- requests --------------------------------------------------------------------------------
-
-    def refusal(self, name: str, stream: bool, opens: bool) -> str:
-        """Why this token may not have another request answered now; "" when it may."""
-        others = self.tally.others
-        serving = self.serving[name] + others(SERVING, name)
-        if serving >= self.requests:
-            said = f"{serving} requests of this token are being answered"
-            return f"{said}. Try again when one of them has ended."
-        streaming = self.streaming + others(STREAMING)
-        if stream and streaming >= self.streams:
-            return f"{streaming} event streams are open. Try again later; calls need none."
-        busy = self._busy(name) + others(BUSY, name) if opens else 0
-        if opens and busy >= self.sessions:
-            return f"{busy} sessions of this token are in use. End one of them, or try again later."
-        return ""
-
-    @contextmanager
-    def request(self, name: str, session: str, stream: bool) -> Iterator[None]:
-        """While a request of this token is answered; a session with one is not idle."""
-        self.serving[name] += 1
-        self.streaming += stream
-        self._use(name, session, 1)
-        try:
-            yield
-        finally:
-            self.serving[name] -= 1
-            self.streaming -= stream
-            self._use(name, session, -1)
-            if not self.serving[name]:
-                del self.serving[name]
-
-    def _use(self, name: str, session: str, more: int) -> None:
-        sessions = self.open.get(name, {})
-        if session in sessions:
-            sessions[session] = sessions.pop(session) + more
-            self.tally.put(BUSY, self._busy(name), name)
-        self.tally.put(SERVING, self.serving[name], name)
-        self.tally.put(STREAMING, self.streaming)
-
-    def _busy(self, name: str) -> int:
-        return sum(1 for requests in self.open.get(name, {}).values() if requests)
-
-    # ---- sessions --------------------------------------------------------------------------------
-
-    def opened(self, name: str, session: str) -> None:
-        self.open.setdefault(name, {})[session] = 0
-        self._count(name)
-
-    def ended(self, name: str, session: str) -> None:
-        self.open.get(name, {}).pop(session, None)
-        self._count(name)
-
-    def _count(self, name: str) -> None:
-        self.tally.put(OPEN_SESSIONS, len(self.open.get(name, {})), name)
-        self.tally.put(BUSY, self._busy(name), name)
-
-    def excess(self, name: str) -> list[str]:
-        """Sessions of this token to end here, those that have been idle for longest first; they are
-        counted no more. Each worker keeps its part of the share.
-        """
-        sessions = self.open.get(name, {})
-        too_many = len(sessions) + self.tally.others(OPEN_SESSIONS, name) - self.sessions
-        too_many = min(too_many, len(sessions) - self.sessions // self.tally.workers)
-        idle = [session for session, requests in sessions.items() if not requests]
-        found = idle[: max(0, too_many)]
-        for session in found:
-            del sessions[session]
-        if found:
-            self._count(name)
-        return found
-
-
-# ---- the door ---------------------------------------------------------------------------------------
-
-
-class Door:
-    """An ASGI application in front of another: refuses, or names the caller and passes on."""
-
-    def __init__(
-        self,
-        app: Any,
-        names: Iterable[str],
-        tokens: Sequence[Token],
-        shares: Shares,
-        goodbye: Callable[[], None] | None = None,
-    ) -> None:
-        self.app, self.names, self.tokens = app, frozenset(names), tuple(tokens)
-        self.shares, self.goodbye = shares, goodbye
-        # Of several workers each marks its sessions with its number (workers.py).
-        self.mark = f"-{shares.tally.number}" if shares.tally.workers > 1 else ""
-        self.streams: set[Any] = set()
-        self.calls, self.stopping = 0, False
-
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self.lifespan(scope, receive, send)
             return
-        headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        if self.mark and headers.get("mcp-session-id", [""])[0].endswith(self.mark):
-            session = headers["mcp-session-id"][0].removesuffix(self.mark)
-            headers["mcp-session-id"] = [session]
-            own = (b"mcp-session-id", session.encode("latin-1"))
-            scope = _with_headers(scope, own, without=own[0])
-        refused = self.refusal(scope, headers)
-        if refused is not None:
-            await _refuse(scope, send, *refused)
-        elif self.stopping:
-            await _refuse(scope, send, 503, _STOPPING)
-        else:
-            await self._within_its_share(scope, receive, send, headers)
+        from starlette.datastructures import Headers
 
-    async def _within_its_share(
-        self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]
-    ) -> None:
-        """Answer a request, unless its token has too many; then end what sessions the token has too
-        many of.
-        """
-        from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-
-        name = getattr(scope.get("user"), "display_name", "")
-        session = headers.get("mcp-session-id", [""])[0]
-        listens = headers.get("mcp-method") == ["subscriptions/listen"]
-        stream = scope["path"] == PATH and (scope["method"] == "GET" or listens)
-        versions = set(headers.get("mcp-protocol-version", []))  # later ones have no sessions
-        with_sessions = versions <= set(HANDSHAKE_PROTOCOL_VERSIONS)
-        opens = scope["method"] == "POST" and not session and with_sessions
-        if refused := self.shares.refusal(name, stream, opens):
-            await _refuse(scope, send, 503, refused)
+        headers = Headers(scope=scope)
+        name = self.owner(headers)
+        if refusal := self.refusal(scope, headers, name) or self._full(scope, headers, name or ""):
+            await _refuse(scope, receive, send, *refusal)
             return
+        if name:
+            scope["user"] = _user(name)
+        if scope["method"] == "GET":
+            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to a
+            # client that asks for it.
+            kept = [one for one in scope["headers"] if one[0] != b"last-event-id"]
+            scope = {**scope, "headers": kept}
+        self.requests[name or ""] += 1
+        try:
+            await self.apps[self._tenant(name)](scope, receive, send)
+        finally:
+            self.requests[name or ""] -= 1
 
-        async def noting(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                self._note(name, session, scope["method"], message)
-                message = self._marked(message)
-            await send(message)
+    def _tenant(self, name: str | None) -> str:
+        return self.tenants[name] if name and self.tenants else next(iter(self.apps))
 
-        with self.shares.request(name, session, stream):
-            if stream and not listens:
-                # No event of ours has an id, so there is nothing to resume; the SDK has no answer to
-                # a client that asks for it.
-                scope = _with_headers(scope, without=b"last-event-id")
-            if stream:
-                await self._stream(scope, receive, noting)
-            else:
-                await self._call(scope, receive, noting, headers)
-        for idle in self.shares.excess(name):
-            await self._end_session(scope, idle)
+    # ---- who may come in -------------------------------------------------------------------------
 
-    def _note(self, name: str, session: str, method: str, start: Mapping[str, Any]) -> None:
-        """What the beginning of a response says of sessions that were opened or are over."""
-        given = {key.lower(): value.decode("latin-1") for key, value in start["headers"]}
-        if session and (start["status"] == 404 or (method == "DELETE" and start["status"] < 400)):
-            self.shares.ended(name, session)
-        elif not session and start["status"] < 400 and b"mcp-session-id" in given:
-            self.shares.opened(name, given[b"mcp-session-id"])
-
-    def _marked(self, start: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """The beginning of a response, with the number of this worker in the id of its session."""
-        if not self.mark:
-            return start
-        headers = [
-            (key, value + self.mark.encode() if key.lower() == b"mcp-session-id" else value)
-            for key, value in start["headers"]
-        ]
-        return {**start, "headers": headers}
-
-    async def sweep(self) -> None:
-        """End what sessions tokens have too many of because they opened others in other workers."""
-        while self.shares.tally.workers > 1:
-            await asyncio.sleep(SWEPT_EVERY)
-            for name in list(self.shares.open):
-                scope: Scope = {"type": "http", "http_version": "1.1", "scheme": "http"}
-                scope |= {"root_path": "", "query_string": b"", "client": None, "server": None}
-                scope |= {"headers": [(b"host", LOOPBACK[0].encode())]}
-                scope |= {"user": _user(name)} if name else {}
-                for idle in self.shares.excess(name):
-                    await self._end_session(scope, idle)
-
-    async def _end_session(self, scope: Scope, session: str) -> None:
-        """End a session as its client would: with a request to the application."""
-        kept = [one for one in scope["headers"] if one[0].lower() in (b"host", b"origin")]
-        headers = [*kept, (b"mcp-session-id", session.encode("latin-1"))]
-        asked = {"method": "DELETE", "path": PATH, "raw_path": PATH.encode(), "headers": headers}
-
-        async def nothing() -> MutableMapping[str, Any]:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def ignored(_: MutableMapping[str, Any]) -> None:
-            pass
-
-        await self.app({**scope, **asked}, nothing, ignored)
-
-    def refusal(
-        self, scope: Scope, headers: Mapping[str, list[str]]
-    ) -> tuple[int, str, str] | None:
-        """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the
-        caller of others.
-        """
-        hosts, origins = headers.get("host", []), headers.get("origin", [])
+    def refusal(self, scope: Scope, headers: Headers, name: str | None) -> Refusal | None:
+        """(status, what is wrong) for a request that may not come in."""
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or name_in(hosts[0]) not in self.names:
-            return 421, _OTHER_HOST, ""
+            return 421, _OTHER_HOST
         if len(origins) > 1 or any(origin_name(origin) not in self.names for origin in origins):
-            return 403, _OTHER_ORIGIN, ""
-        if not self.tokens or scope["path"] in OPEN:
-            return None
-        given = headers.get("authorization", [])
-        name = self.owner(given[0]) if len(given) == 1 else ""
-        if not name:
-            challenge = 'Bearer realm="graphrag-mcp"' + (', error="invalid_token"' if given else "")
-            return 401, "a valid bearer token is needed. Ask the server's owner for one.", challenge
-        scope["user"] = _user(name)
+            return 403, _OTHER_ORIGIN
+        if self.tokens and name is None and scope["path"] not in OPEN:
+            return 401, "a valid bearer token is needed. Ask the server's owner for one."
+        if (length := headers.get("content-length", "")).isdecimal() and int(length) > LONGEST:
+            return 413, _TOO_LARGE
         return None
 
-    def owner(self, authorization: str) -> str:
-        """Whose token it is, "" for no one's; every token is compared, so time tells nothing."""
-        scheme, _, token = authorization.partition(" ")
+    def owner(self, headers: Headers) -> str | None:
+        """Whose token the request has; None for no one's."""
+        given = headers.getlist("authorization")
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         digest = hashlib.sha256(token.strip().encode("latin-1", "replace")).digest()
-        found = ""
-        for known in self.tokens:
-            if hmac.compare_digest(known.digest, digest):
-                found = known.name
-        return found if scheme.lower() == "bearer" else ""
+        return self.tokens.get(digest) if scheme.lower() == "bearer" else None
 
-    async def _call(
-        self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]
-    ) -> None:
-        """A call that a stop waits for: once all of it is here, since the one that never sends the rest
-        keeps no one up.
-        """
-        whole = headers.get("content-length", ["0"]) == ["0"] and "transfer-encoding" not in headers
-        self.calls += whole
+    # ---- shares ----------------------------------------------------------------------------------
 
-        async def counted() -> MutableMapping[str, Any]:
-            nonlocal whole
-            message = await receive()
-            if not whole and _ends(message, "http.request"):
-                whole = True
-                self.calls += 1
-            return message
+    def _full(self, scope: Scope, headers: Headers, name: str) -> Refusal | None:
+        """(status, reason) where the owner of a token has too many requests or sessions. A new
+        session ends the one that has been idle longest."""
+        from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-        too_large = False
+        if (count := self.requests[name]) >= self.most_requests:
+            said = f"{count} requests of this token are being answered"
+            return 503, f"{said}. Try again when one of them has ended."
+        if scope["path"] != PATH or not self.servers:
+            return None
+        if not self.with_sessions:
+            return (405, _NO_STREAM) if scope["method"] == "GET" else None
+        versions = set(headers.getlist("mcp-protocol-version"))  # later ones have no sessions
+        opens = scope["method"] == "POST" and "mcp-session-id" not in headers
+        if not opens or not versions <= set(HANDSHAKE_PROTOCOL_VERSIONS):
+            return None
+        manager = self.servers[self._tenant(name)].session_manager
+        sessions = [
+            transport
+            for id, transport in manager._server_instances.items()
+            if (manager._session_owners.get(id) or {}).get("subject", "") == name
+            and transport.idle_scope is not None
+            and not transport.idle_scope.cancel_called
+        ]
+        if len(sessions) < self.most_sessions:
+            return None
+        # The SDK puts the end of a session off while a request of it is served.
+        oldest = min(sessions, key=lambda one: one.idle_scope.deadline)
+        if oldest.idle_scope.deadline == math.inf:
+            said = f"{len(sessions)} sessions of this token are in use"
+            return 503, f"{said}. End one of them, or try again later."
+        oldest.idle_scope.cancel()
+        return None
 
-        async def taught(message: MutableMapping[str, Any]) -> None:
-            nonlocal too_large
-            if message["type"] == "http.response.start" and message["status"] == 413:
-                too_large = True
-                await _refuse(scope, send, 413, _TOO_LARGE)
-            elif not too_large:
-                await send(message)
-
-        try:
-            await self.app(scope, counted, taught)
-        finally:
-            self.calls -= whole
-
-    async def _stream(self, scope: Scope, receive: Any, send: Any) -> None:
-        """A response that goes on until one side leaves; `drain` ends it in good order."""
-        import anyio
-
-        started = ended = False
-
-        async def noting(message: MutableMapping[str, Any]) -> None:
-            nonlocal started, ended
-            started = started or message["type"] == "http.response.start"
-            ended = ended or _ends(message, "http.response.body")
-            await send(message)
-
-        with anyio.CancelScope() as cancel:
-            self.streams.add(cancel)
-            try:
-                await self.app(scope, receive, noting)
-            finally:
-                self.streams.discard(cancel)
-        if cancel.cancelled_caught and not ended:
-            if not started:
-                await _refuse(scope, send, 503, _STOPPING)
-            else:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def drain(self, seconds: float) -> None:
-        """Let no one in, end the streams, which never end by themselves, and wait for the calls."""
-        self.stopping = True
-        if self.goodbye is not None and self.streams:
-            self.goodbye()  # who listens for updates is told that this is the end
-            await asyncio.sleep(0.2)
-        for cancel in list(self.streams):
-            cancel.cancel()
-        end = asyncio.get_running_loop().time() + seconds
-        while self.calls and asyncio.get_running_loop().time() < end:
-            await asyncio.sleep(0.05)
+    def end_streams(self) -> None:
+        """End the event streams, which never end by themselves; who listens is told."""
+        for server in self.servers.values():
+            if listeners := server._lowlevel_server.get_request_handler("subscriptions/listen"):
+                listeners.handler.close()
+            for transport in server.session_manager._server_instances.values():
+                transport.close_standalone_sse_stream()
 
 
-def _ends(message: Mapping[str, Any], kind: str) -> bool:
-    """Whether a message is the last part of a body."""
-    return message["type"] == kind and not message.get("more_body", False)
-
-
-def _with_headers(scope: Scope, *more: tuple[bytes, bytes], without: bytes) -> Scope:
-    kept = [one for one in scope["headers"] if one[0].lower() != without]
-    return {**scope, "headers": [*kept, *more]}
-
-
-async def _refuse(scope: Scope, send: Any, status: int, text: str, challenge: str = "") -> None:
+async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str) -> None:
     from starlette.responses import JSONResponse, PlainTextResponse
 
-    headers = {"www-authenticate": challenge} if challenge else None
+    headers = {"www-authenticate": 'Bearer realm="graphrag-mcp"'} if status == 401 else None
     reply = PlainTextResponse(text, status, headers)
     if scope["method"] == "POST":  # clients show only errors of their own protocol
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
         reply = JSONResponse(error, status, headers)
-    await reply(scope, None, send)  # type: ignore[arg-type]
+    await reply(scope, receive, send)
 
 
 def _user(name: str) -> Any:
@@ -648,9 +347,10 @@ def origin_name(origin: str) -> str:
 # ---- what it is started with --------------------------------------------------------------------------
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens in `name=token,name=token`. BadInput never repeats what stands there."""
-    found: list[Token] = []
+def tokens_of(text: str) -> dict[bytes, str]:
+    """The names of the tokens in `name=token,name=token`, by the SHA-256 of the token. BadInput never
+    repeats what stands there."""
+    found: dict[bytes, str] = {}
     for number, entry in enumerate((part.strip() for part in text.split(",")), 1):
         if not entry:
             continue
@@ -664,20 +364,18 @@ def tokens_of(text: str) -> list[Token]:
             what = f"the token of {name} in {TOKENS} is shorter than {SHORTEST} characters, or not plain ASCII"
             advice = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
             raise BadInput(what, advice)
-        digest = hashlib.sha256(token.encode("latin-1")).digest()
-        if any(hmac.compare_digest(known.digest, digest) and known.name != name for known in found):
+        if found.setdefault(hashlib.sha256(token.encode()).digest(), name) != name:
             what = f"{name} has the same token as another name in {TOKENS}"
             raise BadInput(what, "Give each name its own")
-        found.append(Token(name, digest))
     return found
 
 
-def tenants_of(text: str, tokens: Sequence[Token]) -> dict[str, str]:
+def tenants_of(text: str, names: set[str]) -> dict[str, str]:
     """The tenant of each name of a token in `name=tenant,name=tenant`; {} where there are none.
     BadInput where a name has none or two: it would see what is not its own."""
     entries = [part.strip() for part in text.split(",") if part.strip()]
     pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
-    names, found = {token.name for token in tokens}, dict(pairs)
+    found = dict(pairs)
     if not all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant) for _, tenant in pairs):
         raise BadInput(
             f"{TENANTS} has an entry whose tenant cannot be a prefix",
@@ -692,7 +390,7 @@ def tenants_of(text: str, tokens: Sequence[Token]) -> dict[str, str]:
     return found
 
 
-def allowed_names(host: str, allow_hosts: Iterable[str], tokens: Sequence[Token]) -> set[str]:
+def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[str]:
     """The names that a Host header may hold. BadInput for an address that others reach, without
     tokens.
     """
@@ -702,9 +400,9 @@ def allowed_names(host: str, allow_hosts: Iterable[str], tokens: Sequence[Token]
             f"Set {TOKENS}=name=token,... or leave --host at {HOST}",
         )
     names = {*LOOPBACK, *(allow.strip().strip("[]").lower() for allow in allow_hosts)} - {""}
-    if not is_loopback(host) and host not in ("0.0.0.0", "::", ""):
-        return names | {host.strip("[]").lower()}
-    return names if is_loopback(host) else names | _own_names()
+    if is_loopback(host):
+        return names
+    return names | (_own_names() if host in ("0.0.0.0", "::", "") else {host.strip("[]").lower()})
 
 
 def is_loopback(host: str) -> bool:

@@ -1,80 +1,44 @@
-"""Logging: of records of the same kind (exception and its place, or message without numbers) the
-first is written and the others are counted."""
+"""Logging: of warnings and errors of one kind (exception and its place, or message without numbers)
+one a minute is written, with the number of those left out before it."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import threading
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 
 KINDS = 100  # that are told apart
-LOWEST = logging.WARNING
-
-
-@dataclass(slots=True)
-class Kind:
-    """What was written of the first record, and how many came after it."""
-
-    name: str
-    level: int
-    headline: str
-    more: int = 0
+PAUSE = 60.0  # seconds between two records of one kind
 
 
 class Repeats(logging.Filter):
-    """For a handler: of warnings and errors of one kind the first passes; `tell` writes how many
-    more there were."""
+    """For a handler: passes a warning or error when none of its kind has passed for a minute."""
 
-    def __init__(self, handler: logging.Handler) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.handler = handler
-        self.kinds: dict[Hashable, Kind] = {}
+        self.passed: dict[
+            Hashable, tuple[float, int]
+        ] = {}  # when, and how many were left out since
         self.lock = threading.Lock()
-        handler.addFilter(self)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < LOWEST:
+        if record.levelno < logging.WARNING:
             return True
+        now = time.monotonic()
         with self.lock:
             kind = kind_of(record)
-            if kind not in self.kinds and len(self.kinds) >= KINDS:
+            if kind not in self.passed and len(self.passed) >= KINDS:
                 kind = "others"
-            first = kind not in self.kinds
-            if first:
-                self.kinds[kind] = Kind(
-                    record.name, record.levelno, record.getMessage().partition("\n")[0][:200]
-                )
-            else:
-                self.kinds[kind].more += 1
-        return first
-
-    def tell(self) -> None:
-        """Write the counts. A kind without one is forgotten: the next record of it is written."""
-        with self.lock:
-            counted = [replace(kind) for kind in self.kinds.values() if kind.more]
-            self.kinds = {name: kind for name, kind in self.kinds.items() if kind.more}
-            for kind in self.kinds.values():
-                kind.more = 0
-        with self.handler.lock or contextlib.nullcontext():
-            for kind in counted:  # by `emit`, since `handle` would count them
-                text = f"{kind.more} more: {kind.headline}"
-                self.handler.emit(
-                    logging.LogRecord(kind.name, kind.level, __file__, 0, text, (), None)
-                )
-
-    def tell_every(self, seconds: float) -> None:
-        """Write the counts so often, as long as the process lives."""
-
-        def telling() -> None:
-            while True:
-                time.sleep(seconds)
-                self.tell()
-
-        threading.Thread(target=telling, name="log-counts", daemon=True).start()
+            last, left_out = self.passed.get(kind, (-PAUSE, 0))
+            if now - last < PAUSE:
+                self.passed[kind] = last, left_out + 1
+                return False
+            self.passed[kind] = now, 0
+        if left_out:
+            record.msg, record.args = f"{record.getMessage()} ({left_out} more before)", None
+        return True
 
 
 def kind_of(record: logging.LogRecord) -> Hashable:

@@ -16,8 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
 from graphrag_mcp.trust.key import HOME
-from graphrag_mcp.trust.principal import SUBJECT, unsealed
+from graphrag_mcp.trust.principal import SUBJECT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -37,7 +36,20 @@ if TYPE_CHECKING:
 
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
+LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
+
 _HALVES = re.compile("[\ud800-\udfff]")  # after parsing, whole pairs are one character
+_NO_JSON = "this line is no JSON that can be read. Send each message on a line of its own."
+_NO_REQUEST = (
+    'this is no request. It needs jsonrpc "2.0", an id that is text or a whole number, a method, and '
+    "params that are an object, not nested 200 levels deep. Send each on a line of its own."
+)
+
+log = logging.getLogger(__name__)
+
+
+# ---- lines on stdin -------------------------------------------------------------------------------
 
 
 class Incoming:
@@ -51,69 +63,45 @@ class Incoming:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         from mcp.shared.message import SessionMessage
+        from mcp.types import ErrorData, JSONRPCError
 
         async for line in self.lines:
-            good, refusal = judged(line)
+            good, refusal = checked(line.strip().lstrip("\ufeff"))
             if good:
                 yield good
-            elif refusal is not None and self.answer is not None:
-                await self.answer(SessionMessage(refusal))
+            elif refusal and self.answer is not None:
+                id, code, message = refusal
+                error = ErrorData(code=code, message=message)
+                await self.answer(SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error)))
 
 
-def judged(line: str) -> tuple[str, Any]:
-    """(the line, put right if need be; "" for none, and what to answer then: None for nothing)."""
-    from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, jsonrpc_message_adapter
+def checked(line: str) -> tuple[str, tuple[str | int | None, int, str] | None]:
+    """The line, put right if need be, or "" and the id, code and message of a refusal. Notifications
+    and answers are not refused."""
+    from mcp.types import jsonrpc_message_adapter
 
-    def readable(text: str) -> bool:
-        try:
-            found = jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValueError:
-            return False
-        # A request whose id is null, 1.5 or true passes for a notification, and no one would ever
-        # answer it.
-        return not (
-            isinstance(found, JSONRPCNotification) and '"id"' in text and "id" in json.loads(text)
-        )
-
-    def refused(code: int, message: str, name: Any = None) -> tuple[str, Any]:
-        return "", JSONRPCError(jsonrpc="2.0", id=name, error=ErrorData(code=code, message=message))
-
-    if readable(line):
-        return line, None
-    line = line.strip().lstrip("\ufeff")
     if not line:
         return "", None
     try:
-        parsed = json.loads(line)
-        mended = _HALVES.sub("\ufffd", json.dumps(parsed, ensure_ascii=False))
+        message = json.loads(line)
+        if "\\u" in line:
+            line = _HALVES.sub("\ufffd", json.dumps(message, ensure_ascii=False))
     except (ValueError, RecursionError):
-        return refused(
-            PARSE_ERROR,
-            "this line is no JSON that can be read. Send each message on a line of its own.",
-        )
-    if readable(mended):
-        return mended, None
-    if not isinstance(parsed, dict):
-        return refused(
-            INVALID_REQUEST, "this is no message, or several. Send each on a line of its own."
-        )
-    if "method" in parsed and "id" not in parsed or "result" in parsed or "error" in parsed:
-        return "", None  # notifications and answers are not answered
-    name = parsed.get("id")
-    known = (
-        isinstance(name, int | str) and not isinstance(name, bool) and not _HALVES.search(str(name))
-    )
-    wanted = 'It needs jsonrpc "2.0", an id that is text or a whole number, a method, and params that are an object,'
-    wanted += " not nested 200 levels deep."
-    return refused(INVALID_REQUEST, f"this is no request. {wanted}", name if known else None)
+        return "", (None, PARSE_ERROR, _NO_JSON)
+    if not isinstance(message, dict):
+        return "", (None, INVALID_REQUEST, _NO_REQUEST)
+    id = message.get("id")
+    named = isinstance(id, int | str) and not isinstance(id, bool) and not _HALVES.search(str(id))
+    if named or "id" not in message:  # else the SDK takes it for a notification
+        with contextlib.suppress(ValueError):
+            jsonrpc_message_adapter.validate_json(line, by_name=False)
+            return line, None
+    if "id" not in message and "method" in message or message.keys() & {"result", "error"}:
+        return "", None
+    return "", (id if named else None, INVALID_REQUEST, _NO_REQUEST)
 
 
-WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
-LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
-
-_NO_PAGE = "0.00000000.0"  # a cursor of no generation: searches say that they do not know it
-
-log = logging.getLogger(__name__)
+# ---- the server -----------------------------------------------------------------------------------
 
 
 def build_server(
@@ -134,59 +122,46 @@ def build_server(
     import anyio
     from mcp.server import MCPServer
 
-    from graphrag_mcp.tools import contract, offered, prompts, resources, with_page
+    from graphrag_mcp.tools import offered, prompts, resources, with_page
     from graphrag_mcp.tools.explorer import without_app
     from graphrag_mcp.tools.results import THREADS, Desk
     from graphrag_mcp.tools.updates import Updates
 
     app.read_only = app.read_only or read_only
-    warmer = _Once(app.warm) if warm else None
+    warmer = _Once(app.warm if warm else lambda: None)
     plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
     given, extensions = with_page(plain)
     updates = Updates(app)
-    known = {tool.name: tool for tool in given}
-    lessons = contract.teach(known)
+    names = {tool.name for tool in given}
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[Desk]:
-        if warmer is not None:
-            warmer.start(WARM_AFTER)
-        async with (
-            updates.watching()
-        ):  # one that only reads leaves the work of dead processes to others
-            with contextlib.nullcontext() if read_only else start.keeping(app.settings):
+        warmer.start(WARM_AFTER)
+        # One that only reads leaves the work of dead processes to others.
+        keeping = contextlib.nullcontext() if read_only else start.keeping(app.settings)
+        async with updates.watching():
+            with keeping:
                 yield Desk(app, anyio.CapacityLimiter(THREADS))
 
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Who calls, then what each method needs before the SDK takes over."""
-        token = SUBJECT.set(_caller(ctx))
+        """Who calls and whose home it is, then what some methods need beside the SDK."""
+        SUBJECT.set(_caller(ctx))
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)
-        try:
-            if ctx.method == "tools/call":
-                return await lessons(
-                    _with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next
-                )
-            if ctx.method == "subscriptions/listen":
-                return await updates.listen(ctx, call_next)
-            if ctx.method == "resources/list":
-                return await without_app(ctx, call_next)
-            if ctx.method == "prompts/get":
-                prompts.check(server, ctx.params)
-            if ctx.method != "tools/list":
-                return await call_next(ctx)
-            if warmer is not None:
-                warmer.start(0.1)  # the answer is written first
+        if ctx.method == "subscriptions/listen":
+            return await updates.listen(ctx, call_next)
+        if ctx.method == "tools/list":
+            warmer.start(0.1)  # the answer is written first
+        if ctx.method in ("tools/list", "resources/list"):
             return await without_app(ctx, call_next)
-        finally:
-            SUBJECT.reset(token)
+        return await call_next(ctx)
 
     server: MCPServer[Any] = MCPServer(
         "graphrag-mcp",
         title="GraphRAG",
         version=__version__,
         tools=given,
-        instructions=_instructions(set(known)),
+        instructions=_instructions(names),
         lifespan=lifespan,
         middleware=[door],
         extensions=extensions,
@@ -194,7 +169,7 @@ def build_server(
         log_level="WARNING",
     )
     resources.register(server, app)
-    prompts.register(server, app, set(known))
+    prompts.register(server, app, names)
     prompts.register_completion(server, app)
     updates.attach(server)
     return server
@@ -205,30 +180,7 @@ def _caller(ctx: Any) -> str:
     tokens.
     """
     user = getattr(ctx.request, "scope", {}).get("user")
-    return (
-        str(getattr(user, "display_name", "")) if getattr(user, "is_authenticated", False) else ""
-    )
-
-
-def _with_own_cursor(ctx: Any, tools: Mapping[str, Tool]) -> Any:
-    """The call with its cursor as the engine wrote it. Another's cursor names no page at all."""
-    from graphrag_mcp.tools.contract import accepted
-
-    params = ctx.params if isinstance(ctx.params, Mapping) else {}
-    tool, given = tools.get(str(params.get("name"))), params.get("arguments")
-    if tool is None or not isinstance(given, Mapping):
-        return ctx
-    names = accepted(tool)
-    cursors = {
-        name: value
-        for name, value in given.items()
-        if names.get(name) == "cursor" and isinstance(value, str)
-    }
-    opened = {
-        name: _NO_PAGE if (plain := unsealed(value)) is None else plain
-        for name, value in cursors.items()
-    }
-    return replace(ctx, params={**params, "arguments": {**given, **opened}}) if opened else ctx
+    return str(user.display_name) if user is not None and user.is_authenticated else ""
 
 
 def _instructions(names: set[str]) -> str:
@@ -238,6 +190,33 @@ def _instructions(names: set[str]) -> str:
     absent = {function.__name__ for function, _, _ in TOOLS} - names
     lines = load_prompt("server_instructions").template.splitlines()
     return "\n".join(line for line in lines if absent.isdisjoint(re.findall(r"\w+", line)))
+
+
+class _Once:
+    """Runs a function in a daemon thread, once, after the shortest of the delays it was started
+    with.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work, self.lock, self.begun = work, threading.Lock(), False
+
+    def start(self, delay: float) -> None:
+        timer = threading.Timer(delay, self._run)
+        timer.daemon = True
+        timer.start()
+
+    def _run(self) -> None:
+        with self.lock:
+            if self.begun:
+                return
+            self.begun = True
+        try:
+            self.work()
+        except Exception as error:
+            log.warning("warming up failed: %s", error)
+
+
+# ---- over stdio -----------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -285,9 +264,8 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    lowlevel = (
-        server._lowlevel_server
-    )  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
+    # run_stdio_async would take fd 1 as it finds it, which is stderr by now.
+    lowlevel = server._lowlevel_server
     incoming: Any = Incoming(anyio.wrap_file(wire[0]))
     async with stdio_server(incoming, anyio.wrap_file(wire[1])) as (read, write):
         incoming.answer = write.send
@@ -324,27 +302,3 @@ def last_moments(seconds: float) -> None:
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))
-
-
-class _Once:
-    """Runs a function in a daemon thread, once, after the shortest of the delays it was started
-    with.
-    """
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.work, self.lock, self.begun = work, threading.Lock(), False
-
-    def start(self, delay: float) -> None:
-        timer = threading.Timer(delay, self._run)
-        timer.daemon = True
-        timer.start()
-
-    def _run(self) -> None:
-        with self.lock:
-            if self.begun:
-                return
-            self.begun = True
-        try:
-            self.work()
-        except Exception as error:
-            log.warning("warming up failed: %s", error)

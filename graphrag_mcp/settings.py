@@ -13,11 +13,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
+from annotated_types import Ge
 from platformdirs import user_cache_path, user_data_path
+from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
 from graphrag_mcp.errors import BadInput
 
@@ -39,72 +42,87 @@ DEFAULT_TYPES = (
 )
 
 
+Count = Annotated[int, Ge(0)]  # 0 = none, or no limit
+Positive = Annotated[int, Ge(1)]
+Price = Annotated[float, Ge(0)]
+Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+Texts = Annotated[
+    tuple[str, ...],
+    AfterValidator(lambda texts: tuple(one.strip() for one in texts if one.strip())),
+]
+ChunkMode = Literal["auto", "tokens", "sentences", "separator", "separator_only"]
+Engine = Literal["auto", "inline", "processes", "ray"]
+JsonMode = Literal["auto", "schema", "object", "none"]
+Gleanings = Annotated[Literal["auto", "0", "1", "2"], BeforeValidator(str)]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All lengths in tokens of `text.count_tokens` unless said otherwise."""
 
-    home: Path = field(default_factory=lambda: user_data_path("graphrag-mcp"))
-    roots: tuple[Path, ...] = ()  # folders that tools may index; the command line indexes any
-    chunk_size: int = 1200
-    chunk_overlap: int = 100
-    chunk_mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
+    home: Folder = field(default_factory=lambda: user_data_path("graphrag-mcp"))
+    roots: tuple[Folder, ...] = ()  # folders that tools may index; the command line indexes any
+    chunk_size: Annotated[int, Ge(50)] = 1200
+    chunk_overlap: Count = 100
+    chunk_mode: ChunkMode = "auto"
     chunk_separator: str = "\n\n"
     passage_size: int = 400
     max_file_bytes: int = 20_000_000
     show_secrets: bool = False  # else credentials in documents are masked in what tools return
     # What one call of indexing reads and makes; the rest is left for the next call.
-    max_files: int = 50_000
-    max_bytes: int = 1_000_000_000
-    max_text_units: int = 200_000
-    cache_bytes: int = 20_000_000_000  # of a home on object storage, kept on this machine
-    max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
+    max_files: Positive = 50_000
+    max_bytes: Positive = 1_000_000_000
+    max_text_units: Positive = 200_000
+    cache_bytes: Count = 20_000_000_000  # of a home on object storage, kept on this machine
+    max_memory: Count = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     git_dates: bool = False  # ask Git for the day of each file's last commit
-    engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
+    engine: Engine = "auto"  # who computes while indexing
     engine_address: str = ""  # of a Ray cluster; "" = one of this machine
-    processes: int = 0  # 0 = one for each core, at most 8
+    processes: Count = 0  # 0 = one for each core, at most 8
     max_cluster_size: int = 10
     seed: int = 42
     # Which models, where, how fast. A key is never a setting: only the name of the variable that
     # holds it is.
     chat_model: str = ""  # "" = none: nothing ever calls out
-    # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
-    embedding_model: str = ""
+    # "local:<folder or name>" runs in this process (extra [local])
+    embedding_model: str = ""  # "" = no vectors
     rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder
     base_url: str = ""  # "" = the provider's own
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"
-    json_mode: str = "auto"  # auto, schema, object, none
-    # sent with every chat call as they are
-    chat_options: Mapping[str, Any] = field(default_factory=dict)
-    embedding_dimensions: int = 0  # 0 = the model's own
-    embedding_batch: int = 64  # texts of one embedding call
-    concurrency: int = 25  # calls in flight
-    requests_per_minute: int = 0  # 0 = no limit, here and below
-    tokens_per_minute: int = 0
-    timeout_seconds: float = 180.0
-    max_retries: int = 6
+    json_mode: JsonMode = "auto"
+    chat_options: Mapping[str, Any] = field(default_factory=dict)  # sent with every chat call
+    embedding_dimensions: Count = 0  # 0 = the model's own
+    embedding_batch: Positive = 64  # texts of one embedding call
+    concurrency: Positive = 25  # calls in flight
+    requests_per_minute: Count = 0  # 0 = no limit, here and below
+    tokens_per_minute: Count = 0
+    timeout_seconds: Annotated[float, Ge(1)] = 180.0
+    max_retries: Count = 6
     # A run stops resumably at these; 0 = no limit. Prices are per million tokens, in any currency.
-    max_calls: int = 0
-    max_tokens: int = 0
-    max_cost: float = 0.0
-    price_prompt: float = 0.0
-    price_output: float = 0.0
-    price_embedding: float = 0.0
+    max_calls: Count = 0
+    max_tokens: Count = 0
+    max_cost: Price = 0.0
+    price_prompt: Price = 0.0
+    price_output: Price = 0.0
+    price_embedding: Price = 0.0
     # What a model is asked for while indexing.
-    preset: str = ""  # "small": what PRESETS has, for all that is not set otherwise
-    entity_types: tuple[str, ...] = DEFAULT_TYPES  # () = untyped
+    # "small": what PRESETS has, for all that is not set otherwise
+    preset: Literal["", "small"] = ""
+    entity_types: Texts = DEFAULT_TYPES  # () = untyped
     output_language: str = ""  # "" = that of the text
-    gleanings: str = "auto"  # auto, 0, 1, 2
-    summary_fragments: int = 8  # descriptions of one name from which a model joins them,
-    summary_tokens: int = 1200  # or tokens
+    gleanings: Gleanings = "auto"
+    # Descriptions of one name, or tokens of them, from which on a model joins them.
+    summary_fragments: Annotated[int, Ge(2)] = 8
+    summary_tokens: Annotated[int, Ge(100)] = 1200
     # Entities below which a community's report is extractive even with a model; and text units: a
     # report on three of them could only repeat them.
-    report_min_size: int = 5
-    report_min_units: int = 4
-    report_tokens: int = 8000  # of context for one report
+    report_min_size: Positive = 5
+    report_min_units: Positive = 4
+    report_tokens: Annotated[int, Ge(1000)] = 8000  # of context for one report
     claims_enabled: bool = False
-    claims_entity_specs: tuple[str, ...] = ("organization", "person", "location", "event")
+    claims_entity_specs: Texts = ("organization", "person", "location", "event")
     claims_description: str = "Any claims or facts that could be relevant to information discovery."
 
 
@@ -130,14 +148,6 @@ class Substituted(str):
 SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
 TENANTS = "tenants"  # the folder or prefix of a home that holds those of its tenants
 _STORES = "object-stores"  # the folder that holds the copies of such homes
-CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
-CHOICES = {
-    "chunk_mode": CHUNK_MODES,
-    "engine": ("auto", "inline", "processes", "ray"),
-    "json_mode": ("auto", "schema", "object", "none"),
-    "gleanings": ("auto", "0", "1", "2"),
-    "preset": ("", "small"),
-}
 # For models of up to some 8 thousand million parameters, or with 8,000 tokens of context.
 PRESETS: dict[str, dict[str, Any]] = {
     "small": {
@@ -150,26 +160,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "timeout_seconds": 600,
     }
 }
-KINDS: dict[str, type] = {
-    "int": int,
-    "str": str,
-    "float": float,
-    "bool": bool,
-    "tuple[str, ...]": list,
-    "Mapping[str, Any]": dict,
-}
-_FROM_0 = """
-    max_memory processes cache_bytes max_retries max_calls max_tokens max_cost price_prompt
-    price_output price_embedding requests_per_minute tokens_per_minute embedding_dimensions
-"""
-_FROM_1 = """
-    max_files max_bytes max_text_units concurrency embedding_batch timeout_seconds report_min_size
-    report_min_units
-"""
-LEAST = dict.fromkeys(_FROM_0.split(), 0) | dict.fromkeys(_FROM_1.split(), 1)
-LEAST |= {"summary_fragments": 2, "summary_tokens": 100, "report_tokens": 1000}
-
-
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
@@ -186,31 +176,25 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     """Settings from defaults, then the TOML file, then the environment, then `overrides` that are
     not None.
 
-    Raises BadInput for an unknown name (with the nearest known one), a wrong type or a missing
+    Raises BadInput for an unknown name (with the nearest known one), a wrong value or a missing
     `${VAR}`."""
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if path := env.get("GRAPHRAG_MCP_SETTINGS"):
-        values.update(_read_toml(Path(path), env))
-    if env.get("GRAPHRAG_MCP_HOME"):
-        values["home"] = env["GRAPHRAG_MCP_HOME"]
-    if env.get("GRAPHRAG_MCP_ROOTS"):
-        values["roots"] = [part for part in env["GRAPHRAG_MCP_ROOTS"].split(os.pathsep) if part]
-    for variable in ("GRAPHRAG_MCP_CHAT_MODEL", "GRAPHRAG_MCP_EMBEDDING_MODEL", "OPENAI_BASE_URL"):
-        if env.get(variable):
-            values[ENVIRONMENT[variable]] = env[variable].strip()
-    if said := env.get("GRAPHRAG_MCP_CONCURRENCY"):
-        if not said.strip().isdigit():
-            raise BadInput("GRAPHRAG_MCP_CONCURRENCY is no number", "Set it to one such as 25")
-        values["concurrency"] = int(said)
-    values.update({name: value for name, value in overrides.items() if value is not None})
+        values |= _read_toml(Path(path), env)
+    for variable, name in ENVIRONMENT.items():
+        if name.isidentifier() and (said := env.get(variable, "").strip()):
+            parts = [part for part in said.split(os.pathsep) if part]
+            values[name] = parts if name == "roots" else said
+    values |= {name: value for name, value in overrides.items() if value is not None}
     values = PRESETS.get(str(values.get("preset")), {}) | values
     if (address := str(values.get("home", ""))).startswith(SCHEMES):
         values["home"] = copy_of(address)
-    settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
-    if not settings.roots:
-        settings = replace(settings, roots=default_roots())
-    return _checked(settings)
+    settings = replace(Settings(), **_checked(values))
+    if settings.chunk_overlap >= settings.chunk_size // 2:
+        what = f"chunk_overlap {settings.chunk_overlap} cannot be used"
+        raise BadInput(what, f"Set it to less than half of chunk_size, {settings.chunk_size}")
+    return settings if settings.roots else replace(settings, roots=default_roots())
 
 
 def copy_of(address: str) -> Path:
@@ -244,54 +228,35 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
     )
 
 
-def _checked(settings: Settings) -> Settings:
-    if settings.chunk_size < 50 or not 0 <= settings.chunk_overlap < settings.chunk_size // 2:
-        what = f"chunk_size {settings.chunk_size} with chunk_overlap {settings.chunk_overlap}"
-        advice = "Set chunk_size to at least 50 and chunk_overlap to less than half of it"
-        raise BadInput(f"{what} cannot be used", advice)
-    for name, known in CHOICES.items():
-        if getattr(settings, name) not in known:
-            raise BadInput(f"that {name} is unknown", f"Use one of {', '.join(known)}")
-    for name, least in LEAST.items():
-        if (value := getattr(settings, name)) < least:
-            raise BadInput(f"{name} {value} cannot be used", f"Set it to at least {least}")
-    return settings
+@cache
+def _types() -> TypeAdapter[Settings]:
+    return TypeAdapter(Settings)
 
 
-def _typed(name: str, value: Any) -> Any:
-    known = {f.name: f for f in fields(Settings)}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        what = f"unknown setting {name!r}"
-        raise BadInput(what, f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}")
-    if name == "home":
-        return Path(value).expanduser().absolute()
-    advice = "Correct it in the settings file"
-    if name == "roots":
-        if isinstance(value, str) or not all(isinstance(part, str | Path) for part in value):
-            raise BadInput("roots must be a list of folders", advice)
-        return tuple(Path(part).expanduser().absolute() for part in value)
-    kind = KINDS[str(known[name].type)]
-    if type(value) is int and (kind is float or name == "gleanings"):
-        value = kind(value)
-    value = list(value) if isinstance(value, tuple) else value
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        what = f"setting {name!r} must be {kind.__name__}, not {_shown(value)}"
-        raise BadInput(what, advice)
-    if kind is list:
-        if not all(isinstance(part, str) for part in value):
-            raise BadInput(f"setting {name!r} must be a list of texts", advice)
-        filled = (part for part in value if part.strip())
-        return tuple(one if isinstance(one, Substituted) else one.strip() for one in filled)
-    if name == "api_key_variable":
-        return _variable(value)
-    return value
-
-
-def _shown(value: Any) -> str:
-    """A wrong value as an error may show it: a text may be a key in the wrong place."""
-    numeric = isinstance(value, int | float)
-    return repr(value) if numeric or isinstance(value, Substituted) else type(value).__name__
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in the types of their settings. BadInput repeats none of them: a text may be a key
+    in the wrong place."""
+    known = [one.name for one in fields(Settings)]
+    if unknown := [name for name in values if name not in known]:
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
+        raise BadInput(f"unknown setting {unknown[0]!r}", advice)
+    try:
+        settings = _types().validate_python(values)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
+        what = f"setting {str(wrong['loc'][0])!r} cannot be used: {said}"
+        raise BadInput(
+            what, "Correct it in the settings file, the environment or the option"
+        ) from None
+    found = {name: getattr(settings, name) for name in values}
+    for name, value in values.items():  # pydantic makes plain texts of them
+        if isinstance(value, Substituted) and isinstance(found[name], str):
+            found[name] = value
+    if "api_key_variable" in found:
+        found["api_key_variable"] = _variable(found["api_key_variable"])
+    return found
 
 
 def _variable(value: str) -> str:
@@ -349,10 +314,9 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """A table's settings under their full names: `enabled` in `[claims]` is `claims_enabled`."""
-    known = {f.name: str(f.type) for f in fields(Settings)}
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        if isinstance(value, dict) and not known.get(name, "").startswith("Mapping"):
+        if isinstance(value, dict) and name != "chat_options":
             flat.update({f"{name}_{inner}": one for inner, one in value.items()})
         else:
             flat[name] = value
@@ -396,7 +360,7 @@ def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
         values["roots"] = tuple(Path(part) for part in values["roots"])
     for name, written in record.get("templates", {}).items():
         with contextlib.suppress(BadInput):
-            values[name] = _typed(name, _substituted(written, Path("record"), os.environ))
+            values |= _checked({name: _substituted(written, Path("record"), os.environ)})
     return replace(settings, **values)
 
 

@@ -95,15 +95,12 @@ class IndexRequest:
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()
     method: str = "auto"  # auto, fast, llm, agent, reports
-    remove_missing: bool = (
-        False  # let one call remove more than half of a corpus of over 20 documents
-    )
+    remove_missing: bool = False  # let it remove more than half of over 20 documents
     recluster: bool = False  # compute communities again though no text changed
     dry_run: bool = False
     refresh_answers: bool = False  # ask the model again, whatever stands in the reply cache
-    within: tuple[
-        str, ...
-    ] = ()  # folders without links in which the paths must still lie when they are read; (): any
+    # folders without links in which the paths must still lie when they are read; (): any
+    within: tuple[str, ...] = ()
 
 
 # ---- what an agent sees -------------------------------------------------------------------------
@@ -123,11 +120,10 @@ class Citation(BaseModel):
     line_start: int = 0
     line_end: int = 0
     score: float = 0.0
-    why: str = Field(default="", description="what brought it in, when explain was asked for")
-    said: str = Field(default="", description="the day on which it was said (ISO 8601)")
+    why: str = Field("", description="what brought it in, when explain was asked for")
+    said: str = Field("", description="the day on which it was said (ISO 8601)")
     when: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}",
+        [], description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}"
     )
 
 
@@ -141,41 +137,29 @@ class Result(BaseModel):
     next_cursor: str = ""
     hint: str = ""
     next_call: str = ""
-    suspicious: dict[str, str] = Field(
-        default_factory=dict, description="by id: what its text was flagged for"
-    )
-    view: SkipJsonSchema[str] = Field(
-        default="", exclude=True
-    )  # of the explorer page that shows it
+    suspicious: dict[str, str] = Field({}, description="by id: what its text was flagged for")
+    view: SkipJsonSchema[str] = Field("", exclude=True)  # of the explorer page that shows it
 
 
 class SearchResult(Result):
     state: State = "context"
     mode: str = ""
     corpus: str = ""
-    answer: str = Field(
-        default="", description="a model's answer, when one was asked for and given"
-    )
-    method: str = Field(default="", description="who answered: llm:<model>")
-    usage: dict[str, Any] = Field(
-        default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage"
-    )
-    citations: list[Citation] = Field(default_factory=list)
-    communities: list[str] = Field(default_factory=list)
-    coverage: dict[str, int] = Field(
-        default_factory=dict, description="how much was considered, by kind"
-    )
-    more: int = Field(default=0, description="relevant passages that are not shown")
-    candidates: list[dict[str, Any]] = Field(
-        default_factory=list, description="{id, in_context}, detailed only"
-    )
+    answer: str = Field("", description="a model's answer, when one was asked for and given")
+    method: str = Field("", description="who answered: llm:<model>")
+    usage: dict[str, Any] = Field({}, description="calls, prompt_tokens, output_tokens, by_stage")
+    citations: list[Citation] = []
+    communities: list[str] = []
+    coverage: dict[str, int] = Field({}, description="how much was considered, by kind")
+    more: int = Field(0, description="relevant passages that are not shown")
+    candidates: list[dict[str, Any]] = Field([], description="{id, in_context}, detailed only")
 
 
 class ListResult(Result):
     state: State = "context"
     corpus: str = ""
-    total: int = Field(default=0, description="lines of the whole list")
-    more: int = Field(default=0, description="lines that are not shown")
+    total: int = Field(0, description="lines of the whole list")
+    more: int = Field(0, description="lines that are not shown")
 
 
 class DriftNode(BaseModel):
@@ -188,18 +172,18 @@ class DriftNode(BaseModel):
 
 
 class DriftResult(Result):
-    corpus: SkipJsonSchema[str] = Field(default="", exclude=True)
+    corpus: SkipJsonSchema[str] = Field("", exclude=True)
     session_id: str = ""
     state: State = "context"
     open_node: str = ""
-    frontier: list[DriftNode] = Field(default_factory=list)
+    frontier: list[DriftNode] = []
     answered: int = 0
     budget_left: int = 0
     done: bool = False
-    citations: list[Citation] = Field(default_factory=list)
+    citations: list[Citation] = []
     answer: str = ""
     method: str = ""
-    usage: dict[str, Any] = Field(default_factory=dict)
+    usage: dict[str, Any] = {}
 
 
 class EntityResult(Result):
@@ -208,13 +192,13 @@ class EntityResult(Result):
     title: str = ""
     type: str = ""
     description: str = ""
-    aliases: list[str] = Field(default_factory=list)
+    aliases: list[str] = []
     degree: int = 0
     frequency: int = 0
-    relationships: list[dict[str, Any]] = Field(default_factory=list)
-    communities: list[str] = Field(default_factory=list)
-    candidates: list[dict[str, Any]] = Field(default_factory=list)
-    citations: list[Citation] = Field(default_factory=list)
+    relationships: list[dict[str, Any]] = []
+    communities: list[str] = []
+    candidates: list[dict[str, Any]] = []
+    citations: list[Citation] = []
 
 
 class ReportResult(Result):
@@ -225,15 +209,15 @@ class ReportResult(Result):
     rating: float = 0.0
     method: str = "extractive"
     parent: str = ""
-    children: list[str] = Field(default_factory=list)
-    members: list[str] = Field(default_factory=list)
+    children: list[str] = []
+    members: list[str] = []
     stale: bool = False
-    citations: list[Citation] = Field(default_factory=list)
+    citations: list[Citation] = []
 
 
 class SourceResult(Result):
     state: State = "context"
-    sources: list[dict[str, Any]] = Field(default_factory=list)
+    sources: list[dict[str, Any]] = []
 
 
 class ExploreResult(Result):
@@ -243,20 +227,12 @@ class ExploreResult(Result):
     corpus: str = ""
     start: str = ""
     goal: str = ""
-    nodes: list[dict[str, Any]] = Field(
-        default_factory=list, description="{id, title, type, degree, hops}"
-    )
-    edges: list[dict[str, Any]] = Field(
-        default_factory=list, description="{id, source, target, weight}"
-    )
-    paths: list[dict[str, Any]] = Field(
-        default_factory=list, description="{kind, entities, relationships, strength}"
-    )
-    communities: list[dict[str, Any]] = Field(
-        default_factory=list, description="{id, title, level, parent, size}"
-    )
-    candidates: list[dict[str, Any]] = Field(default_factory=list)
-    citations: list[Citation] = Field(default_factory=list)
+    nodes: list[dict[str, Any]] = Field([], description="{id, title, type, degree, hops}")
+    edges: list[dict[str, Any]] = Field([], description="{id, source, target, weight}")
+    paths: list[dict[str, Any]] = Field([], description="{kind, entities, relationships, strength}")
+    communities: list[dict[str, Any]] = Field([], description="{id, title, level, parent, size}")
+    candidates: list[dict[str, Any]] = []
+    citations: list[Citation] = []
 
 
 LOSSES = "records of replies: dropped, repaired, and of how many texts"
@@ -268,55 +244,41 @@ class IndexResult(Result):
     corpus: str = ""
     done: int = 0
     total: int = 0
-    counts: dict[str, int] = Field(
-        default_factory=dict, description="added, changed, removed, unchanged, ..."
-    )
-    skipped: dict[str, int] = Field(default_factory=dict)
-    errors: list[dict[str, str]] = Field(default_factory=list, description="{path, reason}")
-    estimate: dict[str, Any] = Field(default_factory=dict)
-    usage: dict[str, Any] = Field(
-        default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage"
-    )
-    degraded: list[dict[str, str]] = Field(
-        default_factory=list, description="{kind, id, document, reason}"
-    )
-    pending: dict[str, int] = Field(
-        default_factory=dict, description="what a model still has to answer, by kind"
-    )
-    losses: dict[str, int] = Field(default_factory=dict, description=LOSSES)
+    counts: dict[str, int] = Field({}, description="added, changed, removed, unchanged, ...")
+    skipped: dict[str, int] = {}
+    errors: list[dict[str, str]] = Field([], description="{path, reason}")
+    estimate: dict[str, Any] = {}
+    usage: dict[str, Any] = Field({}, description="calls, prompt_tokens, output_tokens, by_stage")
+    degraded: list[dict[str, str]] = Field([], description="{kind, id, document, reason}")
+    pending: dict[str, int] = Field({}, description="what a model still has to answer, by kind")
+    losses: dict[str, int] = Field({}, description=LOSSES)
     poll_after_ms: int = 0
-    seconds: dict[str, float] = Field(default_factory=dict, description="CPU seconds per stage")
+    seconds: dict[str, float] = Field({}, description="CPU seconds per stage")
 
 
 class StatusResult(Result):
     corpus: str = ""
-    corpora: list[str] = Field(default_factory=list)
+    corpora: list[str] = []
     generation: int = 0
-    counts: dict[str, int] = Field(default_factory=dict)
-    levels: dict[str, int] = Field(default_factory=dict, description="communities per level")
+    counts: dict[str, int] = {}
+    levels: dict[str, int] = Field({}, description="communities per level")
     model: str = "none (extractive)"
-    pending: dict[str, int] = Field(
-        default_factory=dict, description="what a model still has to answer, by kind"
-    )
-    losses: dict[str, int] = Field(default_factory=dict, description=LOSSES)
-    jobs: list[dict[str, Any]] = Field(default_factory=list)
-    documents: list[dict[str, str]] = Field(
-        default_factory=list, description="of a job: {uri, state, error}"
-    )
-    states: dict[str, int] = Field(
-        default_factory=dict, description="of a job: its documents by state"
-    )
-    stale: list[str] = Field(default_factory=list)
+    pending: dict[str, int] = Field({}, description="what a model still has to answer, by kind")
+    losses: dict[str, int] = Field({}, description=LOSSES)
+    jobs: list[dict[str, Any]] = []
+    documents: list[dict[str, str]] = Field([], description="of a job: {uri, state, error}")
+    states: dict[str, int] = Field({}, description="of a job: its documents by state")
+    stale: list[str] = []
 
 
 class WorkResult(Result):
     corpus: str = ""
     items: list[dict[str, Any]] = Field(
-        default_factory=list, description="{work_id, kind}; what is to be read stands in the text"
+        [], description="{work_id, kind}; what is to be read stands in the text"
     )
-    accepted: list[str] = Field(default_factory=list)
-    rejected: list[dict[str, str]] = Field(default_factory=list, description="{work_id, reason}")
-    remaining: dict[str, int] = Field(default_factory=dict, description="open questions by kind")
+    accepted: list[str] = []
+    rejected: list[dict[str, str]] = Field([], description="{work_id, reason}")
+    remaining: dict[str, int] = Field({}, description="open questions by kind")
     lease_seconds: int = 0
 
 
@@ -324,17 +286,11 @@ class EditResult(Result):
     corpus: str = ""
     op: str = ""
     dry_run: bool = True
-    undo_id: str = Field(default="", description="op undo takes it")
-    changes: dict[str, int] = Field(
-        default_factory=dict, description="entities_added, relationships_removed, ..."
-    )
-    ids: list[str] = Field(default_factory=list, description="entities that come or change")
-    edits: list[dict[str, Any]] = Field(
-        default_factory=list, description="{undo_id, what, by, time, state}"
-    )
-    proposals: list[dict[str, Any]] = Field(
-        default_factory=list, description="{ids, names, kind, why, score}"
-    )
+    undo_id: str = Field("", description="op undo takes it")
+    changes: dict[str, int] = Field({}, description="entities_added, relationships_removed, ...")
+    ids: list[str] = Field([], description="entities that come or change")
+    edits: list[dict[str, Any]] = Field([], description="{undo_id, what, by, time, state}")
+    proposals: list[dict[str, Any]] = Field([], description="{ids, names, kind, why, score}")
 
 
 class RemoveResult(Result):
@@ -343,8 +299,6 @@ class RemoveResult(Result):
     job_id: str = ""
     status: str = ""
     undo_id: str = ""
-    counts: dict[str, int] = Field(
-        default_factory=dict, description="documents, text_units, entities"
-    )
-    documents: list[str] = Field(default_factory=list, description="uris")
-    unknown: list[dict[str, Any]] = Field(default_factory=list, description="{id, nearest}")
+    counts: dict[str, int] = Field({}, description="documents, text_units, entities")
+    documents: list[str] = Field([], description="uris")
+    unknown: list[dict[str, Any]] = Field([], description="{id, nearest}")

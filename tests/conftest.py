@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +12,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.command import ROOT, SAMPLE, run_cli
 
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "docs" / "sample"
 LOOPBACK = ("127.", "::1", "localhost")
 # Started first: whoever of two workers began the longest file last would be left alone with it.
 LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_model",
@@ -27,23 +23,29 @@ SLOW = frozenset(
     """
     bits campaign_mutants campaigns cli cli_models conformance connections corpus_life crowded docs drift_auto
     drift_careless drift_export edit_tools edits estimate eval executors explorer extract generations golden
-    hostile_files hosts http http_workers import import_others imports_kept index index_model install
+    hostile_files hosts http import import_others imports_kept index index_model install
     install_hosts jobs keys_on_disk live_benchmark losses model_histories object_storage patterns records_kept
-    secrets server_jobs several_machines tables tenants terminal upkeep upkeep_model wheel work work_http
-    work_shown
+    secrets several_machines tables tenants terminal token_shares upkeep upkeep_model wheel work work_http
+    work_shown workers index_documents
     """.split()
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--pictures", default="", metavar="DIR", help="write the pictures of docs/explore.md there")
+    parser.addoption(
+        "--pictures", default="", metavar="DIR", help="write the pictures of docs/explore.md there"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem.removeprefix("test_") in SLOW:
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+        )
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -67,22 +69,6 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(socket.socket, "connect", guarded_connect)
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
     yield
-
-
-def clean_environment(**extra: str) -> dict[str, str]:
-    """The environment of a child process: ours without any setting, key or model of the developer's."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
-    return {**kept, "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT), **extra}
-
-
-def run_cli(
-    *arguments: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """`python -m graphrag_mcp ARGUMENTS` as a real process, output decoded as UTF-8."""
-    return subprocess.run(
-        [sys.executable, "-m", "graphrag_mcp", *map(str, arguments)],
-        cwd=cwd or ROOT, env=env or clean_environment(), capture_output=True, encoding="utf-8", timeout=120,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.support.command import ROOT, SAMPLE, clean_environment
 
 AGENTS = ROOT / "benchmarks" / "agents"
 DATA = ROOT.parent / "shared" / "data"

@@ -32,8 +32,8 @@ from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText, SearchResult
-from tests.conftest import SAMPLE
-from tests.work import ends
+from tests.support.command import SAMPLE
+from tests.support.workload import ends
 
 QUESTION = "What did the court of inquiry conclude about Captain Renwick?"
 CHINESE = "海槛最浅处有多少米？"

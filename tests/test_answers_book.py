@@ -15,7 +15,7 @@ import pytest
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook, Stored, salvage
 from graphrag_mcp.store.shared_replies import open_book
-from tests.conftest import clean_environment
+from tests.support.command import clean_environment
 
 KEYS = [f"{number * 2_654_435_761 % 2**32:08x}{number:056x}" for number in range(300)]
 

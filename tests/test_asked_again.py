@@ -10,7 +10,7 @@ from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.types import Document
-from tests.openai_server import openai_server
+from tests.support.openai_server import openai_server
 from tests.test_index_model import demo, index, on, same, write_documents
 
 NOTE = "Ada Lovelace met George Boole in Lincoln."

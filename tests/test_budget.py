@@ -25,8 +25,8 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Result
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 QUESTIONS = (
     "What did the court of inquiry conclude about Captain Renwick?", "back-run", "海槛最浅处有多少米？", "Ines Calloway",

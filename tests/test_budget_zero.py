@@ -9,9 +9,8 @@ import pytest
 
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.store.tables import open_snapshot
-from tests.openai_server import openai_server
-from tests.test_cli_models import demonstrated
-from tests.test_moved import written
+from tests.support.files import written
+from tests.support.openai_server import demonstrated, openai_server
 
 
 def test_a_budget_of_nothing_buys_nothing_keeps_what_was_paid_for_and_lists_what_is_missing(

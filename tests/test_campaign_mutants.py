@@ -16,8 +16,8 @@ from campaigns import hostile, kills, many_agents, stdout_purity
 from campaigns.edit_scripts import put
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.types import InlineText
-from tests import planted
-from tests.conftest import ROOT, clean_environment
+from tests.support import faulty_writers
+from tests.support.command import ROOT, clean_environment
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="copies of a process, memory in /proc")
 
@@ -45,10 +45,10 @@ class Patient(kills.Campaign):
 @pytest.mark.parametrize(
     ("victim", "said", "count"),
     [
-        (planted.ends_at_once, "only 0 of 1 victims were alive when they were killed", 0),
-        (planted.fails, "the victim failed by itself (status 1)", 0),
-        (planted.breaks_its_manifest, "doctor: manifest 0", 1),
-        (planted.forgets_its_manifest, "doctor: manifest manifest.json manifest.json is missing", 1),
+        (faulty_writers.ends_at_once, "only 0 of 1 victims were alive when they were killed", 0),
+        (faulty_writers.fails, "the victim failed by itself (status 1)", 0),
+        (faulty_writers.breaks_its_manifest, "doctor: manifest 0", 1),
+        (faulty_writers.forgets_its_manifest, "doctor: manifest manifest.json manifest.json is missing", 1),
     ],
 )
 def test_a_victim_that_cannot_be_killed_or_harms_its_index_is_found(
@@ -65,7 +65,7 @@ def test_a_victim_that_cannot_be_killed_or_harms_its_index_is_found(
 def test_a_note_that_is_acknowledged_before_it_is_committed_is_found(
     tmp_path: Path, quiet: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kills, "noting", planted.acknowledges_too_early)
+    monkeypatch.setattr(kills, "noting", faulty_writers.acknowledges_too_early)
     wrong, _ = kills.campaign(tmp_path, 1, ["notes"], seed=1)
     assert sum("was acknowledged and is not there" in one for one in wrong) == 19, wrong
 

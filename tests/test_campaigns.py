@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from campaigns import edit_scripts, kills, many_agents, model_campaign
-from tests.conftest import clean_environment
+from tests.support.command import clean_environment
 
 
 def test_agents_on_several_servers_lose_nothing_when_the_one_that_leads_is_killed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.text.tokens import count_tokens
-from tests.work import ends
+from tests.support.workload import ends
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MODES = ("auto", "tokens", "sentences", "separator", "separator_only")

@@ -25,7 +25,7 @@ from graphrag_mcp.index.claims import (
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import Rule, ScriptedChat, demonstration
 from graphrag_mcp.settings import Settings
-from tests.work import ends, linear
+from tests.support.workload import ends, linear
 
 
 def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:

@@ -12,7 +12,7 @@ from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.openai_server import Server, openai_server
+from tests.support.openai_server import Server, openai_server
 
 # What these names do in each of three notes; the claim about the first uses its short name.
 NOTES = {

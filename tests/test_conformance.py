@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import app, fixtures, run
-from tests.conftest import ROOT
+from tests.support.command import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from graphrag_mcp.index.units import Context
 from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
-from tests.openai_server import Server, openai_server
-from tests.work import linear
+from tests.support.openai_server import Server, openai_server
+from tests.support.workload import linear
 
 SECTION = "Ada Lovelace wrote to Charles Babbage about the engine of {0}. She asked him for a drawing of its wheels. " * 12
 TITLE = "# Letters of the engine\n\nDate: 4 May 1842\n\n"

@@ -36,9 +36,9 @@ from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.tools.edit import edit as change
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import written
 from tests.test_edits import do, target
 from tests.test_index import index
-from tests.test_moved import written
 
 # ---- formats ------------------------------------------------------------------------------------
 

@@ -16,14 +16,14 @@ from graphrag_mcp.index import graph, pipeline
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.jobs import start, survey
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests import crowded_texts, hostile_files
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support import dense_texts, hostile_files
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing tells the memory of a process")
 
 
 def crowd(size: int, name: str = "latin") -> str:
-    return crowded_texts.make(name, size)[1].decode()
+    return dense_texts.make(name, size)[1].decode()
 
 
 def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
@@ -42,7 +42,7 @@ def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
 # ---- names and pairs
 
 
-@pytest.mark.parametrize("name", crowded_texts.FAMILIES)
+@pytest.mark.parametrize("name", dense_texts.FAMILIES)
 def test_no_text_unit_has_more_names_or_pairs_than_the_caps(name: str) -> None:
     for names, pairs, _ in read(crowd(12_000, name)):
         assert len(names.named) <= (graph.KEPT if names.capped else graph.MOST_NAMES)

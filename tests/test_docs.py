@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import anyio
 import pytest
@@ -30,10 +31,10 @@ from graphrag_mcp.app import App
 from graphrag_mcp.exchange.export import SCHEMAS
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import CHUNK_MODES, Settings, load
+from graphrag_mcp.settings import ChunkMode, Settings, load
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.tools import all_tools
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 
 DOCS = ROOT / "docs"
 SITE = "https://github.com/graphrag-mcp/graphrag-mcp/"
@@ -94,7 +95,7 @@ def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(t
     shutil.copytree(SAMPLE, user / "notes")
     env = clean_environment(
         HOME=str(user), XDG_DATA_HOME=str(user / "data"), XDG_CONFIG_HOME="", PYTHONPATH=str(copy),
-        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/test_help.py -k nearest",
+        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/cli/test_help.py -k nearest",
         PIP_NO_DEPS="1", PIP_NO_INDEX="1", PIP_NO_BUILD_ISOLATION="0", PIP_TARGET=str(tmp_path / "site"),
     )  # fmt: skip
     printed, ran = "", []
@@ -318,7 +319,7 @@ def test_every_tool_has_its_section_and_what_it_names_exists(tmp_path: Path) -> 
 def test_what_the_settings_page_names_exists() -> None:
     text = BLOCK.sub("", (DOCS / "settings.md").read_text("utf-8"))
     named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
-    assert named - set(Settings.__dataclass_fields__) - set(CHUNK_MODES) == set()
+    assert named - set(Settings.__dataclass_fields__) - set(get_args(ChunkMode)) == set()
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "campaigns"])

@@ -20,7 +20,7 @@ from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import DriftResult
-from tests.conftest import clean_environment
+from tests.support.command import clean_environment
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
 FOLLOW_UPS = [

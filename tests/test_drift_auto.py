@@ -29,7 +29,7 @@ from graphrag_mcp.store import sessions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import SAMPLE
+from tests.support.command import SAMPLE
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
 PRIMER, STEP, REDUCE = "intermediate_answer", "Small question", "An investigation has asked"

@@ -15,8 +15,8 @@ from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
-from tests.conftest import SAMPLE, run_cli
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE, run_cli
 
 QUESTION = "Why was the Meridian Tern lost?"
 FIRST = ["What did the court conclude?", "Where was the wreck found?", "Who was Ines Calloway?", "What is the sill?"]

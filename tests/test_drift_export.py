@@ -20,8 +20,8 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import SAMPLE, run_cli
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE, run_cli
 
 QUESTION = 'Why was the "Meridian Tern" lost [in 1968]?'
 FIRST = ["What did the court conclude?", "沈若岚发现了什么？", "Where was the wreck found?", "Who was Ines Calloway?"]

@@ -30,8 +30,8 @@ from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import EditResult, IndexRequest, InlineText
-from tests.conftest import ROOT, clean_environment
-from tests.openai_server import openai_server
+from tests.support.command import ROOT, clean_environment
+from tests.support.openai_server import openai_server
 from tests.test_index import document, index
 from tests.test_upkeep import spoil
 

@@ -16,7 +16,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
-from tests.openai_server import Server, openai_server
+from tests.support.openai_server import Server, openai_server
 
 NEAR = 0.15  # what is promised
 MARKED = re.compile(r"<(text|context|descriptions)>\n(.*)\n</\1>", re.DOTALL)

@@ -37,8 +37,8 @@ from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import Citation, SearchResult
-from tests.conftest import ROOT, clean_environment, run_cli
-from tests.openai_server import openai_server
+from tests.support.command import ROOT, clean_environment, run_cli
+from tests.support.openai_server import openai_server
 
 QUESTIONS = ROOT / "docs" / "sample-questions.jsonl"
 

@@ -20,8 +20,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from tests.conftest import ROOT, SAMPLE, clean_environment
-from tests.work import until
+from tests.support.command import ROOT, SAMPLE, clean_environment
+from tests.support.workload import until
 
 
 def squared(item: int) -> int:

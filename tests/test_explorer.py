@@ -35,8 +35,8 @@ from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SECONDS = 60_000  # milliseconds that a view may take before a test fails: the machine may be busy

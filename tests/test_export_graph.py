@@ -13,7 +13,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import run_cli
+from tests.support.command import run_cli
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
-from tests.work import linear
+from tests.support.workload import linear
 
 TEXT = (
     "Maria Halden keeps the Lofoten lighthouse. Maria Halden met Jon Berg in Bodø, and Jon Berg moved to Bodø. "

@@ -26,8 +26,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import query_terms
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 NOTES = (
     InlineText(

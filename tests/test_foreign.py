@@ -13,8 +13,8 @@ from graphrag_mcp.doctor.foreign import Fault, examine
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.store.tables import open_snapshot
-from tests import foreign_folders as made
-from tests.conftest import run_cli
+from tests.support import foreign_indexes as made
+from tests.support.command import run_cli
 
 Change = Callable[[made.Tables], Any]
 

@@ -21,13 +21,13 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import ROOT, clean_environment
-from tests.generations_child import note, write
+from tests.support.command import ROOT, clean_environment
+from tests.support.generation_processes import note, write
 from tests.test_store import log_of
 
 
 def child(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.generations_child", *map(str, arguments)]
+    command = [sys.executable, "-m", "tests.support.generation_processes", *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, text=True)
 
 

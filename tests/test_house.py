@@ -23,8 +23,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import ROOT, SAMPLE, clean_environment
 from tests.support import layout
+from tests.support.command import ROOT, SAMPLE, clean_environment
 
 PACKAGE = ROOT / "graphrag_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))

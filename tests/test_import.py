@@ -21,8 +21,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests import foreign_folders as made
-from tests.openai_server import openai_server
+from tests.support import foreign_indexes as made
+from tests.support.openai_server import openai_server
 
 Row = dict[str, Any]
 

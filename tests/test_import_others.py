@@ -22,8 +22,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests import foreign_folders as made
-from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support import foreign_indexes as made
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 from tests.test_import import Row, bring, rows
 
 # ---- LightRAG ------------------------------------------------------------------------------------

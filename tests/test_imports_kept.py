@@ -18,7 +18,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import clean_environment
+from tests.support.command import clean_environment
 
 
 @pytest.fixture

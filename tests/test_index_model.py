@@ -29,9 +29,9 @@ from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from tests.conftest import SAMPLE, clean_environment, run_cli
-from tests.openai_server import Seen, Server, error, openai_server
-from tests.work import PATIENCE, until
+from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.openai_server import Seen, Server, error, openai_server
+from tests.support.workload import PATIENCE, until
 
 OFF = Settings(**{**EAGER, "embedding_model": ""})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from campaigns.model_campaign import demo, write_documents
-from tests.openai_server import openai_server
+from tests.support.openai_server import openai_server
 from tests.test_index_model import index, on, rows
 
 SETTLED = ("passages_vectors", "entities_vectors", "relationships_vectors")  # reports follow a hierarchy with a history

@@ -14,7 +14,7 @@ from graphrag_mcp.install.init import FILE, GROUPS, init, settings_text
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.openai_server import openai_server
+from tests.support.openai_server import openai_server
 
 SETTING = re.compile(r"^# (\w+) = (.*)$", re.MULTILINE)
 

@@ -23,7 +23,7 @@ from graphrag_mcp.install import config_files, launch
 from graphrag_mcp.install.config_files import Unreadable
 from graphrag_mcp.install.hosts import BY_NAME, HOSTS, user_file
 from graphrag_mcp.settings import Settings
-from tests.serving import connected
+from tests.support.client import connected
 
 NAMES = [host.name for host in HOSTS]
 KEY = "sk-a-secret-that-must-stay-where-it-is"

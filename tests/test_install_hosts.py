@@ -22,7 +22,7 @@ from graphrag_mcp.install import install as installs
 from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, PRINTED, Host, user_file
 from graphrag_mcp.install.install import ours
-from tests.conftest import SAMPLE, clean_environment, run_cli
+from tests.support.command import SAMPLE, clean_environment, run_cli
 from tests.test_install import KEY, NAMES, file_of, install, started, tools_of, user  # noqa: F401
 
 Install = Callable[..., dict[str, Any]]

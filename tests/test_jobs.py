@@ -23,10 +23,11 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import ROOT, clean_environment, run_cli
-from tests.serving import Caller, connected, item_texts
-from tests.test_hosts import by_hand
-from tests.test_server_jobs import many_files, until
+from tests.server.test_hosts import by_hand
+from tests.support.client import Caller, connected, item_texts
+from tests.support.command import ROOT, clean_environment, run_cli
+from tests.support.files import many_files
+from tests.support.workload import until
 from tests.test_work import MIRA, TEXTS
 
 DEAD = {"pid": os.getpid(), "process": "1"}  # the mark of no process
@@ -184,7 +185,7 @@ from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
-from tests.generations_child import Disk, note, say
+from tests.support.generation_processes import Disk, note, say
 logging.disable(logging.CRITICAL)
 settings = Settings(home=Path(sys.argv[1]))
 def called(number):

@@ -20,9 +20,9 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs.queue import settings_record
 from graphrag_mcp.settings import Settings, Substituted, from_record, load, secrets_of
 from graphrag_mcp.trust.private import keep_private
-from tests.conftest import clean_environment, run_cli
-from tests.openai_server import error, openai_server
-from tests.serving import connected, over_stdio
+from tests.support.client import connected, over_stdio
+from tests.support.command import clean_environment, run_cli
+from tests.support.openai_server import error, openai_server
 from tests.test_index_model import demo
 from tests.test_secrets import LOUD
 

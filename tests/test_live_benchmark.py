@@ -21,8 +21,8 @@ from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import ROOT
-from tests.openai_server import openai_server
+from tests.support.command import ROOT
+from tests.support.openai_server import openai_server
 
 LIVE = ROOT / "benchmarks" / "live"
 spec = importlib.util.spec_from_file_location("live", LIVE / "live.py")

@@ -16,9 +16,9 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
-from tests.conftest import clean_environment, run_cli
-from tests.openai_server import Server, openai_server
-from tests.serving import connected
+from tests.support.client import connected
+from tests.support.command import clean_environment, run_cli
+from tests.support.openai_server import Server, openai_server
 
 TEXTS = {
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",

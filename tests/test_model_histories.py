@@ -18,7 +18,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from tests.openai_server import Server, openai_server
+from tests.support.openai_server import Server, openai_server
 
 Messages = list[dict[str, Any]]
 # A report of more rows than this is made of the reports below it.

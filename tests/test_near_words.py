@@ -13,7 +13,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.work import calls
+from tests.support.workload import calls
 
 TOWNS = {
     "fi": ("Koivula", "{} on kunta joen rannalla. Kirkko rakennettiin vuonna 1{}."),

@@ -26,12 +26,12 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import mirror
 from graphrag_mcp.store.manifest import Manifest, writer_lock
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import ROOT, clean_environment, run_cli
+from tests.support.command import ROOT, clean_environment, run_cli
 
 pytest.importorskip("obstore", reason="the extra [object-storage] is not installed")
 pytest.importorskip("moto", reason="there is no S3 server to test with")
 
-from tests.object_store import BUCKET, KEYS, ObjectStore, object_store
+from tests.support.object_store import BUCKET, KEYS, ObjectStore, object_store
 
 URL = f"s3://{BUCKET}/team"
 PERSON = "Quorra{0} met Ida Bellweather in Port Lumen {0}."

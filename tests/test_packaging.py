@@ -27,7 +27,7 @@ from graphrag_mcp.install import install as installs
 from graphrag_mcp.install.hosts import BY_NAME
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import ENVIRONMENT, Settings
-from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.support.command import ROOT, SAMPLE, clean_environment
 from tests.test_install import POSIX, started, tools_of
 
 PACKAGING = ROOT / "packaging"

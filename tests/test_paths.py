@@ -23,8 +23,8 @@ from graphrag_mcp.store import tables
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import content_id
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 EMPTY = {pa.string(): "", pa.int64(): 0, pa.float64(): 0.0, pa.bool_(): False}
 Links = dict[tuple[str, str], float]

@@ -1,6 +1,6 @@
 """Every regular expression of the package is linear: no text, however it repeats itself, makes one take long.
 
-Work is counted in characters looked at (tests/regex_steps.py), so a busy machine changes nothing; the same with a clock
+Work is counted in characters looked at (tests/support/regex_steps.py), so a busy machine changes nothing; the same with a clock
 and longer texts is campaigns/patterns.py. Patterns are found in the source (calls of `re` with a text that can be worked out without running the module, and every
 compiled pattern that a module holds), and given texts made of their own letters, pumped and then spoiled at the end.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.regex_steps import Counter, TooMany
+from tests.support.command import ROOT
+from tests.support.regex_steps import Counter, TooMany
 
 PACKAGE = ROOT / "graphrag_mcp"
 CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}

@@ -23,7 +23,7 @@ from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.trust.injection import suspicions
 from graphrag_mcp.types import IndexResult, Result
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
 
 CANARY = "Zorvath"  # stands in every document, title, name and file name, and in no call of these tests
 ORDERS = {

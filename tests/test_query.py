@@ -23,7 +23,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
-from tests.conftest import ROOT
+from tests.support.command import ROOT
 
 DATA = ROOT.parent / "shared" / "data"
 QUESTION = "What did the court of inquiry conclude about Captain Renwick?"

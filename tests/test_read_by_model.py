@@ -14,7 +14,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.openai_server import Server, openai_server
+from tests.support.openai_server import Server, openai_server
 
 TEXT = (
     "AnnaBerg signed for the lock. The lock was repaired by Tidewright in May. Anna Berg wrote to Tidewright. "

@@ -23,7 +23,7 @@ from graphrag_mcp.index.records import (
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import clean, clean_name
-from tests.work import ends, linear
+from tests.support.workload import ends, linear
 
 TYPES = ("person", "organization", "location", "natural object")
 ADA = EntityRecord("Ada Lovelace", "person", "Ada Lovelace wrote the first program.")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
-from tests.written_replies import (
+from tests.support.record_replies import (
     NAMES,
     SHAPES,
     TYPES,

@@ -10,7 +10,7 @@ from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.packing.citations import cited, replace_references
-from tests.work import ends
+from tests.support.workload import ends
 
 GOOD = {
     "title": "Lantern Guild and the Harbour Fire",

@@ -22,7 +22,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
 
 FILMS = {
     "harbour-lights": ("Harbour Lights", "Harbour Lights is a 1938 drama film directed by Joan Cole. It was shot on the quay of Port Ellis."),

@@ -19,9 +19,9 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import ROOT, clean_environment
-from tests.openai_server import error, openai_server
-from tests.serving import connected, over_stdio
+from tests.support.client import connected, over_stdio
+from tests.support.command import ROOT, clean_environment
+from tests.support.openai_server import error, openai_server
 from tests.test_index_model import demo
 
 KEY = "sk-canary-9f3Zz71xyzzyQ04"

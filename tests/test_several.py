@@ -21,8 +21,8 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import Result
-from tests.conftest import SAMPLE
-from tests.serving import Caller, connected
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 from tests.test_filters import three_corpora
 
 

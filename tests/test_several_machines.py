@@ -20,14 +20,14 @@ from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.store import mirror, sessions, shared_replies
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import clean_environment, run_cli
+from tests.support.command import clean_environment, run_cli
 
 pytest.importorskip("obstore", reason="the extra [object-storage] is not installed")
 pytest.importorskip("moto", reason="there is no S3 server to test with")
 
 from tests.llm.test_asker import asked, question
-from tests.object_store import ObjectStore
-from tests.openai_server import openai_server
+from tests.support.object_store import ObjectStore
+from tests.support.openai_server import openai_server
 from tests.test_index_model import demo, write_documents
 from tests.test_object_storage import URL, machine, note, store  # noqa: F401  (a fixture)
 

@@ -25,8 +25,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.temporal import When, anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import SAMPLE
-from tests.serving import connected
+from tests.support.client import connected
+from tests.support.command import SAMPLE
 
 CHAT = """# Chat of Marta Olsen and Nils Olsen
 

@@ -24,8 +24,8 @@ from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.workload import until
 from tests.test_jobs import over
-from tests.work import until
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator
 ADVICE = "give this user the right to"

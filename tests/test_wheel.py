@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import graphrag_mcp
-from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.support.command import ROOT, SAMPLE, clean_environment
 
 pytestmark = pytest.mark.slow
 

@@ -22,9 +22,9 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import ROOT
-from tests.serving import Caller, connected, item_texts
-from tests.work import until
+from tests.support.client import Caller, connected, item_texts
+from tests.support.command import ROOT
+from tests.support.workload import until
 
 TEXTS = {
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",

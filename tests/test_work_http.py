@@ -10,7 +10,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from tests.test_http import ALICE, BOB, TOKENS, client, good, running, served
+from tests.support.http_server import ALICE, BOB, TOKENS, client, good, running, served
 
 NOTES = [
     {"id": str(n), "text": f"Mira Okafor built mill {n} at Sable Point. Jonas Okafor kept its books."} for n in range(6)

@@ -12,9 +12,9 @@ from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.server import build_server
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
-from tests.serving import Caller, connected, item_texts
+from tests.support.client import Caller, connected, item_texts
+from tests.support.workload import until
 from tests.test_work import MIRA, entities, indexed, keepers, settings
-from tests.work import until
 
 WORDS = "Mira Okafor and Jonas Okafor kept the mill at Sable Point with the Sable Cooperative. "
 

@@ -339,17 +339,8 @@ def snapshot_of(options: argparse.Namespace) -> Snapshot:
 def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str, Snapshot]]:
     """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the
     command is meant."""
-    from graphrag_mcp.query.federated import named_by, wanted
-
     app = app_of(options)
-    known = app.corpora()
-    named, every = named_by(ids, known)
-    listed = wanted(options.corpus, known)
-    if not named and not listed:
-        return []
-    rest = [] if every else listed or [options.corpus]
-    names = dict.fromkeys([*named, *(app.corpus_for_reading(name) for name in rest)])
-    return [(name, app.snapshot(name)) for name in names]
+    return [(name, app.snapshot(name)) for name in app.several(options.corpus, ids)]
 
 
 def elsewhere(app: App, corpus: str) -> str:

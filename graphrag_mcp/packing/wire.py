@@ -69,17 +69,18 @@ def wire(result: Result) -> dict[str, Any]:
             if not place.get(name)
         ]:
             place.pop(name, None)
-    return {name: one if name in EXACT else _shown(one) for name, one in data.items()}
+    return {name: one if name in EXACT else shown(one) for name, one in data.items()}
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """A value with its texts as they may be shown; those of `EXACT` stay."""
     if isinstance(value, str):
         return fencing.shown(value)
     if isinstance(value, list):
-        return [_shown(one) for one in value]
+        return [shown(one) for one in value]
     if isinstance(value, dict):
         return {
-            name: one if name in EXACT and name != "text" else _shown(one)
+            name: one if name in EXACT and name != "text" else shown(one)
             for name, one in value.items()
         }
     return value

@@ -7,7 +7,7 @@ question that passage holds. An answer by a model is made of one corpus."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,12 +61,11 @@ def qualified(id: str) -> tuple[str, str]:
     return (match[1], match[2].lower()) if match else ("", id)
 
 
-def named_by(ids: Sequence[str], known: Sequence[str]) -> tuple[list[str], bool]:
+def named_by(ids: Iterable[str], known: Sequence[str]) -> tuple[list[str], bool]:
     """The corpora that qualified ids name, and whether every id names one."""
     named = [name for name, _ in map(qualified, ids)]
-    return list(dict.fromkeys(name for name in named if name in known)), all(
-        name in known for name in named
-    )
+    found = dict.fromkeys(name for name in named if name in known)
+    return list(found), bool(named) and all(name in known for name in named)
 
 
 def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str, str, str]:

@@ -32,12 +32,9 @@ _BOMS = (
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
 # Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
 # win on short texts.
-_LEGACY = tuple(
-    (
-        "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 "
-        "cp1256 cp874"
-    ).split()
-)
+_LEGACY = (
+    "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 cp1256 cp874"
+).split()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -71,7 +68,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     from charset_normalizer import from_bytes
 
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
-    guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=list(_LEGACY))
+    guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=_LEGACY)
     if (best := guesses.best()) is not None:
         # Western text mostly fits cp1250 too, which the library then names ("ů" for "ù"); Polish or
         # Czech does not fit cp1252. Hungarian fits both and is the one that loses.
@@ -100,10 +97,6 @@ def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
     return clean(text), {} if encoding == "utf-8" else {"encoding": encoding}
 
 
-_HEADING = re.compile(
-    r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$",
-    re.M,
-)
 _HEADINGS = re.compile(
     r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
 )
@@ -122,13 +115,8 @@ def find_title(text: str) -> str:
     """The first heading, else a first line of at most 120 characters before a blank line, if no one
     speaks it; else ""."""
     area = text[front_matter(text)[1] :][:TITLE_AREA]
-    fenced = False
-    for match in _HEADING.finditer(area):
-        if match["fence"]:
-            fenced = not fenced
-        elif not fenced:
-            return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
-    return _first_line(area)
+    first = next(headings(area), None)
+    return (first[2] or "#") if first else _first_line(area)
 
 
 def top_title(text: str) -> str:
@@ -178,17 +166,12 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
         position += len(line) + 1
         stripped = line.strip()
         if stripped in ("---", "..."):
-            return {name: value for name, value in found.items() if value not in ("", [])}, min(
-                position, len(text)
-            )
+            return _without_empty(found), min(position, len(text))
         if match := _KEY_VALUE.match(line):
             key, value = match[1].strip().lower(), (match[2] or "").strip()
-            inner = value[1:-1].split(",") if value[:1] == "[" and value[-1:] == "]" else None
-            found[key] = (
-                value.strip("\"'")
-                if inner is None
-                else [v.strip(" \"'") for v in inner if v.strip(" \"'")]
-            )
+            listed = value.startswith("[") and value.endswith("]")
+            items = [one.strip(" \"'") for one in value[1:-1].split(",")] if listed else []
+            found[key] = [one for one in items if one] if listed else value.strip("\"'")
         elif stripped.startswith("- ") and key:
             items = found[key] if isinstance(found[key], list) else []
             found[key] = [*items, stripped[2:].strip(" \"'")]
@@ -212,15 +195,17 @@ def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
         for name, value in table.items():
             if isinstance(value, dict):
                 tables.append(value)
-            elif isinstance(value, list):
-                found.setdefault(
-                    name.lower(), [one for one in value if isinstance(one, str) and one]
-                )
-            else:
-                said = value.isoformat() if isinstance(value, (date, time)) else str(value)
-                found.setdefault(name.lower(), said)
-    kept = {name: value for name, value in found.items() if value not in ("", [])}
-    return kept, min(end + 5 + len(after), len(text))
+                continue
+            if isinstance(value, list):
+                value = [one for one in value if isinstance(one, str) and one]
+            elif isinstance(value, (date, time)):
+                value = value.isoformat()
+            found.setdefault(name.lower(), value if isinstance(value, list) else str(value))
+    return _without_empty(found), min(end + 5 + len(after), len(text))
+
+
+def _without_empty(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if value not in ("", [])}
 
 
 def iso_date(value: Any) -> str:

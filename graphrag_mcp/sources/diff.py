@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,105 +29,100 @@ from graphrag_mcp.types import Document, IndexRequest
 # A folder that was moved has been worked on since, as a rule; half of its files unchanged is no
 # chance.
 ENOUGH = 0.5
+# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted,
+# a wrong path).
+GUARDED = 20
+REMOVED = "removed by remove_documents"  # why a file is skipped
 Sources = Mapping[str, Mapping[str, str]]
-Known = tuple[str, str]  # the name of a file, and its hash
+Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 
 
-@dataclass
-class Moved:
-    found: Found
-    labels: set[str] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+# ---- folders that have moved ----------------------------------------------------------------------
 
 
-def find(
-    request: IndexRequest,
-    sources: Sources,
-    absent: Iterable[str],
-    live: Iterable[Mapping[str, Any]],
-    settings: Settings,
-) -> Moved:
-    """`absent`: labels of the folders that are not where they were; `live`: {uri, file, file_sha}
-    of every document. With `remove_missing` the one that calls says that what is missing is to leave."""
-    paths, within, sure = request.paths, request.within, request.remove_missing
+def look(
+    request: IndexRequest, manifest: Manifest | None, live: Callable[[], Rows], settings: Settings
+) -> tuple[Found, Set[str], list[str]]:
+    """What is in the folders and files of the request; labels of sources whose folder has moved
+    there; what is to be said. `live` gives the rows of all documents."""
+    sources: Sources = manifest.sources if manifest else {}
+    paths, within = request.paths, request.within
     found = walk.find(paths, sources, settings, within)
-    files = {row["file"]: row["file_sha"] for row in live}
-    away = {label: old for label in absent if (old := _files_of(label, files))}
-    if not away or not found.files:
-        return Moved(found)
-    wanted = {name for old in away.values() for name, _ in old}
-    found.files = [_hashed(file) if _name(file.uri) in wanted else file for file in found.files]
-    new = {(_name(file.uri), file.sha) for file in found.files if file.uri not in files}
-    every = {(_name(file.uri), file.sha) for file in found.files}
+    missing = walk.absent(sources) if paths and found.files else []
+    if not missing:
+        return found, set(), []
+    hashes = {row["file"]: row["file_sha"] for row in live()}
+    moved, notes = _moved(found, sources, missing, hashes, request.remove_missing)
+    if moved:
+        if request.remove_missing:  # what earlier calls doubled has the label of a second folder
+            named = {os.path.realpath(path) for path in paths}
+            moved |= {label for label, source in sources.items() if source["path"] in named}
+        left = {label: source for label, source in sources.items() if label not in moved}
+        found = walk.find(paths, left, settings, within)
+    return found, moved, notes
+
+
+def _moved(
+    found: Found, sources: Sources, missing: Iterable[str], hashes: Mapping[str, str], sure: bool
+) -> tuple[set[str], list[str]]:
+    """Of the sources whose folder is missing those that were found again, by names and hashes of
+    their files; and what is to be said. `sure`: the caller says that what is missing is to leave."""
+    files = {
+        label: [(_name(uri), sha) for uri, sha in hashes.items() if uri.startswith(f"{label}/")]
+        for label in missing
+    }
+    names = {name for old in files.values() for name, _ in old}
+    there = {
+        file.uri: (_name(file.uri), _hash(file)) for file in found.files if _name(file.uri) in names
+    }
+    new = {pair for uri, pair in there.items() if uri not in hashes}
     complete = all(scope.complete for scope in found.scopes) and not found.errors
     moved, notes = set(), []
-    for label, old in away.items():
+    for label, old in files.items():
+        path, total = shown(sources[label]["path"]), len(old)
         again = sum(one in new for one in old)
-        if again >= ENOUGH * len(old) and complete:
+        doubled = sum(one in there.values() for one in old)
+        certain = again > 0 and again >= ENOUGH * total
+        if complete and (certain or (sure and doubled)):
             moved.add(label)
-            notes.append(_said(sources[label]["path"], again, len(old)))
-        elif there := sum(one in every for one in old):
-            if sure and complete:
-                moved.add(label)
-                notes.append(_said(sources[label]["path"], there, len(old)))
-            else:
-                notes.append(_doubtful(sources[label]["path"], there, len(old)))
-    if not moved:
-        return Moved(found, notes=notes)
-    if sure:  # what was doubled by earlier calls has the label of a second folder
-        named = {os.path.realpath(path) for path in paths}
-        moved |= {label for label, source in sources.items() if source["path"] in named}
-    hashes = {file.path: file.sha for file in found.files}
-    left = {label: source for label, source in sources.items() if label not in moved}
-    found = walk.find(paths, left, settings, within)
-    found.files = [replace(file, sha=hashes.get(file.path) or file.sha) for file in found.files]
-    return Moved(found, moved, notes)
-
-
-def _files_of(label: str, files: Mapping[str, str]) -> list[Known]:
-    return [(_name(file), sha) for file, sha in files.items() if file.startswith(f"{label}/")]
+            count = again if certain else doubled
+            notes.append(
+                f"{path} is no longer there, {count} of its {total} files were found again: it was taken as moved."
+            )
+        elif doubled:
+            notes.append(
+                f"{path} is no longer there; {doubled} of its {total} files are also in what was named now. If it "
+                "was moved, call again with remove_missing=true and its old documents leave; else they stay."
+            )
+    return moved, notes
 
 
 def _name(uri: str) -> str:
     return uri.rpartition("/")[2]
 
 
-def _hashed(file: FoundFile) -> FoundFile:
-    """The file with its SHA-256, where it can be read."""
+def _hash(file: FoundFile) -> str:
+    """The file's SHA-256; "" where it cannot be read, which the reading says."""
     try:
-        return file if file.sha else replace(file, sha=read.sha(file))
+        return read.sha(file)
     except OSError:
-        return file  # the reading will say why
+        return ""
 
 
-def _said(path: str, found: int, total: int) -> str:
-    return f"{shown(path)} is no longer there, {found} of its {total} files were found again: it was taken as moved."
-
-
-def _doubtful(path: str, found: int, total: int) -> str:
-    return (
-        f"{shown(path)} is no longer there; {found} of its {total} files are also in what was named now. If it was "
-        "moved, call again with remove_missing=true and its old documents leave; else they stay."
-    )
-
-
-# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted,
-# a wrong path).
-GUARDED = 20
-REMOVED = "removed by remove_documents"  # why a file is skipped
+# ---- the plan -------------------------------------------------------------------------------------
 
 
 @dataclass
 class Plan:
-    found: walk.Found
+    found: Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
     # uri of a file -> uris of its documents
     by_file: dict[str, list[str]] = field(default_factory=dict)
-    to_read: list[walk.FoundFile] = field(default_factory=list)
+    to_read: list[FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
-    quota: walk.Quota = field(default_factory=lambda: walk.of(Settings()))
+    quota: walk.Quota = field(default_factory=lambda: walk.Quota.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     # those that do not any more, since this call names them
     asked: list[str] = field(default_factory=list)
@@ -149,52 +143,78 @@ def make(
     live: dict[str, dict[str, Any]] = {}
     if manifest is not None:
         live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    found, left, notes = look(request, manifest, live.values, settings)
-    plan = Plan(found, live, errors=list(found.errors), quota=walk.of(settings), notes=notes)
+    found, moved, notes = look(request, manifest, live.values, settings)
+    quota = walk.Quota.of(settings)
+    plan = Plan(found, live, errors=list(found.errors), quota=quota, notes=notes)
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
-    # rows of tables
-    back = {uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live}
     for uri, row in live.items():
         plan.by_file.setdefault(row["file"], []).append(uri)
-    present = set()
-    for file in found.files:
-        present.add(file.uri)
+    # Files with rows that were removed and come back are read again.
+    back = edits.back() | set(plan.asked)
+    _compare(plan, [uri for uri in back if "#" in uri and uri not in live])
+    _committed(plan, folder, manifest, settings)
+    if found.scopes or moved:
+        plan.gone += _missing(plan, moved)
+    _guard(plan, request)
+    gone = set(plan.gone)
+    plan.gone += [
+        uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
+    ]
+    return plan
+
+
+def _compare(plan: Plan, back: Sequence[str]) -> None:
+    """Which files are to be read: new ones, changed ones, and those of the rows that are `back`."""
+    for file in plan.found.files:
         if file.uri in plan.removed:
-            plan.found.skipped[REMOVED] = plan.found.skipped.get(REMOVED, 0) + 1
+            plan.found.skip(REMOVED)
             continue
         known = plan.by_file.get(file.uri)
-        if not known:
-            plan.to_read.append(file)
-            continue
         try:
-            sha = file.sha or read.sha(file)
+            sha = read.sha(file) if known else ""
         except OSError as error:
             plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
             continue
-        if live[known[0]]["file_sha"] == sha and not any(
-            uri.startswith(f"{file.uri}#") for uri in back
-        ):
+        again = any(uri.startswith(f"{file.uri}#") for uri in back)
+        if known and plan.live[known[0]]["file_sha"] == sha and not again:
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)
-    _committed(plan, folder, manifest, settings)
-    unreadable = {error["path"] for error in plan.errors}
-    for file_uri, uris in plan.by_file.items() if found.scopes or left else ():
-        if file_uri in present or file_uri in unreadable or file_uri.startswith("text:"):
+
+
+def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
+    """Documents whose files are not where they were."""
+    there = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
+    prefixes = tuple(scope.prefix for scope in plan.found.scopes if scope.complete)
+    for file, uris in plan.by_file.items():
+        if file in there or file.startswith("text:"):
             continue
-        if any(scope.complete and file_uri.startswith(scope.prefix) for scope in found.scopes):
-            plan.gone += uris
-        elif file_uri.partition("/")[0] in left:
-            plan.gone += uris
-    _guard(plan, request)
-    if plan.removed:
-        gone = set(plan.gone)
-        plan.gone += [
-            uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
-        ]
-    return plan
+        if file.startswith(prefixes) or file.partition("/")[0] in moved:
+            yield from uris
+
+
+def _guard(plan: Plan, request: IndexRequest) -> None:
+    """Refuse to let most of a corpus go at once. What has only another name is not lost."""
+    total = len(plan.live)
+    if total <= GUARDED or len(plan.gone) * 2 <= total or request.remove_missing:
+        return
+    there = {_hash(file) for file in plan.to_read}
+    lost = sum(plan.live[uri]["file_sha"] not in there for uri in plan.gone)
+    if lost * 2 > total:
+        raise BadInput(
+            f"{lost} of the {total} documents of this corpus are no longer in the folders named",
+            "Check that the folder is complete, then call again with remove_missing=true to remove them",
+        )
+
+
+def _asked(found: Found, request: IndexRequest, edits: Overlay) -> list[str]:
+    """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
+    named = {document.uri for document in read.inline(request.texts)}
+    named |= {file.uri for file in found.files if file.named}
+    rows = tuple(f"{one}#" for one in named)
+    return sorted(uri for uri in edits.removed if uri in named or uri.startswith(rows))
 
 
 def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Settings) -> None:
@@ -238,75 +258,25 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
 def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
     """Uris of files that are new, changed or deleted since the index was made; nothing is read
     but to be hashed. Of a source whose folder is gone every file counts as deleted."""
-    live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    kinds = {label: source["kind"] for label, source in manifest.sources.items()}
-    paths = [one["path"] for one in manifest.sources.values() if one["kind"] == "folder"]
+    sources = manifest.sources
+    paths = [one["path"] for one in sources.values() if one["kind"] == "folder"]
     known: dict[str, str] = {}  # uri of a file -> its hash
-    for row in live.values():
+    for row in live_documents(folder, manifest).to_pylist():
         label, _, rest = row["file"].partition("/")
-        if kinds.get(label, "import") == "import":  # imported, or given as text
+        source = sources.get(label, {"kind": "import"})
+        if source["kind"] == "import":  # imported, or given as text
             continue
         known[row["file"]] = row["file_sha"]
-        if kinds[label] != "folder":
-            paths.append(os.path.join(manifest.sources[label]["path"], rest))
+        if source["kind"] == "files":
+            paths.append(os.path.join(source["path"], rest))
     there = [path for path in paths if os.path.exists(path)]
-    found = {one.uri: one for one in walk.find(there, manifest.sources, settings).files}
-    told: dict[str, list[str]] = {
+    found = {one.uri: one for one in walk.find(there, sources, settings).files}
+    both = sorted(found.keys() & known.keys())
+    return {
         "new": sorted(found.keys() - known.keys()),
-        "changed": [],
+        "changed": [uri for uri in both if _hash(found[uri]) not in ("", known[uri])],
         "deleted": sorted(known.keys() - found.keys()),
     }
-    for uri in sorted(found.keys() & known.keys()):
-        with suppress(OSError):
-            if (found[uri].sha or read.sha(found[uri])) != known[uri]:
-                told["changed"].append(uri)
-    return told
-
-
-def _asked(found: walk.Found, request: IndexRequest, edits: Overlay) -> list[str]:
-    """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
-    named = {document.uri for document in read.inline(request.texts)} | {
-        file.uri for file in found.files if file.named
-    }
-    return sorted(
-        uri
-        for uri in edits.removed
-        if uri in named or any(uri.startswith(f"{one}#") for one in named)
-    )
-
-
-def look(
-    request: IndexRequest,
-    manifest: Manifest | None,
-    live: Callable[[], Iterable[Mapping[str, Any]]],
-    settings: Settings,
-) -> tuple[walk.Found, Set[str], list[str]]:
-    """What is in the folders and files of the request; labels of folders that have moved there;
-    what is to be said. `live` gives the light rows of all documents."""
-    sources = manifest.sources if manifest else {}
-    absent = walk.absent(sources) if request.paths else []
-    if not absent:
-        return walk.find(request.paths, sources, settings, request.within), set(), []
-
-    seen = find(request, sources, absent, live(), settings)
-    return seen.found, seen.labels, seen.notes
-
-
-def _guard(plan: Plan, request: IndexRequest) -> None:
-    """What has only another name is not lost."""
-    total = len(plan.live)
-    if total <= GUARDED or len(plan.gone) * 2 <= total or request.remove_missing:
-        return
-    there = set()
-    for file in plan.to_read:
-        with suppress(OSError):
-            there.add(file.sha or read.sha(file))
-    lost = sum(plan.live[uri]["file_sha"] not in there for uri in plan.gone)
-    if lost * 2 > total:
-        raise BadInput(
-            f"{lost} of the {total} documents of this corpus are no longer in the folders named",
-            "Check that the folder is complete, then call again with remove_missing=true to remove them",
-        )
 
 
 @dataclass
@@ -333,36 +303,47 @@ def edits(
     change: their chunking or extraction is not what it should be."""
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
-    if again and manifest is not None:
-        again = (again & plan.live.keys()) - set(plan.gone)
-        read_again = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
-        read_again |= {document.uri for document in read.inline(request.texts)}
-        yield from _from_truth(folder, manifest, again - read_again)
+    again = (again & plan.live.keys()) - set(plan.gone)
+
+    def stored(uris: Iterable[str]) -> Iterator[Edit]:
+        return _from_truth(folder, manifest, again & set(uris))
+
+    reads = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
+    reads |= {document.uri for document in read.inline(request.texts)}
+    yield from stored(again - reads)
+    try:
+        yield from _of_files(plan, settings, again, stored)
+    finally:
+        read.close()
+    for document in read.inline(request.texts):
+        yield from _of_file(plan, [document], [], again)
+
+
+def _of_files(
+    plan: Plan,
+    settings: Settings,
+    again: Set[str],
+    stored: Callable[[Iterable[str]], Iterator[Edit]],
+) -> Iterator[Edit]:
     for position, file in enumerate(plan.to_read):
+        before = plan.by_file.get(file.uri, [])
         if plan.quota.full():
             left = plan.to_read[position:]
             for source in plan.found.sources.values():
                 source.pop("commits", None)  # not all of it was compared
             plan.errors.append(plan.quota.left(left))
-            if again and manifest is not None:
-                late = {uri for file in left for uri in plan.by_file.get(file.uri, ())}
-                yield from _from_truth(folder, manifest, again & late)
+            yield from stored(uri for file in left for uri in plan.by_file.get(file.uri, ()))
             break
         try:
             documents = list(read.load(file, settings))
         except decode.ReadError as error:
             plan.errors.append({"path": file.uri, "reason": str(error)})
-            if again and manifest is not None:
-                yield from _from_truth(
-                    folder, manifest, again & set(plan.by_file.get(file.uri, ()))
-                )
+            yield from stored(before)
             continue
         plan.quota.take(file)
         if not documents:
-            plan.found.skipped["empty"] = plan.found.skipped.get("empty", 0) + 1
-        yield from _of_file(plan, documents, plan.by_file.get(file.uri, []), again)
-    for document in read.inline(request.texts):
-        yield from _of_file(plan, [document], [], again)
+            plan.found.skip("empty")
+        yield from _of_file(plan, documents, before, again)
 
 
 def _of_file(
@@ -387,13 +368,13 @@ def _of_file(
             yield Edit("gone", uri)
 
 
-def _from_truth(folder: Path, manifest: Manifest, uris: set[str]) -> Iterator[Edit]:
+def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iterator[Edit]:
+    """Documents as they are stored, to be derived again."""
+    if not uris or manifest is None:
+        return
     columns = ["uri", "title", "text", "metadata", "created", "file", "file_sha"]
     for batch in live_documents(folder, manifest, columns).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
             if row["uri"] in uris:
-                yield Edit(
-                    "derive",
-                    row["uri"],
-                    Document(**{**row, "metadata": json.loads(row["metadata"])}),
-                )
+                row["metadata"] = json.loads(row["metadata"])
+                yield Edit("derive", row["uri"], Document(**row))

@@ -92,9 +92,8 @@ class _Writer:
         self._prefix = ""
         self._row: list[str] | None = None
         self._pre = 0
-        self._lists: list[
-            int
-        ] = []  # one number per open list: 0 for bullets, else the next item's number
+        # one number per open list: 0 for bullets, else the next item's number
+        self._lists: list[int] = []
 
     def text(self, raw: str) -> None:
         if not raw:
@@ -155,9 +154,7 @@ class _Writer:
         if self._pre:
             self._parts.append(content.strip("\n"))
             return
-        content = "\n".join(
-            " ".join(line.split(" ")).strip() for line in content.split("\n")
-        ).strip()
+        content = "\n".join(line.strip() for line in content.split("\n")).strip()
         if content:
             self._parts.append(self._prefix + _SPACE_RUN.sub(" ", content))
             self._prefix = ""
@@ -174,6 +171,7 @@ class _Writer:
 _SPACE_RUN = re.compile(r" {2,}")
 
 
+_DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
 COLUMNS = 2_000  # of a table; each is looked at in every row
 
@@ -204,22 +202,23 @@ def code(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
-    declared = re.search(
-        rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", data[:4096], re.I
-    )
+    declared = _DECLARED.search(data[:4096])
     try:
         data.decode("utf-8")
-        markup, metadata = decode(data)
+        known = "utf-8"  # whatever it says
     except UnicodeDecodeError:
-        try:
-            known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
-            markup, metadata = (
-                decode_as(data, known) if known not in ("", "utf-8") else decode(data)
-            )
-        except LookupError:
-            markup, metadata = decode(data)
+        known = _encoding(declared[1]) if declared else ""
+    markup, metadata = decode(data) if known in ("", "utf-8") else decode_as(data, known)
     title, text = readable(markup)
     yield Piece(clean(text), title, metadata=metadata)
+
+
+def _encoding(name: bytes) -> str:
+    """The encoding that Python knows by this name; "" for none."""
+    try:
+        return codecs.lookup(name.decode("ascii")).name
+    except LookupError:
+        return ""
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -235,36 +234,27 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
 
     def pick(wanted: tuple[str, ...]) -> Any:
-        return next(
-            (
-                names[name]
-                for name in wanted
-                if name in names and values[names[name]] not in (None, "")
-            ),
-            None,
-        )
+        given = (names[name] for name in wanted if name in names)
+        return next((name for name in given if values[name] not in (None, "")), None)
 
     id_, title, text = pick(_ID), pick(_TITLE), pick(_TEXT)
     if text is not None and not isinstance(values[text], str):
         text = None
-    metadata = {}
-    for name, value in values.items():
-        value = _plain(value)
-        if (
-            name not in (id_, title, text)
-            and value is not None
-            and (text is not None or len(str(value)) <= 200)
-        ):
-            metadata[clean(str(name))] = value
-    body = (
-        values[text]
-        if text is not None
-        else "\n".join(
-            f"{name}: {shown}" for name, value in values.items() if (shown := _shown(value)).strip()
-        )
-    )
+    plain = {name: _plain(value) for name, value in values.items()}
+    metadata = {
+        clean(str(name)): value
+        for name, value in plain.items()
+        if name not in (id_, title, text) and value is not None
+        # in a row without a text a long value stands in the text that is made of it
+        if text is not None or len(str(value)) <= 200
+    }
+    if text is not None:
+        body = values[text]
+    else:
+        lines = ((name, _shown(value)) for name, value in values.items())
+        body = "\n".join(f"{name}: {said}" for name, said in lines if said.strip())
     key = " ".join(str(values[id_]).split())[:200] if id_ is not None else ""
-    heading = str(values[title]) if title is not None and _plain(values[title]) is not None else ""
+    heading = str(values[title]) if title is not None and plain[title] is not None else ""
     return Piece(clean(body), clean(heading), clean(key) or str(number), metadata)
 
 
@@ -280,11 +270,7 @@ def _plain(value: Any) -> Any:
         return utc(value)
     if isinstance(value, date):
         return value.isoformat()
-    if (
-        isinstance(value, list)
-        and value
-        and not any(isinstance(item, list | dict) for item in value)
-    ):
+    if isinstance(value, list) and not any(isinstance(item, list | dict) for item in value):
         items = [_plain(item) for item in value[:1000]]
         return [item for item in items if item is not None] or None
     return None if value is None or isinstance(value, list | dict | bytes) else clean(str(value))
@@ -310,16 +296,15 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
     csv.field_size_limit(2**31 - 1)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    header = next((line for line in lines if any(cell.strip() for cell in line)), [])
+    header = next((line for line in lines if any(map(str.strip, line))), [])
     if len(header) > COLUMNS:
         raise ReadError(f"it has {len(header):,} columns; {COLUMNS:,} are read")
     names: list[str] = []
     for position, cell in enumerate(header, 1):
         name = cell.strip()
         names.append(name if name and name not in names else f"column {position}")
-    for number, line in enumerate(
-        (line for line in lines if any(cell.strip() for cell in line)), 1
-    ):
+    filled = (line for line in lines if any(cell.strip() for cell in line))
+    for number, line in enumerate(filled, 1):
         names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
         yield row(dict(zip(names, line, strict=False)), number)
 
@@ -328,13 +313,7 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
     """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
     else text."""
     text, metadata = decode(data)
-    try:
-        value = json.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # not JSON, nested too deeply, a number of 5,000 digits: still text
-        value = None
+    value = _parsed(text)
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
         value = value["documents"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -343,6 +322,14 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
         yield piece
     else:
         yield Piece(text, metadata=metadata, prose=False)
+
+
+def _parsed(text: str) -> Any:
+    """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
@@ -363,16 +350,13 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _cell(cell: Mapping[str, Any], language: str) -> str:
-    said = _joined(cell.get("source", "")).strip("\n")
+    source = _joined(cell.get("source", "")).strip("\n")
     if cell["cell_type"] != "code":
-        return said
-    printed = [
-        _joined(one.get("text", "") or one.get("data", {}).get("text/plain", ""))[:SHOWN].strip(
-            "\n"
-        )
-        for one in cell.get("outputs", ())
-    ]
-    blocks = [(language, said), *(("text", one) for one in printed)]
+        return source
+    blocks = [(language, source)]
+    for one in cell.get("outputs", ()):
+        printed = _joined(one.get("text", "") or one.get("data", {}).get("text/plain", ""))
+        blocks.append(("text", printed[:SHOWN].strip("\n")))
     return "\n\n".join(f"```{name}\n{block}\n```" for name, block in blocks if block)
 
 
@@ -383,16 +367,10 @@ def _joined(lines: Any) -> str:
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document that a file's only object is: it has a text, and a title or nothing that a row
     would lose."""
-    names = {
-        name.strip().casefold()
-        for name, value in values.items()
-        if isinstance(value, str) and value.strip()
-    }
-    nested = any(
-        isinstance(value, dict | list) and _plain(value) is None
-        for value in values.values()
-        if value
-    )
+    texts = {name: one for name, one in values.items() if isinstance(one, str) and one.strip()}
+    names = {name.strip().casefold() for name in texts}
+    tables = (one for one in values.values() if one and isinstance(one, dict | list))
+    nested = any(_plain(one) is None for one in tables)
     if names.isdisjoint(_TEXT) or (nested and "title" not in names):
         return None
     return replace(row(values, 1), key="")
@@ -408,16 +386,12 @@ def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
         if not line.strip():
             continue
         number += 1
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        parsed += isinstance(value, dict)
-        pieces.append(
-            row(value, number)
-            if isinstance(value, dict)
-            else Piece(line, key=str(number), prose=False)
-        )
+        value = _parsed(line)
+        if isinstance(value, dict):
+            parsed += 1
+            pieces.append(row(value, number))
+        else:
+            pieces.append(Piece(line, key=str(number), prose=False))
     yield from pieces if parsed else [Piece(text, metadata=metadata, prose=False)]
 
 
@@ -430,9 +404,8 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
     if sum(group.total_byte_size for group in groups) > UNPACKED:
         raise ReadError("it unpacks to more than 500 MB")
     number = size = 0
-    for batch in file.iter_batches(
-        batch_size=16
-    ):  # few rows at once: a dictionary can make each of them huge
+    # few rows at once: a dictionary can make each of them huge
+    for batch in file.iter_batches(batch_size=16):
         for values in batch.to_pylist():
             number += 1
             piece = row(values, number)

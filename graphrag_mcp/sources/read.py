@@ -1,26 +1,26 @@
 """A file's hash and its documents, and the parser process.
 
-The parser is started for the first file that needs it, reused, and ended soon after. A parser that
-dies, hangs or floods costs that one document; what comes back is checked like anything from
-outside."""
+The parser is started for the first file that needs it and serves the files after it (`close` ends
+it). A parser that dies, hangs or floods costs that one document; what comes back is checked like
+anything from outside."""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, git, walk
+from graphrag_mcp.sources import formats, git
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
 from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
@@ -35,10 +35,10 @@ LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
 COMMITTED = "committed"  # in metadata: the day of the last commit
-IDLE = 20.0  # seconds after which a process with nothing to do is ended
-_KEPT = tuple(
-    "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
-)
+_KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
+
+
+# ---- the parser process ---------------------------------------------------------------------------
 
 
 def apart(suffix: str, size: int) -> bool:
@@ -61,7 +61,7 @@ class _Child:
             stderr=subprocess.DEVNULL,
         )
         self.late = False
-        self.used = time.monotonic()
+        self.sound = True  # may be used again
 
     def kill(self) -> None:
         self.late = True
@@ -71,95 +71,65 @@ class _Child:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            try:
+            with contextlib.suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
-            except OSError:
-                pass
 
-    def parse(self, data: bytes, suffix: str, seconds: float) -> tuple[list[Piece], bool]:
-        """The pieces, and whether this process may be used again."""
+    def parse(self, data: bytes, suffix: str, seconds: float) -> list[Piece]:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
-        try:
-            stdin.write(
-                json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds}).encode()
-                + b"\n"
-            )
-            stdin.write(data)
+        self.sound = False
+        head = json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds})
+        with contextlib.suppress(OSError):  # it has died: reading says how
+            stdin.write(head.encode() + b"\n" + data)
             stdin.flush()
-        except OSError:
-            pass  # it has died: reading says how
         pieces: list[Piece] = []
         size = 0
         while line := stdout.readline(OUTPUT):
             size += len(line)
             if size >= OUTPUT or len(pieces) > PIECES:
-                raise ReadError(
-                    f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text. Split it"
-                )
+                limits = f"{PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text"
+                raise ReadError(f"it holds over {limits}. Split it")
             said = _read(line)
             if isinstance(said, Piece):
                 pieces.append(said)
-            elif said.get("error"):
-                raise _Said(str(said["error"])[:300], again=not said.get("last"))
-            else:
-                return pieces, not said.get("last")
+                continue
+            self.sound = not said.get("last")
+            if said.get("error"):
+                raise ReadError(str(said["error"])[:300])
+            return pieces
         raise ReadError(self._why(seconds))
 
     def _why(self, seconds: float) -> str:
         code = self.process.wait()
-        if self.late or code in (
-            1,
-            -24,
-        ):  # -24: SIGXCPU; 1: the clock inside, the only way to that code
+        # -24: SIGXCPU; 1: the clock inside, the only way to that code
+        if self.late or code in (1, -24):
             return f"reading it takes over {seconds:g} seconds"
         if code in (77, -6, -9):
             return "reading it takes too much memory"
         return f"its parser crashed (status {code})"
 
 
-class _Said(ReadError):
-    """A reason that the child itself gave; `again`: it is as good as before."""
-
-    def __init__(self, reason: str, *, again: bool) -> None:
-        super().__init__(reason)
-        self.again = again
-
-
 _lock = threading.Lock()
 _child: _Child | None = None
-_idle: threading.Timer | None = None
 
 
 def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
     """All pieces of a file. ReadError with the reason, whatever happened to the process."""
-    global _child, _idle
+    global _child
 
     with _lock:
-        if _idle is not None:
-            _idle.cancel()
         if _child is not None and _child.process.poll() is not None:
             _drop()
         child = _child = _child or _Child()
         watch = threading.Timer(seconds + GRACE, child.kill)
         watch.daemon = True
         watch.start()
-        again = False
         try:
-            pieces, again = child.parse(data, suffix, seconds)
-            return pieces
-        except _Said as error:
-            again = error.again
-            raise
+            return child.parse(data, suffix, seconds)
         finally:
             watch.cancel()
-            if not again or child.late:
+            if child.late or not child.sound:
                 _drop()
-            else:
-                child.used = time.monotonic()
-                _idle = threading.Timer(IDLE, _rest, (child,))
-                _idle.daemon = True
-                _idle.start()
 
 
 def _drop() -> None:
@@ -168,12 +138,6 @@ def _drop() -> None:
     if _child is not None:
         _child.end()
         _child = None
-
-
-def _rest(child: _Child) -> None:
-    with _lock:
-        if _child is child and time.monotonic() - child.used >= IDLE * 0.9:
-            _drop()
 
 
 def close() -> None:
@@ -187,17 +151,18 @@ atexit.register(close)
 
 def _read(line: bytes) -> Piece | dict[str, Any]:
     """A line of the child: a piece, or its last word. ReadError for anything else."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         said = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ReadError("its parser crashed (broken output)") from error
-    if isinstance(said, dict):
-        return said
-    kinds = (str, str, str, dict, bool)
-    if not isinstance(said, list) or [type(one) for one in said] != list(kinds):
-        raise ReadError("its parser crashed (broken output)")
-    text, title, key, metadata, prose = said
-    return Piece(clean(text), clean(title), clean(key), metadata, prose)
+        if isinstance(said, dict):
+            return said
+        kinds = [str, str, str, dict, bool]
+        if isinstance(said, list) and [type(one) for one in said] == kinds:
+            text, title, key, metadata, prose = said
+            return Piece(clean(text), clean(title), clean(key), metadata, prose)
+    raise ReadError("its parser crashed (broken output)")
+
+
+# ---- documents ------------------------------------------------------------------------------------
 
 
 def sha(file: FoundFile) -> str:
@@ -213,12 +178,8 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     cannot be read."""
     name = os.path.basename(file.path)
     try:
-        data = read(
-            file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, links=file.links
-        )
-        changed = datetime.fromtimestamp(os.lstat(file.path).st_mtime, UTC).isoformat(
-            timespec="seconds"
-        )
+        data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
+        changed = datetime.fromtimestamp(os.lstat(file.path).st_mtime, UTC)
     except OSError as error:
         raise ReadError(why(error)) from error
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
@@ -226,56 +187,46 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     committed = day if blob and git.is_blob(blob, data) else ""
     taken: dict[str, int] = {}
     try:
-        if apart(suffix, len(data)):
-            pieces: Iterable[formats.Piece] = parse(data, suffix)
-        else:
-            pieces = formats.FORMATS.get(suffix, formats.code)(data, suffix)
+        reader = parse if apart(suffix, len(data)) else formats.FORMATS.get(suffix, formats.code)
+        pieces: Iterable[Piece] = reader(data, suffix)
         for number, piece in enumerate(pieces, 1):
-            if said := walk.too_many(number, settings):
-                raise ReadError(said)
+            if number > settings.max_text_units:  # each is at least one text unit
+                raise ReadError(
+                    f"it holds over {settings.max_text_units:,} rows, and each would be a document. "
+                    "Split it, join rows that belong together, or raise max_text_units in the settings"
+                )
             if piece.text.strip():
-                document = _document(file, name, piece, taken, created=changed, digest=digest)
+                document = _document(file, piece, taken, digest, changed)
                 if committed and not piece.key:
                     document.metadata.setdefault(COMMITTED, committed)
                 yield document
     except ReadError:
         raise
-    except (
-        Exception
-    ) as error:  # bytes from anywhere, parsers from elsewhere: one bad file never stops a run
+    except Exception as error:  # bytes from anywhere: one bad file never stops a run
         raise ReadError(f"cannot be read as {suffix or 'text'} ({type(error).__name__})") from error
 
 
 def _document(
-    file: FoundFile,
-    name: str,
-    piece: formats.Piece,
-    taken: dict[str, int],
-    *,
-    created: str,
-    digest: str,
+    file: FoundFile, piece: Piece, taken: dict[str, int], digest: str, changed: datetime
 ) -> Document:
-    uri = file.uri
+    name, uri = shown(os.path.basename(file.path)), file.uri
     if piece.key:
-        uri = f"{uri}#{piece.key}"
+        uri = f"{file.uri}#{piece.key}"
         taken[uri] = taken.get(uri, 0) + 1
         while taken[uri] > 1:  # `a~2` may itself be an id
             uri = f"{file.uri}#{piece.key}~{taken[uri]}"
             taken[uri] = taken.get(uri, 0) + 1
-    found = find_title(piece.text) if piece.prose and not piece.title else ""
-    title = piece.title or found or (f"{shown(name)} #{piece.key}" if piece.key else shown(name))
+    title = piece.title or (find_title(piece.text) if piece.prose else "")
+    title = title or (f"{name} #{piece.key}" if piece.key else name)
     metadata = dict(piece.metadata)
     known = {key.casefold(): value for key, value in metadata.items()}
-    if (
-        piece.prose
-        and not known.get("date")
-        and not dates.of_metadata(known)
-        and not dates.in_name(name)
-    ):
+    dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
+    if piece.prose and not dated:
         said = dates.in_address(metadata) or dates.in_head(piece.text)
         metadata |= {"date": said} if said else {}
-    dated = iso_date(metadata.get("date") or metadata.get("created") or "")
-    return Document(uri, _one_line(title), piece.text, metadata, dated or created, file.uri, digest)
+    created = iso_date(metadata.get("date") or metadata.get("created") or "")
+    created = created or changed.isoformat(timespec="seconds")
+    return Document(uri, _one_line(title), piece.text, metadata, created, file.uri, digest)
 
 
 def _one_line(title: object) -> str:

@@ -1,7 +1,7 @@
 """The MCP tools, in a fixed order.
 
 Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
-floor and server.py know MCP."""
+package and server.py know MCP."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.tools import drift, edit, explorer, index, lookup, search, work
+from graphrag_mcp.tools.contract import OurTool
 
-READS = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
+
+def _annotations(*true: str) -> ToolAnnotations:
+    names = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
+    return ToolAnnotations(**{name: name in true for name in names})
+
+
+READS = _annotations("read_only_hint", "idempotent_hint")
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes
 # nothing more.
-SYNCHRONISES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-)
-RECORDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-STARTS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-)
-
-CHANGES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
-)
+SYNCHRONISES = _annotations("destructive_hint", "idempotent_hint")
+RECORDS = _annotations("idempotent_hint")
+STARTS = _annotations()
+CHANGES = _annotations("destructive_hint")
 
 TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (index.index_documents, "Index documents", SYNCHRONISES),
@@ -59,17 +55,12 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 # order.
 SETS: dict[str, frozenset[str]] = {
     "core": frozenset(
-        (
-            "index_documents local_search global_search drift_search get_entity "
-            "get_community_report drift_step search_text list_documents get_source "
-            "explore_graph graph_status"
-        ).split()
+        "index_documents local_search global_search drift_search get_entity get_community_report "
+        "drift_step search_text list_documents get_source explore_graph graph_status".split()
     ),
     "index": frozenset(
-        (
-            "index_documents search_text get_entity get_source graph_status cancel_job "
-            "remove_documents edit_graph claim_work submit_work"
-        ).split()
+        "index_documents search_text get_entity get_source graph_status cancel_job "
+        "remove_documents edit_graph claim_work submit_work".split()
     ),
 }
 
@@ -100,8 +91,7 @@ def offered(
     kept = [tool for tool in all_tools() if tools == "all" or tool.name in SETS[tools]]
     if read_only:
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
-        names = {tool.name for tool in kept}
-        kept = [tool for tool in kept if tool.name != "drift_finish" or "drift_search" in names]
+        kept = [tool for tool in kept if tool.name != "drift_finish"]  # there is no drift_search
     return [_shortened(tool, model) for tool in kept] + [*(_pair() if compat else [])]
 
 
@@ -118,8 +108,7 @@ def _shortened(tool: Tool, model: bool) -> Tool:
     """The tool with the arguments that are listed; the others are taken all the same."""
     hidden = set(SELDOM.get(tool.name, ()))
     if not model:
-        hidden |= set() if tool.name == "drift_step" else MODEL_ONLY
-        hidden |= {"auto"}
+        hidden |= {"auto"} if tool.name == "drift_step" else MODEL_ONLY
     kept = {}
     for name, one in tool.parameters["properties"].items():
         if name in hidden:
@@ -145,7 +134,7 @@ def all_tools() -> list[Tool]:
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
-    tool = Tool.from_function(
+    tool = OurTool.from_function(
         function, title=title, description=description, annotations=annotations
     )
     tool.parameters = _bare(tool.parameters)
@@ -165,18 +154,18 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema and definitions:
-        named = definitions[schema["$ref"].rpartition("/")[2]]
-        return _bare(
-            {key: value for key, value in named.items() if key != "description"}, definitions
-        )
+        named = dict(definitions[schema["$ref"].rpartition("/")[2]])
+        named.pop("description", None)
+        return _bare(named, definitions)
+    # Empty defaults of results say nothing; those of arguments are shown in examples of calls.
+    noise: list[Any] = [None] if definitions is None else [None, [], {}]
     kept = {
         key: _bare(value, definitions, names=key == "properties" and not names)
         for key, value in schema.items()
-        if names or (key not in ("title", "$defs") and (key, value) != ("default", None))
+        if names or (key not in ("title", "$defs") and not (key == "default" and value in noise))
     }
-    if not names and [one.get("type") for one in kept.get("anyOf", [])][1:] == [
-        "null"
-    ]:  # X | None, without anyOf
+    kinds = [one.get("type") for one in kept.get("anyOf", [])] if not names else []
+    if kinds[1:] == ["null"]:  # X | None, without anyOf
         first = kept.pop("anyOf")[0]
         kept = {**first, **kept, "type": [first["type"], "null"]}
     return kept

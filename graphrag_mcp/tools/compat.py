@@ -4,28 +4,24 @@ with exactly the fields that they read."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
+import anyio.to_thread
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
-from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing import wire
 from graphrag_mcp.tools.contract import Query, Text, argument
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
-from graphrag_mcp.tools.results import Ctx, encodable, serve
-from graphrag_mcp.types import Result
+from graphrag_mcp.tools.results import Ctx, desk_of, sendable, telling
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
 
 RESULTS_TOKENS = 4_000
-LINKS = (
-    "url",
-    "source_url",
-    "link",
-    "source",
-)  # metadata in which documents keep their address on the web
+LINKS = ("url", "source_url", "link", "source")  # metadata that may hold a document's web address
 
 FetchId = argument(Text, "An id from search", "id result_id document_id ids")
 
@@ -48,41 +44,38 @@ class Fetched(BaseModel):
     metadata: dict[str, str] = Field(default_factory=dict)
 
 
-class _Carrier(Result):
-    """What travels through `serve`, which knows results of ours only."""
-
-    body: dict[str, Any] = Field(default_factory=dict)
-
-
 async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
     """Search the indexed documents. Gives results with an id each; fetch gives the text behind an
     id.
     """
+    from graphrag_mcp.query.local import local_search
 
-    def work(app: App) -> Result:
-        from graphrag_mcp.query.local import local_search
-
+    def work() -> BaseModel:
+        app = desk_of(ctx).app
         corpus = app.corpus_for_reading("")
         snapshot = app.snapshot(corpus)
         if not query.strip():
-            raise BadInput(
-                "the query is empty", 'Ask something, e.g. search(query="who built it?")'
+            example = 'Ask something, e.g. search(query="who built it?")'
+            raise BadInput("the query is empty", example)
+        found = [
+            Found(
+                id=f"{corpus}/{one.id}",
+                title=one.title or one.uri,
+                url=_address(snapshot, corpus, one.id, one.document_id),
             )
-        found = []
-        for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
-            url = _address(snapshot, corpus, one.id, one.document_id)
-            found.append(Found(id=f"{corpus}/{one.id}", title=one.title or one.uri, url=url))
-        return _Carrier(body=Searched(results=found).model_dump())
+            for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations
+        ]
+        return Searched(results=found)
 
-    return _plain(await serve(ctx, "search", work, _Carrier(body=Searched().model_dump())))
+    return await _plain(ctx, "search", work)
 
 
 async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
     """The text behind an id of search, with its title, address and where it stands."""
+    from graphrag_mcp.query.lookup import get_source
 
-    def work(app: App) -> Result:
-        from graphrag_mcp.query.lookup import get_source
-
+    def work() -> BaseModel:
+        app = desk_of(ctx).app
         corpus, _, alias = id.strip().rpartition("/")
         name = app.corpus_for_reading(corpus)
         snapshot = app.snapshot(name)
@@ -90,22 +83,17 @@ async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
         if not sources:
             raise NotFound(f"there is no text {id[:80]!r}", "Take ids from search")
         first = sources[0]
-        texts = [str(_text(snapshot, one)) for one in sources]
-        place = {
-            key: str(first[key])
-            for key in ("uri", "line_start", "char_start", "char_end")
-            if key in first
-        }
-        body = Fetched(
+        texts = [_text(snapshot, one) for one in sources]
+        place = ("uri", "line_start", "char_start", "char_end")
+        return Fetched(
             id=f"{name}/{alias}",
             title=str(first["title"]),
             text="\n\n".join(texts)[:CHARACTERS],
             url=_address(snapshot, name, alias, str(first["document_id"])),
-            metadata=place,
+            metadata={key: str(first[key]) for key in place if key in first},
         )
-        return _Carrier(body=body.model_dump())
 
-    return _plain(await serve(ctx, "fetch", work, _Carrier(body=Fetched(id=id[:80]).model_dump())))
+    return await _plain(ctx, "fetch", work)
 
 
 def _text(snapshot: Snapshot, source: dict[str, Any]) -> str:
@@ -118,15 +106,17 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
     """The document's own address on the web where its metadata has one, else that of the resource."""
     row = document_row(snapshot, document_id)
     held = json.loads(row["metadata"] or "{}") if row else {}
-    for name in LINKS:
-        value = held.get(name) if isinstance(held, dict) else None
-        if isinstance(value, str) and value.startswith(("http://", "https://")):
-            return value
-    return f"graphrag://{corpus}/text_unit/{alias}"
+    links = [str(held.get(name, "")) for name in LINKS]
+    web = next((one for one in links if one.startswith(("http://", "https://"))), "")
+    return web or f"graphrag://{corpus}/text_unit/{alias}"
 
 
-def _plain(result: CallToolResult) -> CallToolResult:
-    """Only the fields these hosts know, in both channels."""
-    body = encodable((result.structured_content or {}).get("body", {}))
+async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
+    """Only the fields that these hosts know, in both channels."""
+    with telling(tool):
+        found = await anyio.to_thread.run_sync(
+            work, abandon_on_cancel=True, limiter=desk_of(ctx).threads
+        )
+    body = sendable(wire.shown(found.model_dump()))
     text = json.dumps(body, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body)

@@ -1,4 +1,4 @@
-"""Arguments: the types that the tools share, and middleware for wrong calls.
+"""Arguments: the types that the tools share, and tools that say what is wrong with a call.
 
 The SDK drops an unknown argument silently and shows pydantic's own text for a wrong one; here the
 first is named with its nearest known name, the second becomes two sentences. A tool that only reads
@@ -11,24 +11,18 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
 
 from graphrag_mcp.tools.results import REMARKS
+from graphrag_mcp.trust.principal import unsealed
 
-FALSE_WORDS = {
-    "false": False,
-    "no": False,
-    "0": False,
-    "": False,
-    "true": True,
-    "yes": True,
-    "1": True,
-}
+NO_PAGE = "0.00000000.0"  # a cursor of no generation: searches say that they do not know it
 
 
 def as_text(value: Any) -> Any:
@@ -36,6 +30,14 @@ def as_text(value: Any) -> Any:
     if value is None:
         return ""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def as_cursor(value: Any) -> Any:
+    """The cursor as the engine wrote it. Another's cursor names no page at all."""
+    value = as_text(value)
+    if not isinstance(value, str):
+        return value
+    return NO_PAGE if (plain := unsealed(value)) is None else plain
 
 
 def as_int(default: int) -> Any:
@@ -46,20 +48,19 @@ def as_int(default: int) -> Any:
             return default
         if isinstance(value, str):
             try:
-                value = float(value.replace(",", "").replace("_", "").strip())
+                value = float(value.replace(",", "").replace("_", ""))
             except ValueError:
                 return value
-        if isinstance(value, float) and math.isfinite(value):
-            return int(value)
-        return 10**9 if isinstance(value, float) and value == math.inf else value
+        if isinstance(value, float):
+            return int(value) if math.isfinite(value) else 10**9
+        return value
 
     return convert
 
 
-def as_flag(value: Any) -> Any:
-    if value is None:
-        return False
-    return FALSE_WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value
+def as_flag(default: bool) -> Any:
+    """A converter: null and "" are the default; pydantic takes yes and no, on and off, 1 and 0."""
+    return lambda value: default if value in (None, "") else as_word(value)
 
 
 def as_list(value: Any) -> Any:
@@ -68,26 +69,19 @@ def as_list(value: Any) -> Any:
         return []
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            parsed = json.loads(value)
+            value = json.loads(value)
         except (ValueError, RecursionError):
             return [value]
-        return parsed if isinstance(parsed, list) else [value]
     return value if isinstance(value, list) else [value]
 
 
 def as_strings(value: Any) -> Any:
-    listed = as_list(value)
-    if isinstance(listed, list):
-        return [as_text(item) for item in listed if item is not None]
-    return listed
+    return [as_text(item) for item in as_list(value) if item is not None]
 
 
 def as_turns(value: Any) -> Any:
     """Turns as `role: content`, whether they come as strings or as messages."""
-    listed = as_list(value)
-    return (
-        [_turn(item) for item in listed if item is not None] if isinstance(listed, list) else listed
-    )
+    return [_turn(item) for item in as_list(value) if item is not None]
 
 
 def _turn(item: Any) -> Any:
@@ -106,7 +100,7 @@ def as_word(value: Any) -> Any:
 def argument(kind: Any, description: str, called: str = "") -> Any:
     """The type of an argument, with the names that models call it by, its own first."""
     alias = AliasChoices(*called.split()) if called else None
-    return Annotated[kind, Field(description=description, validation_alias=alias)]
+    return Annotated[kind, Field(description=description or None, validation_alias=alias)]
 
 
 def number(default: int, description: str, called: str = "") -> Any:
@@ -119,8 +113,14 @@ def choice(choices: tuple[str, ...], description: str, called: str = "") -> Any:
     return argument(Annotated[Literal[choices], read], description, called)
 
 
+def objects(schema: dict[str, Any], description: str, called: str) -> Any:
+    """A list of objects, which the tool itself looks at."""
+    listed = WithJsonSchema({"type": "array", "items": schema})
+    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], description, called)
+
+
 Text = Annotated[str, BeforeValidator(as_text)]
-Flag = Annotated[bool, BeforeValidator(as_flag)]
+Flag = Annotated[bool, BeforeValidator(as_flag(False))]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
 Query = argument(
@@ -136,7 +136,11 @@ Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = (
     number(most, "Longest result", _BUDGET) for most in (1200, 2000, 3000, 4000, 6000)
 )
 Format = choice(("concise", "detailed"), "detailed: all columns", "response_format format detail")
-Cursor = argument(Text, "Of the last page", "cursor next_cursor page page_token")
+Cursor = argument(
+    Annotated[str, BeforeValidator(as_cursor)],
+    "Of the last page",
+    "cursor next_cursor page page_token",
+)
 Answer = argument(Flag, "Let the server's model answer", "answer generate_answer")
 ResponseType = argument(Text, "Its form, e.g. a table", "response_type answer_type")
 Instructions = argument(Text, "More wishes for it", "instructions user_prompt system_prompt")
@@ -162,24 +166,26 @@ Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 4
 Sort = choice(("rank", "time"), "time: oldest first", "sort order")
 SessionId = argument(Text, "From drift_search", "session_id session sessionId drift_session id")
 JobId = argument(Text, "From index_documents", "job_id job jobId id task_id")
-_TEXT_ITEM = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string", "description": "Your key: the same id again replaces the text"},
-        "text": {"type": "string"},
-        "title": {"type": "string"},
-        "metadata": {"type": "object"},
+Texts = objects(
+    {
+        "type": "object",
+        "properties": {
+            "id": {
+                "type": "string",
+                "description": "Your key: the same id again replaces the text",
+            },
+            "text": {"type": "string"},
+            "title": {"type": "string"},
+            "metadata": {"type": "object"},
+        },
+        "required": ["text"],
     },
-    "required": ["text"],
-}
-Texts = argument(
-    Annotated[
-        list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _TEXT_ITEM})
-    ],
     "Texts themselves",
     "texts documents docs content contents text",
 )
 
+
+# ---- wrong calls ----------------------------------------------------------------------------------
 
 # What models call things that go by another name here, where the spelling gives no clue.
 GUESSES = {
@@ -197,32 +203,29 @@ EXPECTED = {
 }
 
 
-def teach(tools: Mapping[str, Tool]) -> Callable[[Any, Any], Awaitable[Any]]:
-    """The middleware for a server with these tools."""
+class OurTool(Tool):
+    """A tool of this server: a call that it cannot serve is answered with what is wrong."""
 
-    async def middleware(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        if ctx.method != "tools/call" or not isinstance(ctx.params, Mapping):
-            return await call_next(ctx)
-        name, arguments = ctx.params.get("name"), ctx.params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, Mapping):
-            return await call_next(ctx)
-        tool = tools.get(name)
-        if tool is None:
-            return _refusal(ctx, _no_such_tool(name, tools))
-        strange = _unknown(tool, arguments)
-        wrong = _wrong(tool, dict(arguments))
-        writes = not (tool.annotations and tool.annotations.read_only_hint)
-        if wrong or (strange and writes):
-            return _refusal(ctx, " ".join([*wrong[:4], *strange, f"Call it as {usage(tool)}."]))
-        remarks = [f"{sentence} It was ignored." for sentence in strange]
-        token = REMARKS.set(remarks)
+    async def run(
+        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
+    ) -> Any:
+        strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
+        reads = self.annotations is not None and self.annotations.read_only_hint
+        if wrong or (strange and not reads):
+            return _refusal(" ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."]))
+        token = REMARKS.set([f"{sentence} It was ignored." for sentence in strange])
         try:
-            result = await call_next(ctx)
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:  # the SDK puts its own words before those of the tool
+            return _refusal(str(error.__cause__ or error))
         finally:
             REMARKS.reset(token)
-        return _without_prefix(result, name)
 
-    return middleware
+
+def _refusal(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def usage(tool: Tool) -> str:
@@ -241,56 +244,45 @@ def accepted(tool: Tool) -> dict[str, str]:
     for name, field in tool.fn_metadata.arg_model.model_fields.items():
         found[name] = name
         if isinstance(field.validation_alias, AliasChoices):
-            found.update({str(choice): name for choice in field.validation_alias.choices})
+            found |= {str(choice): name for choice in field.validation_alias.choices}
     return found
 
 
 def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """A sentence for each argument that the tool does not have; those set to null do not matter."""
-    known = accepted(tool)
-    sentences = []
-    for name in [
-        name for name, value in arguments.items() if name not in known and value is not None
-    ][:5]:
-        near = [
-            known[one] for one in difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-        ]
-        guess = GUESSES.get(name.lower(), "")
-        near = near or ([guess] if guess in known else [])
-        listed = (
-            f"did you mean {near[0]!r}?"
-            if near
-            else f"it has {', '.join(tool.parameters['properties'])}."
-        )
-        sentences.append(f"{tool.name} has no argument {name[:60]!r}; {listed}")
-    return sentences
+    known, sentences = accepted(tool), []
+    for name, value in arguments.items():
+        if name in known or value is None:
+            continue
+        found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+        near = known.get(found[0] if found else GUESSES.get(name.lower(), ""))
+        listed = f"it has {', '.join(tool.parameters['properties'])}."
+        said = f"did you mean {near!r}?" if near else listed
+        sentences.append(f"{tool.name} has no argument {name[:60]!r}; {said}")
+    return sentences[:5]
 
 
 def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     """A sentence for each argument that cannot be used as given."""
     try:
-        tool.fn_metadata.validate_arguments(arguments)
+        tool.fn_metadata.validate_arguments(dict(arguments))
     except ValidationError as error:
         known = accepted(tool)
-        return list(
-            dict.fromkeys(
-                _sentence(tool.name, known, one) for one in error.errors(include_url=False)
-            )
-        )
+        found = (_sentence(tool.name, known, one) for one in error.errors(include_url=False))
+        return list(dict.fromkeys(found))
     return []
 
 
 def _sentence(tool: str, known: Mapping[str, str], error: Any) -> str:
-    place = [str(part) for part in error["loc"]]
-    argument = known.get(place[0], place[0]) if place else "the arguments"
-    where = argument + "".join(f"[{part}]" for part in place[1:] if part.isdigit())
-    kind, context = error["type"], error.get("ctx", {})
+    first, *rest = [str(part) for part in error["loc"]] or ["the arguments"]
+    where = known.get(first, first)
+    kind = error["type"]
     if kind == "missing":
-        return f"{tool} needs {argument!r}."
+        return f"{tool} needs {where!r}."
+    where += "".join(f"[{part}]" for part in rest if part.isdigit())
+    wanted = next((words for start, words in EXPECTED.items() if kind.startswith(start)), "")
     if kind == "literal_error":
-        wanted = str(context.get("expected", "")).replace("'", '"')
-    else:
-        wanted = next((words for start, words in EXPECTED.items() if kind.startswith(start)), "")
+        wanted = str(error["ctx"].get("expected", "")).replace("'", '"')
     if not wanted:
         return f"{where} cannot be used: {error['msg']}."
     return f"{where} must be {wanted}, not {_shown(error['input'])}."
@@ -300,34 +292,8 @@ def _shown(value: Any) -> str:
     """A value as JSON would show it, short: it is the caller's own."""
     if isinstance(value, Mapping):
         return "an object"
-    if isinstance(value, list):
-        return "a list" if value else "[]"
+    if isinstance(value, list) and value:
+        return "a list"
     if isinstance(value, str):
-        return '"' + (value if len(value) <= 40 else value[:39] + "…").replace('"', "'") + '"'
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)[:40]
-
-
-def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
-    near = difflib.get_close_matches(name, tools, n=2, cutoff=0.5)
-    advice = f"Nearest: {', '.join(near)}." if near else f"There are: {', '.join(tools)}."
-    return f"There is no tool {name[:60]!r}. {advice}"
-
-
-def _refusal(ctx: Any, text: str) -> dict[str, Any]:
-    """The error result, in the envelope of the caller's protocol revision (who answers for the SDK
-    must add it)."""
-    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        result["resultType"] = "complete"
-    return result
-
-
-def _without_prefix(result: Any, name: str) -> Any:
-    """The SDK puts `Error executing tool X: ` before each error; the model has just called X."""
-    if isinstance(result, dict) and result.get("isError"):
-        for part in result.get("content", ()):
-            if part.get("type") == "text":
-                part["text"] = part["text"].removeprefix(f"Error executing tool {name}: ")
-    return result
+        value = (value if len(value) <= 40 else value[:39] + "…").replace('"', "'")
+    return json.dumps(value, ensure_ascii=False, default=str)[:42]

@@ -7,9 +7,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator
@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import FALSE_WORDS, Corpus, Strings, argument, as_strings, as_word
+from graphrag_mcp.tools.contract import Corpus, Strings, argument, as_flag, as_strings, choice
 from graphrag_mcp.tools.results import Ctx, serve, who
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
@@ -29,13 +29,6 @@ QUIET_SECONDS = 2.0  # after the last edit, communities are brought up to date
 WAIT_SECONDS = 30  # for a removal; what takes longer goes on as a job
 SHOWN = 20
 ECHOED = 300  # characters of ids or fields that the next call repeats
-
-
-def _on(value: Any) -> Any:
-    """A flag that is on unless it was switched off."""
-    if value is None or value == "":
-        return True
-    return FALSE_WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 def as_fields(value: Any) -> Any:
@@ -50,14 +43,11 @@ def as_fields(value: Any) -> Any:
     return as_strings(value)
 
 
-DryRun = argument(Annotated[bool, BeforeValidator(_on)], "false: do it", "dry_run dryrun preview")
-Op = argument(
-    Annotated[
-        Literal[
-            "create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"
-        ],
-        BeforeValidator(as_word),
-    ],
+DryRun = argument(
+    Annotated[bool, BeforeValidator(as_flag(True))], "false: do it", "dry_run dryrun preview"
+)
+Op = choice(
+    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"),
     "merge: the first id stays; proposals: pairs to merge or reject; log: edits",
     "op operation action",
 )
@@ -82,12 +72,7 @@ async def remove_documents(
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
     by = "agent:" + who(ctx)
-    late = RemoveResult(
-        text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()"
-    )
-    return await serve(
-        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late
-    )
+    return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run))
 
 
 async def edit_graph(
@@ -102,11 +87,8 @@ async def edit_graph(
     undone.
     """
     by = "agent:" + who(ctx)
-    late = EditResult(
-        text="edit_graph was not finished in time.", hint='See op="log" before you try again.'
-    )
     return await serve(
-        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late
+        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)
     )
 
 
@@ -127,14 +109,29 @@ def edit(
     name = app.corpus_for_reading(corpus.strip())
     snapshot = app.snapshot(name)
     if op in ("proposals", "log"):
-        found = (
-            duplicates.proposals(snapshot, ids) if op == "proposals" else duplicates.log(snapshot)
-        )
+        listed = op == "log"
+        found = duplicates.log(snapshot) if listed else duplicates.proposals(snapshot, ids)
         found.corpus = name
         return found
     values = _split(fields)
     if op == "create" and not ids:
-        ids = [named] if (named := values.pop("title", "") or values.pop("name", "")) else []
+        ids = [title] if (title := values.pop("title", "") or values.pop("name", "")) else []
+    _check_ids(op, ids)
+    ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
+    targets = _targets(snapshot, op, [one.strip() for one in ids if one.strip()])
+    result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
+    result.corpus, result.op = name, op
+    if dry_run and not result.text.startswith("Nothing"):
+        said = f'op="{op}", ids={_again(ids)}' + (f", fields={_again(fields)}" if fields else "")
+        result.next_call = f'edit_graph({said}, corpus="{name}", dry_run=false)'
+    elif result.undo_id:
+        follows = _follow(app, name, wait) if result.changes else ""
+        result.text += f"{follows}\nUndo: {result.undo_id}."
+        result.hint = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false) takes it back.'
+    return result
+
+
+def _check_ids(op: str, ids: Sequence[str]) -> None:
     if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
         said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
         example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
@@ -143,19 +140,6 @@ def edit(
         )
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
-    ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
-    given = op in ("create", "undo")
-    targets = _as_given(snapshot, op, ids) if given else [_target(snapshot, op, one) for one in ids]
-    result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
-    result.corpus, result.op = name, op
-    said = f'op="{op}", ids={_again(ids)}' + (f", fields={_again(fields)}" if fields else "")
-    if dry_run and not result.text.startswith("Nothing"):
-        result.next_call = f'edit_graph({said}, corpus="{name}", dry_run=false)'
-    elif result.undo_id:
-        follows = _follow(app, name, wait) if result.changes else ""
-        result.text += f"{follows}\nUndo: {result.undo_id}."
-        result.hint = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false) takes it back.'
-    return result
 
 
 def _again(given: Sequence[str]) -> str:
@@ -165,47 +149,48 @@ def _again(given: Sequence[str]) -> str:
 
 
 def _split(fields: Sequence[str]) -> dict[str, str]:
-    wrong = next((one for one in fields if "=" not in one), "")
-    if wrong:
-        raise BadInput(f"the field {wrong[:60]!r} has no value", 'Give fields=["description=..."]')
+    if wrong := [one for one in fields if "=" not in one]:
+        what = f"the field {wrong[0][:60]!r} has no value"
+        raise BadInput(what, 'Give fields=["description=..."]')
     return dict(one.split("=", 1) for one in fields)
 
 
-def _as_given(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
-    """Ids of edits; the new name; or the two ends of a new relationship, which must be there."""
+def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
+    """Entities and relationships; of an undo ids of edits; of a creation the new name, or the two
+    ends of a new relationship, which must be there."""
     from graphrag_mcp.index.edits import Target
     from graphrag_mcp.text.terms import normalise_name
 
-    given = [one.strip() for one in ids if one.strip()]
     if op == "undo":
-        return [Target((one.strip("[]` "),)) for one in given]
-    if len(given) == 2:
-        ends = [_target(snapshot, op, one) for one in given]
+        return [Target((one.strip("[]` "),)) for one in ids]
+    if op != "create":
+        return [_target(snapshot, one) for one in ids]
+    if len(ids) == 2:
+        ends = [_target(snapshot, one, entity=True) for one in ids]
         return [Target((ends[0].keys[0], ends[1].keys[0]), (ends[0].forms[0], ends[1].forms[0]))]
-    return [Target((normalise_name(one),), (one,)) for one in given]
+    return [Target((normalise_name(one),), (one,)) for one in ids]
 
 
-def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
+def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
     """The entity or relationship that an id or a name means. NotFound names the nearest."""
     from graphrag_mcp.index.edits import Target
     from graphrag_mcp.query import context
-    from graphrag_mcp.query.context import resolve
 
     asked = asked.strip().strip("[]` ")
     match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
-    if match and op != "create":
+    if match and not entity:
         if not (found := context.numbered(snapshot, "relationships", [int(match[1])])):
-            raise NotFound(
-                f"there is no relationship {asked}", "get_entity shows those of an entity"
-            )
+            what = f"there is no relationship {asked}"
+            raise NotFound(what, "get_entity shows those of an entity")
         ends = context.rows(snapshot, "entities", [found[0]["source_id"], found[0]["target_id"]])
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
-    row, near = resolve(snapshot, asked)
+    row, near = context.resolve(snapshot, asked)
     if row is None:
-        ids = "The nearest are " + ", ".join(f"e{one['n']}" for one in near) + "; " if near else ""
-        names = f"Nearest: {context.named_list(near)}" if near else ""
+        ids = ", ".join(f"e{one['n']}" for one in near)
         raise NotFound(
-            f"there is no entity {asked[:80]!r}", f"{ids}get_entity finds names", names=names
+            f"there is no entity {asked[:80]!r}",
+            f"{f'The nearest are {ids}; ' if near else ''}get_entity finds names",
+            names=f"Nearest: {context.named_list(near)}" if near else "",
         )
     return Target((row["key"],), (row["title"],))
 
@@ -242,62 +227,58 @@ def remove(
     """The tool without its wire; with `wait`, the rows have gone before it returns, however long
     that takes."""
     from graphrag_mcp.index import edits
+    from graphrag_mcp.text.terms import counted
 
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
     chosen = edits.choose(folder, ids)
-    result = RemoveResult(corpus=name, dry_run=dry_run, documents=list(chosen.documents)[:SHOWN])
-    result.unknown = [
-        {"id": one, "nearest": near} for one, near in list(chosen.unknown.items())[:SHOWN]
-    ]
-    told = list(chosen.unknown.items())[:10]
-    unknown = "; ".join(
-        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in told
-    )
-    unknown += f" and {len(chosen.unknown) - 10} more" if len(chosen.unknown) > 10 else ""
+    unknown = _listed_unknown(chosen.unknown)
     if not chosen.documents:
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
+    documents = list(chosen.documents)
     lost = edits.loss(folder, chosen)
-    result.counts = lost.counts()
-    from graphrag_mcp.text.terms import counted
-
+    result = RemoveResult(
+        corpus=name, dry_run=dry_run, documents=documents[:SHOWN], counts=lost.counts()
+    )
+    pairs = list(chosen.unknown.items())[:SHOWN]
+    result.unknown = [{"id": one, "nearest": near} for one, near in pairs]
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
-    lines = [
-        f"{'Would remove' if dry_run else 'Removed'} {counts}.",
-        *(f"- {uri}" for uri in result.documents),
-    ]
-    lines += (
-        [f"- and {len(chosen.documents) - SHOWN} more"] if len(chosen.documents) > SHOWN else []
-    )
-    lines += (
-        [
-            f"Entities that vanish: {', '.join(lost.names)}"
-            + ("." if lost.entities <= len(lost.names) else ", ...")
-        ]
-        if lost.names
-        else []
-    )
-    lines += [f"Unknown: {unknown}."] if unknown else []
+    lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}."]
+    lines += [f"- {uri}" for uri in result.documents]
+    if len(documents) > SHOWN:
+        lines.append(f"- and {len(documents) - SHOWN} more")
+    if lost.names:
+        more = "." if lost.entities <= len(lost.names) else ", ..."
+        lines.append(f"Entities that vanish: {', '.join(lost.names)}{more}")
+    if unknown:
+        lines.append(f"Unknown: {unknown}.")
     if dry_run:
         listed = json.dumps(list(ids), ensure_ascii=False)
         result.next_call = f'remove_documents(ids={listed}, corpus="{name}", dry_run=false)'
     else:
         result.undo_id = edits.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
-        lines += (
-            []
-            if result.status == "done"
-            else [f"Their rows go with {result.job_id or 'the next indexing'}."]
-        )
+        if result.status != "done":
+            lines.append(f"Their rows go with {result.job_id or 'the next indexing'}.")
+        # Our own words: among those of documents they would be flagged as a call of a tool.
         undo = f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false)'
-        # our own words: among those of documents they would be flagged as a call of a tool
         result.hint = (
-            "They stay out when their folder is indexed again. To have one back, index it by its own name, or "
-            f"{undo} and index the folder; texts have to be given again."
+            "They stay out when their folder is indexed again. To have one back, index it by its "
+            f"own name, or {undo} and index the folder; texts have to be given again."
         )
     result.text = "\n".join(lines)
     return result
+
+
+def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
+    """What is no document, with the nearest names."""
+    listed = [
+        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "")
+        for one, near in list(unknown.items())[:10]
+    ]
+    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
+    return "; ".join(listed) + more
 
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:

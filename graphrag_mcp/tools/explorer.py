@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from graphrag_mcp.tools.contract import Corpus, Text
-from graphrag_mcp.tools.results import SHOWN, Ctx, encodable, telling
+from graphrag_mcp.tools.results import SHOWN, Ctx, desk_of, sendable, telling
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -32,7 +32,7 @@ async def explore_data(
     corpus: Corpus = "",
 ) -> CallToolResult:
     """Data of one view of the explorer page. For the page itself."""
-    desk = ctx.request_context.lifespan_context
+    desk = desk_of(ctx)
     given = {"id": id, "to": to, "under": under, "query": query, "since": since}
 
     def work() -> dict[str, Any]:
@@ -44,8 +44,7 @@ async def explore_data(
         found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=desk.threads)
     said = f"Data of the view {view} for the explorer page."
     return CallToolResult(
-        content=[TextContent(type="text", text=said)],
-        structured_content=encodable({"data": found})["data"],
+        content=[TextContent(type="text", text=said)], structured_content=sendable(found)
     )
 
 

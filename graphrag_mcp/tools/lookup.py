@@ -4,70 +4,40 @@ around and between them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
 
-from graphrag_mcp.tools.contract import (
-    Budget2000,
-    Budget4000,
-    Corpora,
-    Corpus,
-    Cursor,
-    Filters,
-    Format,
-    Strings,
-    Text,
-    argument,
-    choice,
-    number,
-)
-from graphrag_mcp.tools.results import (
-    LONGEST_VIEW,
-    MOST,
-    Ctx,
-    budgets,
-    clamp,
-    read,
-    serve,
-    telling,
-    too_long,
-)
-from graphrag_mcp.tools.search import parts_of, searched
-from graphrag_mcp.types import (
-    EntityResult,
-    ExploreResult,
-    ListResult,
-    ReportResult,
-    Result,
-    SourceResult,
-)
+from graphrag_mcp.tools import contract
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, telling
+from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
-    from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
 
     Parts = list[tuple[str, Snapshot]]
 
 
-Start = argument(
-    Text,
+Start = contract.argument(
+    contract.Text,
     "e12 or a name (with kinds: several, by comma); c5: the communities under it",
     "start source from a entity id_or_name name id node query",
 )
-Goal = argument(Text, "To connect start with", "goal target to b end other")
-Hops = number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
+Goal = contract.argument(contract.Text, "To connect start with", "goal target to b end other")
+Hops = contract.number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
 GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
-MaxNodes = number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
+MaxNodes = contract.number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
 
 
-Kinds = argument(
-    Strings,
+Kinds = contract.argument(
+    contract.Strings,
     "Source code: calls, inherits, imports, contains, impact, tests",
     "kinds kind relation relations edge_types",
 )
-Direction = choice(("", "in", "out"), "in: what uses start; out: what it uses", "direction way")
+Direction = contract.choice(
+    ("", "in", "out"), "in: what uses start; out: what it uses", "direction way"
+)
 
 
 async def explore_graph(
@@ -78,42 +48,28 @@ async def explore_graph(
     max_nodes: MaxNodes = NODES,
     kinds: Kinds = [],
     direction: Direction = "",
-    corpus: Corpus = "",
-    max_tokens: Budget2000 = 2000,
+    corpus: contract.Corpus = "",
+    max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """An entity's neighbours, or with goal how two entities are connected, each step with the
     sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
     who calls start, what breaks if it changes (impact), which tests touch it."""
+    from graphrag_mcp.query import explore, federated
+
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx, LONGEST_VIEW)
-
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus, page=True)
+    given: dict[str, Any] = {"max_tokens": inner, "kinds": kinds, "direction": direction}
     if "/" in start + goal:  # sample/e1: an id of that corpus
-        from graphrag_mcp.query.federated import ends
-
         with telling("explore_graph"):
-            corpus, start, goal = ends(
-                start, goal, corpus, ctx.request_context.lifespan_context.app.corpora()
-            )
+            corpus, start, goal = federated.ends(start, goal, corpus, desk_of(ctx).app.corpora())
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.explore import explore_graph as explore
-
-        found = explore(
-            snapshot,
-            start,
-            goal,
-            hops=steps,
-            max_nodes=most,
-            max_tokens=inner,
-            kinds=kinds,
-            direction=direction,
-        )
+        found = explore.explore_graph(snapshot, start, goal, hops=steps, max_nodes=most, **given)
         if found.truncated and found.start and whole < MOST:
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
 
-    late = too_long(ExploreResult, "explore_graph", "get_entity(id_or_name=...)")
-    return await read(ctx, "explore_graph", corpus, work, late, whole)
+    return await read(ctx, "explore_graph", corpus, work, whole)
 
 
 def _rest(
@@ -140,17 +96,17 @@ def _rest(
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = choice(("date", "title", "size"), "Order", "sort order")
-By = choice(
+ListSort = contract.choice(("date", "title", "size"), "Order", "sort order")
+By = contract.choice(
     ("", "year", "month", "day", "person", "organization", "location", "event", "statement"),
     "One line a period, a name by its documents, or a statement",
     "by group_by period",
 )
-OneDocument = argument(
-    Text, "As d4: its headings, or how its parts begin", "document document_id outline"
+OneDocument = contract.argument(
+    contract.Text, "As d4: its headings, or how its parts begin", "document document_id outline"
 )
-About = argument(
-    Text,
+About = contract.argument(
+    contract.Text,
     "Only documents that speak of this, each with its sentence on it: a timeline",
     "query q about topic",
 )
@@ -159,48 +115,44 @@ About = argument(
 async def list_documents(
     ctx: Ctx,
     query: About = "",
-    filters: Filters = [],
+    filters: contract.Filters = [],
     sort: ListSort = "date",
     by: By = "",
     document: OneDocument = "",
-    cursor: Cursor = "",
-    corpus: Corpus = "",
-    max_tokens: Budget2000 = 2000,
+    cursor: contract.Cursor = "",
+    corpus: contract.Corpus = "",
+    max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """Which documents there are: id, date, title, size and most telling sentence of each; a timeline
     with query; counts and names by month; the outline of one document."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    from graphrag_mcp.query import listing
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.listing import list_documents as listed
-
-        return listed(
-            snapshot,
-            filters=filters,
-            query=query,
-            sort=sort,
-            by=by,
-            document=document,
-            cursor=cursor,
-            max_tokens=inner,
-        )
-
-    late = too_long(ListResult, "list_documents", "list_documents()")
-    return await read(ctx, "list_documents", corpus, work, late, whole)
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
+    given |= {"by": by, "document": document, "cursor": cursor}
+    return await read(
+        ctx,
+        "list_documents",
+        corpus,
+        lambda snapshot: listing.list_documents(snapshot, **given),
+        whole,
+    )
 
 
-NameOrId = argument(
-    Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
+NameOrId = contract.argument(
+    contract.Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
 )
-CommunityId = argument(Text, "As c5", "community_id community id report_id report")
-SourceIds = argument(
-    Strings,
+CommunityId = contract.argument(
+    contract.Text, "As c5", "community_id community id report_id report"
+)
+SourceIds = contract.argument(
+    contract.Strings,
     "1 to 20 ids, or the uri of a document",
     "ids id sources source_ids source_id source citations",
 )
-Order = choice(("", "time"), "time: what is said of it, by day", "order sort")
-Other = argument(Text, "Only what names this one too", "other with and second")
-Around = number(
+Order = contract.choice(("", "time"), "time: what is said of it, by day", "order sort")
+Other = contract.argument(contract.Text, "Only what names this one too", "other with and second")
+Around = contract.number(
     0, "So many passages before and behind too, 0 to 10", "around neighbours neighbors context"
 )
 
@@ -208,131 +160,80 @@ Around = number(
 async def get_entity(
     id_or_name: NameOrId,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget2000 = 2000,
-    response_format: Format = "concise",
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget2000 = 2000,
+    response_format: contract.Format = "concise",
     order: Order = "",
     other: Other = "",
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
     sentences, topics. An unknown name gives the nearest ones. order="time": a timeline."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
-    given: dict[str, Any] = {
-        "max_tokens": inner,
-        "response_format": response_format,
-        "order": order,
-        "other": other,
-    }
+    from graphrag_mcp.query import lookup
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_entity as lookup
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
+    given |= {"order": order, "other": other}
 
-        return lookup(snapshot, id_or_name, **given)
+    def one(snapshot: Snapshot) -> Result:
+        return lookup.get_entity(snapshot, id_or_name, **given)
 
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_entity as lookup
+    def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
 
-        return lookup(parts, alone(id_or_name), **given)
+        return federated.get_entity(parts, federated.qualified(id_or_name)[1], **given)
 
-    late = too_long(EntityResult, "get_entity", "search_text(query=...)")
-    return await looked_up(ctx, "get_entity", corpus, [id_or_name], work, many, late, whole)
+    return await read(ctx, "get_entity", corpus, one, whole, several, [id_or_name])
 
 
 async def get_community_report(
     community_id: CommunityId,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget2000 = 2000,
-    response_format: Format = "concise",
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget2000 = 2000,
+    response_format: contract.Format = "concise",
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
-    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    from graphrag_mcp.query import lookup
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_community_report as lookup
+    inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
 
-        found = lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
+    def one(snapshot: Snapshot) -> Result:
+        found = lookup.get_community_report(snapshot, community_id, **given)
         if found.truncated and max_tokens == GIVEN:  # a budget is not listed here (SELDOM)
             found.next_call = f'get_source(ids=["{found.id}"])'
         return found
 
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_community_report as lookup
+    def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
 
-        return lookup(parts, community_id, max_tokens=inner, response_format=response_format)
+        return federated.get_community_report(parts, community_id, **given)
 
-    late = too_long(ReportResult, "get_community_report", "global_search(query=...)")
-    return await looked_up(
-        ctx, "get_community_report", corpus, [community_id], work, many, late, whole
-    )
+    return await read(ctx, "get_community_report", corpus, one, whole, several, [community_id])
 
 
 async def get_source(
     ids: SourceIds,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget4000 = 4000,
+    corpus: contract.Corpora = "",
+    max_tokens: contract.Budget4000 = 4000,
     around: Around = 0,
 ) -> CallToolResult:
     """The exact text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
+    from graphrag_mcp.query import lookup
+
     near = clamp("around", around, 0, 10)
-    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
+    inner, whole = budgets(ctx, max_tokens, 4000, corpus)
+    given: dict[str, Any] = {"max_tokens": inner, "around": near}
 
-    def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import get_source as lookup
+    def one(snapshot: Snapshot) -> Result:
+        return lookup.get_source(snapshot, ids, **given)
 
-        return lookup(snapshot, ids, max_tokens=inner, around=near)
+    def several(parts: Parts) -> Result:
+        from graphrag_mcp.query import federated
 
-    def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import get_source as lookup
+        return federated.get_source(parts, ids, **given)
 
-        return lookup(parts, ids, max_tokens=inner, around=near)
-
-    late = too_long(SourceResult, "get_source", "search_text(query=...)")
-    return await looked_up(ctx, "get_source", corpus, ids, work, many, late, whole)
-
-
-# ---- ids of several corpora -------------------------------------------------------------------------
-
-
-async def looked_up(
-    ctx: Ctx,
-    tool: str,
-    corpus: str,
-    ids: list[str],
-    one: Callable[[Snapshot], Result],
-    many: Callable[[Parts], Result],
-    late: Result,
-    budget: int,
-) -> CallToolResult:
-    """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is
-    meant.
-    """
-    from graphrag_mcp.query.federated import named_by
-
-    known = (
-        ctx.request_context.lifespan_context.app.corpora() if any("/" in id for id in ids) else []
-    )
-    named, every = named_by(ids, known)
-    if not named:  # a uri may hold a "/" too
-        return await searched(ctx, tool, corpus, one, many, late, budget)
-
-    def on_named(app: App) -> Result:
-        rest = [] if every else parts_of(app, corpus)
-        return many(
-            [
-                *((name, app.snapshot(name)) for name in named),
-                *(one for one in rest if one[0] not in named),
-            ]
-        )
-
-    return await serve(ctx, tool, on_named, late, budget)
-
-
-def alone(id: str) -> str:
-    """`a/e12` as `e12`: which corpus it is of has been said already."""
-    from graphrag_mcp.query.federated import qualified
-
-    return qualified(id)[1]
+    return await read(ctx, "get_source", corpus, one, whole, several, ids)

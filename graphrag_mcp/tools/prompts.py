@@ -114,6 +114,23 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
     ]
 
 
+class OurPrompt(Prompt):
+    """A prompt that says what is wrong with a request for it."""
+
+    async def render(self, arguments: dict[str, Any] | None, context: Any) -> Any:
+        given, known = arguments or {}, self.arguments or []
+        missing = [
+            one.name for one in known if one.required and not str(given.get(one.name, "")).strip()
+        ]
+        strange = [name[:60] for name in given if name not in {one.name for one in known}]
+        if missing or strange:
+            wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
+            names = (one.name if one.required else f"{one.name} (optional)" for one in known)
+            said = f"{self.name} {wrong}. Its arguments are: {', '.join(names)}."
+            raise MCPError(INVALID_PARAMS, said)
+        return await super().render(arguments, context)
+
+
 Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
 Question = Annotated[str, Field(description="The question")]
 
@@ -169,7 +186,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
 
     made = (
-        Prompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
+        OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
         for function in (
             ask_corpus,
             explore_entity,
@@ -183,30 +200,6 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
     for prompt in known.values():
         server.add_prompt(prompt)
     return known
-
-
-def check(server: MCPServer[Any], params: Mapping[str, Any] | None) -> None:
-    """Refuse a `prompts/get` that cannot be answered, in words; MCPError."""
-    name, given = (params or {}).get("name"), (params or {}).get("arguments") or {}
-    known = {prompt.name: prompt for prompt in server._prompt_manager.list_prompts()}
-    if not isinstance(name, str) or not isinstance(given, Mapping):
-        return  # the SDK says what is wrong with the message itself
-    if name not in known:
-        raise MCPError(
-            INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are: {', '.join(known)}."
-        )
-    arguments = known[name].arguments or []
-    missing = [
-        one.name for one in arguments if one.required and not str(given.get(one.name, "")).strip()
-    ]
-    strange = [str(one)[:60] for one in given if one not in {known.name for known in arguments}]
-    if missing or strange:
-        wanted = (
-            ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments)
-            or "none"
-        )
-        wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
-        raise MCPError(INVALID_PARAMS, f"{name} {wrong}. Its arguments are: {wanted}.")
 
 
 def _filled(name: str, **values: str) -> str:

@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from graphrag_mcp.app import App
@@ -17,152 +16,111 @@ from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.tools import index
-from graphrag_mcp.tools.results import SECONDS, THREADS, encodable
+from graphrag_mcp.tools.results import encodable
 from graphrag_mcp.trust import fencing
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store.tables import Snapshot
 
 CHARACTERS = 48_000  # of one resource: hosts put a resource into the context whole
 TOKENS = 10_000  # of one that the engine packs
+GRAPH_TOKENS, TREE_TOKENS = 6_000, 2_000  # of a DRIFT session
 SHOWN = 500  # corpora or errors listed
+Read = Callable[..., str]
 JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
+
+
+def _resources(server: MCPServer[Any]) -> Callable[..., Callable[[Read], Read]]:
+    """A decorator that puts a function on a server as a resource, with errors as the protocol wants
+    them. `fence`: its text is words of documents."""
+
+    def resource(uri: str, title: str, kind: str, fence: bool = False) -> Callable[[Read], Read]:
+        def add(function: Read) -> Read:
+            @wraps(function)
+            def read(**given: str) -> str:
+                try:
+                    text = function(**given)
+                except (NotFound, BadInput) as error:
+                    raise ResourceNotFoundError(encodable(str(error))) from None
+                except GraphRAGError as error:
+                    raise ResourceError(encodable(str(error))) from None
+                return encodable(fencing.fenced(fencing.clean(text)) if fence else text)
+
+            server.resource(uri, name=function.__name__, title=title, mime_type=kind)(read)
+            return function
+
+        return add
+
+    return resource
 
 
 def register(server: MCPServer[Any], app: App) -> None:
     """Put all resources and templates on a server; the docstrings are what a client shows."""
-    threads = _Threads()
+    resource = _resources(server)
 
-    @server.resource("graphrag://corpora", name="corpora", title="Corpora", mime_type=JSON)
-    async def all_corpora() -> str:
+    def newest(corpus: str, work: Callable[[Snapshot, str], str], id: str) -> str:
+        return app.newest(app.corpus_for_reading(corpus), lambda snapshot: work(snapshot, id))
+
+    @resource("graphrag://corpora", "Corpora", JSON)
+    def corpora() -> str:
         """What is indexed: every corpus with its number of documents and its generation."""
-        return await threads.read(lambda: corpora(app))
+        return all_corpora(app)
 
     # Before the other templates: a corpus may be called "jobs", and no job is called "stats".
-    @server.resource(
-        "graphrag://{corpus}/stats", name="stats", title="Corpus statistics", mime_type=JSON
-    )
-    async def stats(corpus: str) -> str:
+    @resource("graphrag://{corpus}/stats", "Corpus statistics", JSON)
+    def stats(corpus: str) -> str:
         """Counts, community levels, generation, model and recent jobs of a corpus."""
-        return await threads.read(lambda: _json(index.status(app, corpus).model_dump(mode="json")))
+        return _json(index.status(app, corpus).model_dump(mode="json"))
 
-    @server.resource(
-        "graphrag://drift/{session_id}", name="drift", title="DRIFT session", mime_type=JSON
-    )
-    async def drift(session_id: str) -> str:
+    @resource("graphrag://drift/{session_id}", "DRIFT session", JSON)
+    def drift(session_id: str) -> str:
         """A DRIFT session: its graph of questions (node-link), the same as a tree, and the answers
         ranked by score.
         """
-        return await threads.read(lambda: session(app, session_id))
+        return session(app, session_id)
 
-    @server.resource("graphrag://jobs/{job_id}", name="job", title="Indexing job", mime_type=JSON)
-    async def job(job_id: str) -> str:
+    @resource("graphrag://jobs/{job_id}", "Indexing job", JSON)
+    def job(job_id: str) -> str:
         """An indexing job: status, progress, counts and errors."""
-        return await threads.read(lambda: job_record(app, job_id))
+        return job_record(app, job_id)
 
-    @server.resource(
-        "graphrag://prompts/{name}", name="prompt", title="Prompt text", mime_type=MARKDOWN
-    )
-    async def prompt(name: str) -> str:
+    @resource("graphrag://prompts/{name}", "Prompt text", MARKDOWN)
+    def prompt(name: str) -> str:
         """The text of one of the server's prompts, with its $variables."""
-        return await threads.read(lambda: prompts.load(name).template)
+        return prompts.load(name).template
 
-    @server.resource(
-        "graphrag://{corpus}/entity/{id}", name="entity", title="Entity", mime_type=MARKDOWN
-    )
-    async def entity(corpus: str, id: str) -> str:
+    @resource("graphrag://{corpus}/entity/{id}", "Entity", MARKDOWN, fence=True)
+    def entity(corpus: str, id: str) -> str:
         """One entity by id (e12) or name: description, evidence, relationships, communities."""
-        return await threads.read(
-            lambda: _read(app, corpus, lambda snapshot: entity_text(snapshot, id)), fence=True
-        )
+        return newest(corpus, entity_text, id)
 
-    @server.resource(
-        "graphrag://{corpus}/community/{id}",
-        name="community",
-        title="Community report",
-        mime_type=MARKDOWN,
-    )
-    async def community(corpus: str, id: str) -> str:
+    @resource("graphrag://{corpus}/community/{id}", "Community report", MARKDOWN, fence=True)
+    def community(corpus: str, id: str) -> str:
         """The report on one community (c5), with its members."""
-        return await threads.read(
-            lambda: _read(app, corpus, lambda snapshot: report_text(snapshot, id)), fence=True
-        )
+        return newest(corpus, report_text, id)
 
-    @server.resource(
-        "graphrag://{corpus}/text_unit/{id}",
-        name="text_unit",
-        title="Text unit",
-        mime_type=MARKDOWN,
-    )
-    async def text_unit(corpus: str, id: str) -> str:
+    @resource("graphrag://{corpus}/text_unit/{id}", "Text unit", MARKDOWN, fence=True)
+    def text_unit(corpus: str, id: str) -> str:
         """The exact original text of one text unit (t33) or passage (t33.2), with where it stands."""
-        return await threads.read(
-            lambda: _read(app, corpus, lambda snapshot: source_text(snapshot, id)), fence=True
-        )
+        return newest(corpus, source_text, id)
 
-    @server.resource(
-        "graphrag://{corpus}/document/{id}", name="document", title="Document", mime_type=PLAIN
-    )
-    async def document(corpus: str, id: str) -> str:
+    @resource("graphrag://{corpus}/document/{id}", "Document", PLAIN)
+    def document(corpus: str, id: str) -> str:
         """One document (d4) as it was read."""
-        return await threads.read(
-            lambda: _read(app, corpus, lambda snapshot: document_text(snapshot, id))
-        )
+        return newest(corpus, document_text, id)
 
 
-class _Threads:
-    """Reading in worker threads with a time limit, and errors as the protocol wants them."""
-
-    def __init__(self) -> None:
-        self.limiter: anyio.CapacityLimiter | None = None
-
-    async def read(self, work: Callable[[], str], fence: bool = False) -> str:
-        """What `work` gives; `fence`: it is words of documents."""
-        self.limiter = self.limiter or anyio.CapacityLimiter(THREADS)
-        try:
-            with anyio.fail_after(SECONDS):
-                text = await anyio.to_thread.run_sync(
-                    work, abandon_on_cancel=True, limiter=self.limiter
-                )
-                return encodable(fencing.fenced(fencing.clean(text)) if fence else text)
-        except (NotFound, BadInput) as error:
-            raise ResourceNotFoundError(encodable(str(error))) from None
-        except GraphRAGError as error:
-            raise ResourceError(encodable(str(error))) from None
-        except TimeoutError:
-            raise ResourceError(
-                f"The resource was not read after {SECONDS:.0f} s. Read it again."
-            ) from None
-
-
-def _read(app: App, corpus: str, work: Callable[[Snapshot], str]) -> str:
-    """`work` on the newest generation of a named corpus; once more when it was cleaned away
-    meanwhile."""
-    name = app.corpus_for_reading(corpus)
-    snapshot = app.snapshot(name)
-    try:
-        return work(snapshot)
-    except GraphRAGError:
-        app.forget(name)
-        newer = app.snapshot(name)
-        if newer.manifest.generation == snapshot.manifest.generation:
-            raise
-        return work(newer)
-
-
-def corpora(app: App) -> str:
+def all_corpora(app: App) -> str:
     from graphrag_mcp.store import manifest
 
     names, found = app.corpora(), []
     for name in names[:SHOWN]:
         held = manifest.read(app.folder(name))
-        counted = held.counters.get("documents", 0) if held else 0
-        found.append(
-            {"name": name, "documents": counted, "generation": held.generation if held else 0}
-        )
+        documents = held.counters.get("documents", 0) if held else 0
+        generation = held.generation if held else 0
+        found.append({"name": name, "documents": documents, "generation": generation})
     return _json({"corpora": found, "more": max(0, len(names) - SHOWN)})
 
 
@@ -214,69 +172,25 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 
 def session(app: App, session_id: str) -> str:
-    """The graph of a session; answers are shortened and waiting questions left out until the whole
-    is small enough."""
-    from graphrag_mcp.query.drift_state import Walk
-    from graphrag_mcp.store import sessions
+    """A session as drift_finish shows it, shortened until it is small enough."""
+    from graphrag_mcp.query.drift_export import view
+    from graphrag_mcp.tools.drift import session_of
 
-    walk = Walk(sessions.read(app.drift_path(session_id)))
-    if not walk.header:
-        what = f"there is no DRIFT session {session_id[:60]!r}"
-        raise NotFound(what, 'Start one with drift_search(query="...")')
-    header, nodes = walk.header, walk.graph.number_of_nodes()
-    text = ""
-    for answer, query, most in (
-        (4_000, 500, nodes),
-        (1_000, 500, nodes),
-        (300, 300, 400),
-        (80, 120, 150),
-        (0, 60, 60),
-    ):
-        graph = _node_link(walk, answer, query, most)
-        answered = [node for node in graph["nodes"] if node["status"] == "answered"]
-        ranked = sorted(answered, key=lambda node: (-(node["score"] or 0.0), node["id"]))
-        body = {
-            "session_id": session_id,
-            "question": header["query"],
-            "corpus": header["corpus"],
-            "graph": graph,
-            "ranked": [{"id": node["id"], "score": node["score"]} for node in ranked],
-            "tree": walk.to_markdown()[: CHARACTERS // 6],
-            "left_out": nodes - len(graph["nodes"]),
-        }
-        text = _json(body)
-        if len(text) <= CHARACTERS:
-            break
-    return text
-
-
-def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
-    """The walk as node-link data with texts of at most so many characters, answered nodes before
-    waiting ones."""
-    from graphrag_mcp.packing.budget import one_line
-
-    order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}
-    kept = sorted(walk.graph.nodes(data=True), key=lambda pair: order.get(pair[1]["status"], 4))[
-        :most
-    ]
-    names = ("parent", "kind", "depth", "status", "score", "by")
-    nodes = [
-        {
-            "id": id,
-            "query": one_line(node["query"], query),
-            **{name: node[name] for name in names},
-            "answer": one_line(node["answer"], answer) if answer else "",
-            "sources": node["context"][:10],
-        }
-        for id, node in kept
-    ]
-    known = {id for id, _ in kept}
-    edges = [
-        {"source": one, "target": other}
-        for one, other in walk.graph.edges()
-        if {one, other} <= known
-    ]
-    return {"directed": True, "multigraph": True, "nodes": nodes, "edges": edges}
+    found, corpus = session_of(app, session_id)
+    walk = found.walk()
+    answered = walk.with_status("answered")
+    ranked = sorted((-(walk.graph.nodes[id]["score"] or 0.0), id) for id in answered)
+    graph = json.loads(view(found, "json", max_tokens=GRAPH_TOKENS).text)
+    body = {
+        "session_id": session_id,
+        "question": walk.header["query"],
+        "corpus": corpus,
+        "graph": graph,
+        "ranked": [{"id": id, "score": -score} for score, id in ranked],
+        "tree": view(found, "tree", max_tokens=TREE_TOKENS).text,
+        "left_out": len(walk.graph) - len(graph["nodes"]),
+    }
+    return _json(body)
 
 
 def job_record(app: App, job_id: str) -> str:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -25,10 +25,25 @@ from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, sealed
-from graphrag_mcp.types import DriftResult, ExploreResult, Result
+from graphrag_mcp.types import (
+    DriftResult,
+    EditResult,
+    EntityResult,
+    ExploreResult,
+    ListResult,
+    RemoveResult,
+    ReportResult,
+    Result,
+    SearchResult,
+    SourceResult,
+    StatusResult,
+    WorkResult,
+)
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
+
+    Parts = list[tuple[str, Snapshot]]
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
@@ -36,23 +51,36 @@ MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 # file with it, of whose lines (our text is one) its read_file shows 2,000 characters. See
 # docs/hosts.md.
 SHORT = 2_000
-# how it calls itself
 SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
 SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
-LONGEST_VIEW = "drift/drift-0123456789ab"  # of those that are not known before the result
-MOST_OF_VIEW = 160  # characters in an address: some 60 tokens
+MOST_OF_VIEW = 160  # characters in an address: some 60 tokens, as below
+PAGE_TOKENS = 70
 THREADS = 4  # engine calls at a time
 
-# in hints
-ADVISED = re.compile(
-    r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))'
-)
-
-# What a hint says of the corpus, not of this call: told once in a session.
-OF_CORPUS = re.compile(
-    r"Nowhere in (?:this corpus|these corpora): .*?\.(?= |$)|"
-    r"\d+ of \d+ documents? states? no date and pass(?:es)? no date filter\."
+# What a call gives that took too long: its kind of result, and what to call then.
+LATE: dict[str, tuple[type[Result], str]] = {
+    "local_search": (SearchResult, "search_text(query=...)"),
+    "global_search": (SearchResult, "local_search(query=...)"),
+    "search_text": (SearchResult, "local_search(query=...)"),
+    "drift_search": (DriftResult, "drift_search(query=...)"),
+    "drift_step": (DriftResult, "drift_step(...) with the same arguments"),
+    "drift_finish": (DriftResult, "drift_finish(session_id=...)"),
+    "get_entity": (EntityResult, "search_text(query=...)"),
+    "get_community_report": (ReportResult, "global_search(query=...)"),
+    "get_source": (SourceResult, "search_text(query=...)"),
+    "explore_graph": (ExploreResult, "get_entity(id_or_name=...)"),
+    "list_documents": (ListResult, "list_documents()"),
+    "graph_status": (StatusResult, "graph_status()"),
+    "remove_documents": (RemoveResult, "graph_status()"),
+    "edit_graph": (EditResult, 'edit_graph(op="log")'),
+    "claim_work": (WorkResult, "claim_work()"),
+    "submit_work": (WorkResult, "submit_work(...) with the same results: nothing counts twice"),
+}
+# Calls in advice that may name a corpus.
+_ADVISED = re.compile(
+    r"\b(get_source|get_entity|get_community_report|explore_graph|local_search|index_documents|"
+    r'edit_graph)\(((?:[^()"]|"[^"]*")*)\)'
 )
 log = logging.getLogger(__name__)
 
@@ -63,7 +91,6 @@ class Desk:
 
     app: App
     threads: anyio.CapacityLimiter
-    told: set[str] = field(default_factory=set)  # remarks on a corpus, where one client is served
 
 
 Ctx = Context[Desk]
@@ -71,6 +98,10 @@ Ctx = Context[Desk]
 # Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its
 # `hint`.
 REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
+
+
+def desk_of(ctx: Ctx) -> Desk:
+    return ctx.request_context.lifespan_context
 
 
 def remark(sentence: str) -> None:
@@ -86,46 +117,33 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
     """`value` brought into its range, with a remark when it was not in it."""
     used = min(max(value, low), high)
     if used != value:
-        remark(f"{name} {_short(value)} was changed to {used} ({low} to {high}).")
+        said = str(value) if abs(value) < 10**12 else "of that size"
+        remark(f"{name} {said} was changed to {used} ({low} to {high}).")
     return used
 
 
+# ---- budgets --------------------------------------------------------------------------------------
+
+
 def budgets(
-    max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None, view: str = ""
+    ctx: Ctx, max_tokens: int, default: int, corpus: str = "", page: bool = False
 ) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
-    A `corpus` that was named is named in the next call too, whose place is kept free, and so is
-    that of the address of a `view`. With `ctx` a default is less in a host that does not show
-    longer results."""
+    Room is kept for remarks, for a cursor's mark, for a `corpus` that the next call names too, and
+    for the address of the `page`. A default is less in a host that does not show longer results."""
     from graphrag_mcp.packing.budget import LOWEST, clamp_budget
     from graphrag_mcp.text.tokens import count_tokens
 
-    if ctx is not None and max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
+    if max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
         max_tokens = min(default, SHORT)
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
-    kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark
+    kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)
     kept += count_tokens(corpus) + 6 if corpus.strip() else 0
-    page = ""
-    if ctx is not None and view:
-        with suppress(GraphRAGError):  # the call itself says what is wrong with a corpus
-            named = ctx.request_context.lifespan_context.app.corpus_for_reading(corpus)
-            page = address(ctx, view, named)
-    kept += count_tokens(page) + 8 if page else 0
+    kept += PAGE_TOKENS if page and _base_of_page(ctx) else 0
     return max(LOWEST, used - kept), used
-
-
-def client_name(ctx: Ctx) -> str:
-    """How the client calls itself; "" if it did not say."""
-    params = getattr(ctx.session, "client_params", None)
-    return str(getattr(getattr(params, "client_info", None), "name", "") or "")
-
-
-def who(ctx: Ctx) -> str:
-    """The client's name for itself, as provenance."""
-    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
 def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
@@ -155,7 +173,7 @@ def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
 def fits_whole(result: Result, budget: int, page: str = "") -> bool:
     """Make the result ready to be sent with its text uncut; False where it passes its budget even
     without what ends the text."""
-    from graphrag_mcp.packing import budget as packing_budget
+    from graphrag_mcp.packing.budget import CHARACTERS
 
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
@@ -164,7 +182,7 @@ def fits_whole(result: Result, budget: int, page: str = "") -> bool:
         for shown in range(len(footer), -1, -1):
             result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
             result.tokens, characters = wire.size(result)
-            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
+            if result.tokens <= budget and characters <= CHARACTERS:
                 return True
     return False
 
@@ -172,12 +190,42 @@ def fits_whole(result: Result, budget: int, page: str = "") -> bool:
 def _sent(result: Result) -> CallToolResult:
     """Text; and for results on which programs act, their fields. A host that is given fields may
     show the model these alone, so other results have none."""
-    text = [TextContent(type="text", text=_encodable(result.text))]
-    meta = meta_of(result)
-    if not wire.structured(result):
-        return CallToolResult(content=text, _meta=meta)
-    fields = encodable(wire.fields(result))
-    return CallToolResult(content=text, structured_content=fields, _meta=meta)
+    content = [TextContent(type="text", text=sendable(result.text))]
+    fields = sendable(wire.fields(result)) if wire.structured(result) else None
+    return CallToolResult(content=content, structured_content=fields, _meta=meta_of(result))
+
+
+def encodable(text: str) -> str:
+    """A text of its own (an error, a resource) as it can be sent, with nothing in it unseen."""
+    return sendable(fencing.shown(text))
+
+
+def sendable(value: Any) -> Any:
+    """The value as it can be sent: lone surrogates, which file names that are not UTF-8 have, are
+    escaped."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list | tuple):
+        return [sendable(item) for item in value]
+    if isinstance(value, dict):
+        return {sendable(name): sendable(item) for name, item in value.items()}
+    return value
+
+
+# ---- clients and the page -------------------------------------------------------------------------
+
+
+def client_name(ctx: Ctx) -> str:
+    """How the client calls itself; "" if it did not say."""
+    params = getattr(ctx.session, "client_params", None)
+    return str(getattr(getattr(params, "client_info", None), "name", "") or "")
+
+
+def who(ctx: Ctx) -> str:
+    """The client's name for itself, as provenance."""
+    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
 def meta_of(result: Result) -> dict[str, Any] | None:
@@ -200,89 +248,60 @@ def search_view(query: str) -> str:
     return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
 
 
-def address(ctx: Ctx, view: str, corpus: str) -> str:
-    """Where the page shows a view, as this client reaches the server; "" where no page is served.
+def _base_of_page(ctx: Ctx) -> str:
+    """The address of the page as this client reaches the server; "" where no page is served."""
+    app, request = desk_of(ctx).app, ctx.request_context.request
+    return f"{request.url.scheme}://{request.url.netloc}{app.page}" if app.page and request else ""
 
-    It never holds a token: the page asks for one where it has none. For a long question it is that
-    of the map.
-    """
-    app, request = ctx.request_context.lifespan_context.app, ctx.request_context.request
-    if not app.page or request is None:
+
+def _address(ctx: Ctx, result: Result) -> str:
+    """Where the page shows a result. It never holds a token: the page asks for one where it has
+    none. For a long question it is that of the map."""
+    base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
+    if not base or not shown:
         return ""
-    several = f"?corpus={quote(corpus, safe='')}" if corpus and len(app.corpora()) > 1 else ""
-    view = view if len(view) <= MOST_OF_VIEW else "map"
-    return f"{request.url.scheme}://{request.url.netloc}{app.page}{several}#{view}"
+    corpus, view = shown["corpus"], shown["view"]
+    several = corpus and len(desk_of(ctx).app.corpora()) > 1
+    named = f"?corpus={quote(corpus, safe='')}" if several else ""
+    return f"{base}{named}#{view if len(view) <= MOST_OF_VIEW else 'map'}"
 
 
-def fresh(hint: str, told: set[str]) -> str:
-    """The hint without remarks on the corpus that were told before; adds those that are new."""
-
-    def once(match: re.Match[str]) -> str:
-        if match[0] in told:
-            return ""
-        told.add(match[0])
-        return match[0]
-
-    return " ".join(OF_CORPUS.sub(once, hint).split()) if hint else hint
-
-
-def encodable(value: Any) -> Any:
-    """The value as the wire can carry it; a text of its own (an error, a resource) with nothing in
-    it unseen.
-
-    Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as
-    pack.py made them."""
-    return _encodable(fencing.shown(value) if isinstance(value, str) else value)
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return (
-            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-        )
-    if isinstance(value, list | tuple):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {_encodable(name): _encodable(item) for name, item in value.items()}
-    return value
+# ---- calls ----------------------------------------------------------------------------------------
 
 
 async def serve(
-    ctx: Ctx,
-    tool: str,
-    work: Callable[[App], Result],
-    late: Result,
-    budget: int = MOST,
-    seconds: float = SECONDS,
+    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST, seconds: float = SECONDS
 ) -> CallToolResult:
-    """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a
-    host waits.
+    """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so.
 
     A cancelled call stops waiting at once; the thread it leaves behind only reads.
     """
-    desk = ctx.request_context.lifespan_context
+    desk = desk_of(ctx)
+    kind, instead = LATE[tool]
 
     def finished() -> CallToolResult:
         try:
             result = work(desk.app)
         except GraphRAGError as error:
-            if not error.names or "state" not in type(late).model_fields:
+            if not error.names or "state" not in kind.model_fields:
                 raise
-            # outside the fence; names of documents are within
+            # The advice stands outside of the fence; names of documents are within.
             advice = str(error)[:1].upper() + str(error)[1:]
-            result = type(late).model_validate(
-                {"state": "not_found", "text": f"{error.names}.", "hint": advice}
-            )
-        if ctx.request_context.request is None:  # stdio: one client, whose session this is
-            result.hint = fresh(result.hint, desk.told)
-        shown = (meta_of(result) or {}).get(EXPLORER) if tool in SHOWN else None
-        return reply(result, budget, address(ctx, **shown) if shown else "")
+            fields = {"state": "not_found", "text": f"{error.names}.", "hint": advice}
+            result = kind.model_validate(fields)
+        return reply(result, budget, _address(ctx, result) if tool in SHOWN else "")
 
     with telling(tool):
         with anyio.move_on_after(seconds):
             return await anyio.to_thread.run_sync(
                 finished, abandon_on_cancel=True, limiter=desk.threads
             )
+        late = kind(
+            state="partial",
+            text=f"{tool} was not finished after {seconds:.0f} s.",
+            hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
+            next_call=instead,
+        )
         return reply(late)
 
 
@@ -290,43 +309,38 @@ async def read(
     ctx: Ctx,
     tool: str,
     corpus: str,
-    work: Callable[[Snapshot], Result],
-    late: Result,
-    budget: int = 0,
+    one: Callable[[Snapshot], Result],
+    budget: int,
+    many: Callable[[Parts], Result] | None = None,
+    ids: Sequence[str] = (),
 ) -> CallToolResult:
-    """`serve` for work on the newest generation of a corpus; opened once more when it was cleaned
-    away meanwhile.
-    """
+    """`serve` for work on the newest generation of the corpus that is meant; with `many`, on all
+    that `corpus` lists or ids such as `a/e12` name."""
 
-    def on_snapshot(app: App) -> Result:
+    def on_newest(app: App) -> Result:
+        if many is not None and (names := app.several(corpus, ids)):
+            return many([(name, app.snapshot(name)) for name in names])
         name = app.corpus_for_reading(corpus)
-        snapshot = app.snapshot(name)
-        try:
-            result = work(snapshot)
-        except GraphRAGError:
-            app.forget(name)
-            newer = app.snapshot(name)
-            if newer.manifest.generation == snapshot.manifest.generation:
-                raise
-            result = work(newer)
-        if corpus.strip():  # without it, what is advised might mean another corpus
+        result = app.newest(name, one)
+        if corpus.strip():
             result.next_call = staying(result.next_call, name)
-            result.hint = ADVISED.sub(rf'\g<0>, corpus="{name}"', result.hint)
+            result.hint = staying(result.hint, name)
         if "corpus" in type(result).model_fields:
             setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
         return result
 
-    return await serve(ctx, tool, on_snapshot, late, budget)
+    return await serve(ctx, tool, on_newest, budget)
 
 
-def staying(call: str, corpus: str) -> str:
-    """The next call in the corpus that was named: without a name it might mean another one."""
-    ours = re.match(
-        r"(?:get_source|get_community_report|explore_graph|local_search|index_documents)\(", call
-    )
-    if not ours or "corpus=" in call:
-        return call
-    return f'{call[:-1]}{"" if call.endswith("()") else ", "}corpus="{corpus}")'
+def staying(advice: str, corpus: str) -> str:
+    """Advice whose calls name the corpus that was named: without it they might mean another one."""
+
+    def named(call: re.Match[str]) -> str:
+        if "corpus=" in call[2]:
+            return call[0]
+        return f'{call[1]}({call[2]}{", " if call[2] else ""}corpus="{corpus}")'
+
+    return _ADVISED.sub(named, advice)
 
 
 @contextmanager
@@ -337,45 +351,25 @@ def telling(tool: str) -> Iterator[None]:
         yield
     except ToolError:
         raise
-    except GraphRAGError as error:
-        said = str(too_many_files() if out_of_files(error) else error)
-        raise ToolError(encodable(" ".join([said, *(REMARKS.get() or ())]))) from None
     except Exception as error:
-        raise _untaught(tool, error) from None
+        raise ToolError(encodable(_explained(tool, error))) from None
 
 
-def _untaught(tool: str, error: Exception) -> ToolError:
-    """What a model is told of a failure that is not one of ours."""
+def _explained(tool: str, error: Exception) -> str:
+    """What a model is told of a failure."""
     if out_of_files(error):
         log.error("%s could not open a file", tool, exc_info=error)
-        return ToolError(str(too_many_files()))
+        return str(too_many_files())
+    if isinstance(error, GraphRAGError):
+        return " ".join([str(error), *(REMARKS.get() or ())])
     if isinstance(error, OSError):
         log.error("%s could not read or write", tool, exc_info=error)
         said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
-        advice = (
-            "Free disk space or give this user the right to read and write there, then call again."
-        )
-        return ToolError(encodable(f"{tool} could not read or write ({said}). {advice}"))
+        advice = "Free disk space or give this user the right to read and write there"
+        return f"{tool} could not read or write ({said}). {advice}, then call again."
     # The same error has the same mark: a log that counts repetitions has it once.
     mark = hashlib.sha256(repr((type(error).__name__, place_of(error))).encode()).hexdigest()[:8]
     log.error("internal error in %s (%s)", tool, mark, exc_info=error)
-    other = (
-        "graph_status" if tool.startswith(("search", "graph", "index", "cancel")) else "search_text"
-    )
-    return ToolError(
-        f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
-    )
-
-
-def too_long(model: type[Result], tool: str, call: str) -> Result:
-    """What a call says that ran out of time."""
-    return model(
-        state="partial",
-        text=f"{tool} was not finished after {SECONDS:.0f} s.",
-        hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
-        next_call=call,
-    )
-
-
-def _short(value: int) -> str:
-    return str(value) if abs(value) < 10**12 else "of that size"
+    searches = tool.startswith(("search", "graph", "index", "cancel"))
+    other = "graph_status" if searches else "search_text"
+    return f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."

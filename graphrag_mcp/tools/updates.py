@@ -4,12 +4,10 @@ resource change."""
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,7 +17,7 @@ from mcp import MCPError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.types import INVALID_PARAMS, EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
-from graphrag_mcp.app import App
+from graphrag_mcp.app import App, file_stamp
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs import queue
 
@@ -34,50 +32,44 @@ Stamp = Callable[[], object]
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, eq=False)
-class Wish:
-    """One subscription. `session` is that of the old era; the new one is told through the bus."""
+@dataclass(slots=True)
+class Subscription:
+    """`seen`: what `stamp` gave last. `session` is that of a protocol before 2026-07-28; streams of
+    later ones are told through the bus."""
 
-    uri: str
     stamp: Stamp
     seen: object
     session: Any = None
-    connection: Any = None
 
 
 class Updates:
-    """The subscriptions of one server. Everything but the looking itself happens on the server's
-    event loop."""
+    """The subscriptions of one server, by who subscribed (a connection or a stream) and address.
+    Everything but the looking itself happens on the server's event loop."""
 
     def __init__(self, app: App) -> None:
         self.app = app
         self.bus = InMemorySubscriptionBus()
-        self.wishes: list[Wish] = []
-        self.some: anyio.Event | None = None
+        self.subscriptions: dict[tuple[object, str], Subscription] = {}
+        self.begun = anyio.Event()  # there has been a subscription
 
     def attach(self, server: MCPServer[Any]) -> None:
-        """Serve the old era's two methods; MCPServer itself serves only `subscriptions/listen`."""
-        lowlevel = server._lowlevel_server
-        lowlevel.add_request_handler("resources/subscribe", SubscribeRequestParams, self.subscribe)
-        lowlevel.add_request_handler(
-            "resources/unsubscribe", UnsubscribeRequestParams, self.unsubscribe
-        )
+        """Serve the two methods of earlier protocols; MCPServer serves only `subscriptions/listen`."""
+        add = server._lowlevel_server.add_request_handler
+        add("resources/subscribe", SubscribeRequestParams, self.subscribe)
+        add("resources/unsubscribe", UnsubscribeRequestParams, self.unsubscribe)
 
     # ---- who listens -----------------------------------------------------------------------------
 
     async def subscribe(self, ctx: Any, params: SubscribeRequestParams) -> EmptyResult:
         uri, connection = str(params.uri), ctx.session._connection
-        if not any(wish.connection is connection for wish in self.wishes):
+        if not any(owner is connection for owner, _ in self.subscriptions):
             connection.exit_stack.callback(self._leave, connection)
-        if not self._wish(uri, ctx.session, connection):
+        if not self._add(connection, uri, ctx.session):
             raise MCPError(INVALID_PARAMS, f"Unknown resource: {uri[:200]}", {"uri": uri[:200]})
         return EmptyResult()
 
     async def unsubscribe(self, ctx: Any, params: UnsubscribeRequestParams) -> EmptyResult:
-        uri, connection = str(params.uri), ctx.session._connection
-        self.wishes = [
-            wish for wish in self.wishes if (wish.uri, wish.connection) != (uri, connection)
-        ]
+        self.subscriptions.pop((ctx.session._connection, str(params.uri)), None)
         return EmptyResult()
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -90,49 +82,44 @@ class Updates:
         if not isinstance(uris, list):
             return await call_next(ctx)
         stream = object()
-        good = [uri for uri in uris if isinstance(uri, str) and self._wish(uri, None, stream)]
+        good = [uri for uri in uris if isinstance(uri, str) and self._add(stream, uri)]
         params["notifications"] = {**asked, "resourceSubscriptions": good}
         try:
             return await call_next(replace(ctx, params=params))
         finally:
             self._leave(stream)
 
-    def _wish(self, uri: str, session: Any, connection: Any) -> bool:
-        """Remember a subscription; False when there is no such resource for this caller, or no
-        place."""
-        if any(wish.uri == uri and wish.connection is connection for wish in self.wishes):
+    def _add(self, owner: object, uri: str, session: Any = None) -> bool:
+        """False when there is no such resource for this caller, or no place."""
+        if (owner, uri) in self.subscriptions:
             return True
         try:
             stamp = stamp_of(self.app, uri)
         except GraphRAGError:
             return False
-        if len(self.wishes) >= MOST:
+        if len(self.subscriptions) >= MOST:
             return False
-        self.wishes.append(wish := Wish(uri, stamp, None, session, connection))
-        wish.seen = _now(wish)
-        if self.some is not None:
-            self.some.set()
+        self.subscriptions[owner, uri] = Subscription(stamp, stamp(), session)
+        self.begun.set()
         return True
 
-    def _leave(self, connection: Any) -> None:
-        self.wishes = [wish for wish in self.wishes if wish.connection is not connection]
+    def _leave(self, owner: object) -> None:
+        for key in [key for key in self.subscriptions if key[0] is owner]:
+            del self.subscriptions[key]
 
     # ---- telling them ----------------------------------------------------------------------------
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """For the server's lifespan."""
-        self.some = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch)
             yield
             group.cancel_scope.cancel()
 
     async def _watch(self) -> None:
+        await self.begun.wait()
         while True:
-            if not self.wishes:
-                self.some = anyio.Event()
-                await self.some.wait()
             await anyio.sleep(EVERY)
             try:
                 await self._look()
@@ -140,21 +127,24 @@ class Updates:
                 log.warning("resources were not looked at: %s", error)
 
     async def _look(self) -> None:
-        wishes = list(self.wishes)
+        looked = list(self.subscriptions.items())
+        if not looked:
+            return
         stamps = await anyio.to_thread.run_sync(
-            lambda: [_now(wish) for wish in wishes], abandon_on_cancel=True
+            lambda: [one.stamp() for _, one in looked], abandon_on_cancel=True
         )
-        published = set()
-        for wish, stamp in zip(wishes, stamps, strict=True):
-            if stamp == wish.seen:
+        changed = set()
+        for ((_, uri), one), stamp in zip(looked, stamps, strict=True):
+            if stamp == one.seen:
                 continue
-            wish.seen = stamp
-            if wish.session is not None:
-                with anyio.move_on_after(PATIENCE):
-                    await wish.session.send_resource_updated(wish.uri)
-            elif wish.uri not in published:  # the bus gives it to all who listen to it
-                published.add(wish.uri)
-                await self.bus.publish(ResourceUpdated(uri=wish.uri))
+            one.seen = stamp
+            if one.session is None:
+                changed.add(uri)
+                continue
+            with anyio.move_on_after(PATIENCE):
+                await one.session.send_resource_updated(uri)
+        for uri in changed:  # the bus gives it to all who listen to it
+            await self.bus.publish(ResourceUpdated(uri=uri))
 
 
 def stamp_of(app: App, uri: str) -> Stamp:
@@ -167,30 +157,15 @@ def stamp_of(app: App, uri: str) -> Stamp:
         return lambda: None
     first, second = unquote(match[1]), unquote(match[2] or "")
     if not second:
-        return lambda: [(name, _file(app.folder(name) / "manifest.json")) for name in app.corpora()]
-    if first == "drift" and second != "stats":
-        path = app.drift_path(second)
-        return lambda: _file(path)
-    if first == "jobs" and second != "stats":
-        queue.load(app.home, second)  # NotFound for what is not the caller's
-        record = app.home / "jobs" / f"{second}.json"
-        return lambda: _file(record)
+        return lambda: [
+            (name, file_stamp(app.folder(name) / "manifest.json")) for name in app.corpora()
+        ]
     if first == "prompts":
         return lambda: None
-    manifest = app.folder(first) / "manifest.json"
-    return lambda: _file(manifest)
-
-
-def _now(wish: Wish) -> object:
-    try:
-        return wish.stamp()
-    except OSError:  # a folder that cannot be listed just now
-        return wish.seen
-
-
-def _file(path: Path) -> tuple[int, int, int]:
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return (0, 0, 0)
-    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    path = app.folder(first) / "manifest.json"
+    if first == "drift" and second != "stats":
+        path = app.drift_path(second)
+    if first == "jobs" and second != "stats":
+        queue.load(app.home, second)  # NotFound for what is not the caller's
+        path = app.home / "jobs" / f"{second}.json"
+    return lambda: file_stamp(path)

@@ -6,15 +6,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, WithJsonSchema
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import Budget6000, Corpus, argument, as_list, as_word, number
+from graphrag_mcp.tools.contract import Budget6000, Corpus, choice, number, objects
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, fits_whole, serve, who
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
@@ -38,19 +37,10 @@ _RESULT = {
 }
 
 
-Kind = Annotated[
-    Literal["any", "extract", "describe", "report"],
-    BeforeValidator(lambda value: as_word(value) or "any"),
-]
+Kind = choice(("any", "extract", "describe", "report"), "")
 Level = number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
 MaxItems = number(5, "1 to 20", "max_items limit count n")
-Results = argument(
-    Annotated[
-        list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _RESULT})
-    ],
-    "One per work_id",
-    "results items result work",
-)
+Results = objects(_RESULT, "One per work_id", "results items result work")
 
 
 async def claim_work(
@@ -66,9 +56,8 @@ async def claim_work(
     to merge. Each comes with instructions. Then submit_work."""
     client = _client(ctx)
     count = clamp("max_items", max_items, 1, 20)
-    _, whole = budgets(
-        clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000
-    )
+    wanted = clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000
+    _, whole = budgets(ctx, wanted, 0)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
@@ -93,10 +82,7 @@ async def claim_work(
             start.merge_later(app.settings, name, 0)
         return result
 
-    late = WorkResult(
-        text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()"
-    )
-    return await serve(ctx, "claim_work", work, late, whole)
+    return await serve(ctx, "claim_work", work, whole)
 
 
 async def submit_work(
@@ -138,9 +124,7 @@ async def submit_work(
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
 
-    what = "Submit the same again: nothing counts twice."
-    late = WorkResult(text="submit_work was not finished in time.", hint=what)
-    return await serve(ctx, "submit_work", work, late)
+    return await serve(ctx, "submit_work", work)
 
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:

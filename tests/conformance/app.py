@@ -19,7 +19,7 @@ from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.types import EmptyResult, ImageContent, InputRequiredResult, SetLevelRequestParams
 
 from graphrag_mcp.app import App
-from graphrag_mcp.http import address_of, door_of, listening, run
+from graphrag_mcp.http import Door, address_of, listening, run
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conformance import fixtures
@@ -82,7 +82,7 @@ class Asked:
     """An application that writes down which fixtures requests name, in front of one that has none."""
 
     def __init__(self, app: Any, path: Path) -> None:
-        self.app, self.path = app, path
+        self.app, self.path, self.router = app, path, getattr(app, "router", None)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         body = b""
@@ -115,9 +115,9 @@ def main(arguments: list[str]) -> None:
     home, fixed = Path(arguments[-1]), "--fixtures" in arguments
     home.mkdir(parents=True, exist_ok=True)
     app = App(Settings(home=home, roots=()))
-    door = door_of({"": (with_fixtures(app) if fixed else build_server(app, compat=True), ())})
+    door = Door.of_servers({"": with_fixtures(app) if fixed else build_server(app, compat=True)})
     if not fixed:
-        door.app = Asked(door.app, home / "asked")
+        door.apps = {"": Asked(door.apps[""], home / "asked")}
     listener = listening("127.0.0.1", 0)
     sys.stdout.write(address_of(listener) + "\n")
     sys.stdout.flush()

@@ -84,8 +84,7 @@ def command(*arguments: str | Path, env: dict[str, str]) -> dict[str, Any]:
 
 def indexed(home: Path) -> dict[str, Any]:
     """Index the three corpora into `home`; the digests of each and the keys of the reply cache."""
-    from tests.openai_server import openai_server
-    from tests.test_cli_models import demonstrated
+    from tests.support.openai_server import demonstrated, openai_server
 
     plain = environment()
     command("index", ROOT / "docs" / "sample", "--home", home, "--corpus", "sample", env=plain)

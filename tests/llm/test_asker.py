@@ -22,7 +22,7 @@ from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
-from tests.work import PATIENCE, until
+from tests.support.workload import PATIENCE, until
 
 
 def question(words: str = "q", kind: str = "extract") -> Ask[str]:

@@ -22,9 +22,9 @@ from graphrag_mcp.llm.protocols import Embedded, Message, Reply
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
-from tests.conftest import clean_environment
-from tests.openai_server import Server, error, openai_server, vector
-from tests.work import linear
+from tests.support.command import clean_environment
+from tests.support.openai_server import Server, error, openai_server, vector
+from tests.support.workload import linear
 
 ASKED = [Message("system", "Be brief."), Message("user", "What is the capital of France?")]
 SCHEMA = {"title": "capital", "type": "object", "properties": {"said": {"type": "string"}}}
@@ -397,7 +397,7 @@ def test_a_preview_takes_linear_time(piece: str) -> None:
 def test_importing_models_loads_no_client_library() -> None:
     code = (
         "import sys, graphrag_mcp.llm.openai_chat, graphrag_mcp.llm.scripted\n"
-        "print(sorted({'openai', 'httpx', 'httpx2', 'numpy', 'pydantic'} & set(sys.modules)))"
+        "print(sorted({'openai', 'httpx', 'httpx2', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.replies import without_thoughts
-from tests.work import linear
+from tests.support.workload import linear
 
 THOUGHTS = {
     "no thoughts": "no thoughts",

@@ -18,7 +18,7 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder, demonstration
 from graphrag_mcp.text.tokens import count_tokens
-from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.support.command import ROOT, SAMPLE, clean_environment
 
 
 def say(chat: ScriptedChat, *contents: str, **wishes: Any) -> str:

@@ -22,7 +22,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings
 from tests.llm.test_openai_chat import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure
-from tests.openai_server import PAGE, Server, error, openai_server
+from tests.support.openai_server import PAGE, Server, error, openai_server
 
 # ---- trying again -----------------------------------------------------------------------------------
 

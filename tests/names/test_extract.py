@@ -14,8 +14,8 @@ from graphrag_mcp.names import lexicon
 from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
-from tests.conftest import ROOT
-from tests.work import linear
+from tests.support.command import ROOT
+from tests.support.workload import linear
 
 DATA = ROOT.parents[0] / "shared" / "data"
 

@@ -20,8 +20,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name, query_terms, terms
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.conftest import ROOT
-from tests.work import linear
+from tests.support.command import ROOT
+from tests.support.workload import linear
 
 SETS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in sorted((ROOT / "tests" / "languages").glob("*.json"))

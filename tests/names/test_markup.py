@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphrag_mcp.names.extract import extract
-from tests.work import ends
+from tests.support.workload import ends
 
 
 def forms(text: str) -> set[str]:

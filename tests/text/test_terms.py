@@ -18,7 +18,7 @@ from graphrag_mcp.text.terms import (
     terms,
 )
 from graphrag_mcp.text.tokens import count_tokens
-from tests.work import linear
+from tests.support.workload import linear
 
 ALPHABET = st.characters(codec="utf-8") | st.sampled_from(list("the of and 你好研究 .,(){}\n\t'\"_-=0123ABCxyzéß🎉\u200d\u0301"))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.text import tokens
 from graphrag_mcp.text.tokens import count_tokens
-from tests.conftest import ROOT
+from tests.support.command import ROOT
 from tests.text.test_terms import ALPHABET
 
 DATA = ROOT.parents[0] / "shared" / "data"

@@ -12,7 +12,7 @@ import pytest
 
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.trust.credentials import credentials, masked
-from tests.conftest import clean_environment, run_cli
+from tests.support.command import clean_environment, run_cli
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 12
 HEX = "0123456789abcdef" * 6

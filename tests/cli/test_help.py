@@ -1,0 +1,91 @@
+"""The help of the command line: groups, examples that parse, the nearest name after a mistake, bold on a terminal only."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser
+from graphrag_mcp.cli.output import pace
+from tests.support.command import clean_environment, run_cli
+
+
+def test_every_command_stands_in_one_group() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted(run.__name__ for run in COMMANDS)
+
+
+def test_every_example_is_accepted_and_shown() -> None:
+    whole = parser(COMMANDS)
+    for name, lines in EXAMPLES.items():
+        said = whole.commands[name].format_help() if name else whole.format_help()
+        for line in lines:
+            assert f"graphrag-mcp {line}\n" in said
+            assert whole.parse_args(shlex.split(line)).run.__name__ == (name or line.split()[0])
+
+
+def test_the_help_names_all_groups_and_has_no_colour_in_a_pipe() -> None:
+    done = run_cli("--help")
+    assert done.returncode == 0 and [title for title in GROUPS if f"\n{title}:\n" not in done.stdout] == []
+    assert "\x1b" not in done.stdout and "examples:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("serch x", "search"), ("explor", "explore"), ("search x --max-token 5 --formt y", "--format"),
+     ("search x --filtr a=b", "--filter"), ("install --client curser", "cursor")],
+)  # fmt: skip
+def test_a_mistake_is_answered_with_the_nearest_name(given: str, meant: str) -> None:
+    done = run_cli(*given.split())
+    assert done.returncode == 2 and f"Did you mean {meant}?" in done.stderr
+
+
+def test_a_word_like_no_command_gets_the_list_of_them() -> None:
+    done = run_cli("xyzzyx")
+    assert done.returncode == 2 and "Did you mean" not in done.stderr and "search" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("no_colour", "bold"), [("", True), ("1", False)])
+def test_a_terminal_gets_bold_headings_unless_no_color_is_set(no_colour: str, bold: bool) -> None:
+    import pty
+
+    terminal, end = pty.openpty()
+    env = clean_environment(NO_COLOR=no_colour, PYTHON_COLORS="0", TERM="xterm")
+    child = subprocess.Popen([sys.executable, "-m", "graphrag_mcp", "--help"], env=env, stdout=end)
+    os.close(end)
+    said = b""
+    try:
+        while part := os.read(terminal, 4096):
+            said += part
+    except OSError:  # the child has closed its end
+        pass
+    os.close(terminal)
+    assert child.wait(timeout=60) == 0 and (b"\x1b[1mTo begin:" in said) == bold and b"To begin:" in said
+
+
+def test_the_pace_of_a_phase_says_its_rate_and_what_is_left() -> None:
+    assert pace(2.0, 100, 6_250) == ", 50/s, 2:05 left"
+    assert pace(20.0, 10, 30) == ", 1:00 left"
+    assert pace(0.5, 100, 100) == pace(5.0, 0, 100) == ""
+
+
+def test_install_for_all_writes_to_every_host_that_is_here(tmp_path: Path) -> None:
+    for folder in (".cursor", ".codex"):
+        (tmp_path / folder).mkdir()
+    places = {"HOME": tmp_path, "USERPROFILE": tmp_path, "APPDATA": tmp_path / "r", "LOCALAPPDATA": tmp_path / "l"}
+    env = clean_environment(PATH=str(Path(sys.executable).parent), XDG_CONFIG_HOME="", CLAUDE_CONFIG_DIR="",
+                            CODEX_HOME="", **{name: str(place) for name, place in places.items()})  # fmt: skip
+    done = run_cli("install", "--client", "all", "--root", tmp_path, "--no-check", env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "graphrag" in (tmp_path / ".cursor" / "mcp.json").read_text("utf-8")
+    assert "graphrag" in (tmp_path / ".codex" / "config.toml").read_text("utf-8")
+    assert not (tmp_path / ".claude.json").exists()
+    (tmp_path / "none").mkdir()
+    nowhere = {**env, "HOME": str(tmp_path / "none"), "USERPROFILE": str(tmp_path / "none")}
+    assert "no host was found" in run_cli("install", "--client", "all", env=nowhere, cwd=tmp_path).stderr

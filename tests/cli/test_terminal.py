@@ -1,0 +1,147 @@
+"""What a person sees: hits with marked words and links on a terminal, `status` with what changed on disk, completion
+in a real shell, and `index --watch`. A pipe gets none of the colours."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.cli import read as terminal
+from graphrag_mcp.text import terms
+from tests.support.command import SAMPLE, clean_environment, run_cli
+
+QUESTION = "Who opened the canister with the sounding roll?"
+no_pty = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+
+
+def on_a_terminal(*words: str, home: Path, cwd: Path, **variables: str) -> str:
+    """What the command writes to a terminal of 80 columns."""
+    import pty
+
+    ours, end = pty.openpty()
+    env = clean_environment(**{"NO_COLOR": "", "CI": "", "TERM": "xterm-256color", **variables})
+    command = [sys.executable, "-m", "graphrag_mcp", *words, "--home", str(home)]
+    child = subprocess.Popen(command, env=env, cwd=cwd, stdout=end, stderr=subprocess.DEVNULL)
+    os.close(end)
+    said = b""
+    try:
+        while part := os.read(ours, 65_536):
+            said += part
+    except OSError:  # the child has closed its end
+        pass
+    os.close(ours)
+    assert child.wait(timeout=60) == 0, said
+    return said.decode()
+
+
+@no_pty
+def test_a_search_on_a_terminal_shows_five_hits_with_marked_words_and_links(sample_home: Path) -> None:
+    said = on_a_terminal("search", QUESTION, home=sample_home, cwd=SAMPLE.parent)
+    assert len(re.findall(r"\[t\d+(?:\.\d+)?\]", said)) == 5
+    link = (SAMPLE / "wreck-dive-report.md").as_uri()
+    assert f"{link}\x1b\\" in said
+    line = int(re.search(r"sample/wreck-dive-report\.md:(\d+)", said)[1])
+    assert "canister was opened on 9 September" in (SAMPLE / "wreck-dive-report.md").read_text("utf-8").splitlines()[line - 1]
+    assert "\x1b[1;31mcanister\x1b[0m" in said and "\x1b[1;31mopened\x1b[0m" in said
+
+
+@no_pty
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"CI": "true"}, {"TERM": "dumb"}])
+def test_no_colour_is_sent_where_it_is_not_wanted(variables: dict[str, str], sample_home: Path) -> None:
+    said = on_a_terminal("search", QUESTION, home=sample_home, cwd=SAMPLE.parent, **variables)
+    assert "\x1b" not in said and "[t" in said
+
+
+def test_a_pipe_gets_the_text_that_an_agent_gets(sample_home: Path) -> None:
+    done = run_cli("search", QUESTION, "--home", sample_home)
+    assert "\x1b" not in done.stdout and "(sample/wreck-dive-report.md:13-23)" in done.stdout
+    loaded = "import sys, graphrag_mcp.cli.main; print('rich' in sys.modules, 'shtab' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "False False\n"
+
+
+def test_an_excerpt_begins_with_the_sentence_that_fits_and_says_its_line() -> None:
+    text = "# Head\n\nNothing here.\n\nThe bell was found. It is old.\n"
+    said, line = terminal.excerpt(text, set(terms.query_terms("Where was the bell found?")))
+    assert (said, line) == ("The bell was found. It is old.", 4)
+    shown = terminal.marked("Bells ring. 回流只在大潮期间出现。", set(terms.query_terms("bell 回流")))
+    assert [shown.plain[one.start : one.end] for one in shown.spans][0] == "Bells"
+    assert any("回流".startswith(shown.plain[one.start : one.end]) for one in shown.spans[1:])
+
+
+def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
+    folder, home = tmp_path / "notes", tmp_path / "home"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.md").write_text(f"The {name} bell was found in Port Kell.", "utf-8")
+    run_cli("index", folder, "--home", home)
+    assert "On disk: nothing has changed since." in run_cli("status", "--home", home).stdout
+    (folder / "d.md").write_text("new", "utf-8")
+    (folder / "a.md").write_text("changed", "utf-8")
+    (folder / "b.md").unlink()
+    disk = {"new": ["notes/d.md"], "changed": ["notes/a.md"], "deleted": ["notes/b.md"]}
+    assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
+    assert "On disk: 1 file new, 1 file changed, 1 file deleted since: notes/d.md" in run_cli("status", "--home", home).stdout
+    shutil.rmtree(folder)
+    disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"]}
+    assert json.loads(run_cli("status", "--json", "--home", home).stdout)["disk"] == disk
+
+
+@no_pty
+def test_status_on_a_terminal_is_a_table(sample_home: Path) -> None:
+    said = on_a_terminal("status", home=sample_home, cwd=SAMPLE.parent)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
+    assert re.search(r"^ holds +26 documents", plain, re.MULTILINE)
+    assert re.search(r"^ on disk +nothing has changed since\.", plain, re.MULTILINE)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_a_completion_script_names_every_command_and_the_options(shell: str) -> None:
+    said = run_cli("completion", shell).stdout
+    assert all(name in said for name in ("search", "--max-tokens", "install", "rollback"))
+
+
+@pytest.mark.skipif(not shutil.which("bash") or sys.platform == "win32", reason="needs bash")
+@pytest.mark.parametrize(("typed", "offered"), [("se", {"serve", "search"}), ("search --br", {"--breadth"})])
+def test_bash_completes_commands_and_options(typed: str, offered: set[str], tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run_cli("completion", "bash").stdout, "utf-8")
+    words = ["graphrag-mcp", *typed.split()]
+    asked = f'. "{script}"; COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}; '
+    asked += 'function=$(complete -p graphrag-mcp | sed "s/.*-F //; s/ .*//"); $function; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "--norc", "-c", asked], capture_output=True, text=True, timeout=60)
+    assert set(done.stdout.split()) == offered, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
+def test_watch_indexes_again_after_a_change_until_it_is_interrupted(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("The bell was found in Port Kell.", "utf-8")
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--watch", "--home", str(folder / "home")]
+    # A shell starts background processes with SIGINT ignored, and the child would inherit that.
+    child = subprocess.Popen(
+        command, env=clean_environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    said = []
+    try:
+        for line in child.stdout or ():
+            said.append(line)
+            if "watching for changes" in line:
+                (folder / "b.md").write_text("Ada Brandt rang it.", "utf-8")
+            elif "1 added, 1 unchanged" in line:
+                child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=60) == 130, said
+    finally:
+        child.kill()
+    assert any("1 added, 1 unchanged" in line for line in said), said
+    refused = run_cli("index", folder, "--watch", "--dry-run", "--home", tmp_path / "home")
+    assert refused.returncode == 2 and "exclude each other" in refused.stderr

@@ -1,0 +1,247 @@
+"""PDF, Office files, books and mails: their text, their marks, what stands in the metadata, and life without the extra."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import decode, office
+from graphrag_mcp.sources import read as parsers
+from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.walk import find
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.manifest import read as read_manifest
+from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.types import Document, IndexRequest
+from tests.support import hostile_archives
+from tests.support.command import ROOT, clean_environment
+
+SETTINGS = Settings(home=Path("unused"))
+
+
+def one(folder: Path, name: str, data: bytes) -> Document:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+    (file,) = (file for file in find([str(folder)], {}, SETTINGS).files if file.uri.endswith(name))
+    (document,) = load(file, SETTINGS)
+    return document
+
+
+def test_a_pdf_is_text_with_its_pages_marked(tmp_path: Path) -> None:
+    document = one(
+        tmp_path / "d", "tides.pdf", hostile_archives.pages("Report on tides\nInes Calloway rowed.", "Second page (here)")
+    )
+    assert (
+        document.text
+        == "<!-- page 1 -->\n\nReport on tides\nInes Calloway rowed.\n\n<!-- page 2 -->\n\nSecond page (here)\n"
+    )
+    assert document.metadata == {"pages": 2, "parser": office.parser("pdf")} and document.title == "tides.pdf"
+    assert document.metadata["parser"].startswith("pypdfium2 ")
+
+
+@pytest.mark.parametrize(
+    ("said", "title"), [("Report on Tides", "Report on Tides"), ("Microsoft Word - x.doc", "a.pdf")]
+)
+def test_a_pdf_has_the_title_that_it_says_where_its_first_page_bears_it(tmp_path: Path, said: str, title: str) -> None:
+    data = hostile_archives.pages("REPORT ON\nTIDES", "More")
+    data = data.replace(b"trailer << ", b"9 0 obj\n<< /Title (%s) >>\nendobj\ntrailer << /Info 9 0 R " % said.encode())
+    assert one(tmp_path / "d", "a.pdf", data).title == title
+
+
+def test_a_long_pdf_is_read_in_seconds(tmp_path: Path) -> None:
+    lines = "\n".join(
+        f"Line {number}: the light was burning and Ines Calloway rowed to the Narrows." for number in range(45)
+    )
+    document = one(tmp_path / "d", "long.pdf", hostile_archives.pages(*[lines] * 400))
+    assert document.metadata["pages"] == 400 and document.text.count("Ines Calloway") == 400 * 45
+
+
+def test_a_docx_is_markdown(tmp_path: Path) -> None:
+    document = one(
+        tmp_path / "d", "a.docx", hostile_archives.document("Ines Calloway wrote this.", "And &lt;this&gt; too.")
+    )
+    assert document.text.startswith("Ines Calloway wrote this.\n\nAnd ") and "this" in document.text
+    assert document.metadata == {"parser": office.parser("docx")} and "mammoth " in document.metadata["parser"]
+
+
+def test_sheets_are_tables(tmp_path: Path) -> None:
+    import openpyxl
+
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    book.active.title = "Catch"
+    for row in (
+        ["name", "kg", "day"],
+        [],
+        ["cod", 3.0, datetime.datetime(2024, 1, 2)],
+        ["a|b\nc", 2.5, True],
+        [None, None, "late"],
+    ):
+        book.active.append(row)
+    book.create_sheet("Empty")
+    book.create_sheet("Second").append(["only"])
+    book.save(out)
+    assert one(tmp_path / "d", "catch.xlsx", out.getvalue()).text == (
+        "## Catch\n\n| name | kg | day |\n| --- | --- | --- |\n| cod | 3 | 2024-01-02 |\n| a\\|b c | 2.5 | TRUE |\n|  |  | late |\n\n"
+        "## Second\n\n| only |\n| --- |\n"
+    )
+
+
+def test_slides_are_marked_and_give_a_title(tmp_path: Path) -> None:
+    import pptx
+
+    deck, out = pptx.Presentation(), io.BytesIO()
+    for words in ("Harbour budget", "Second"):
+        deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = words
+    deck.save(out)
+    document = one(tmp_path / "d", "deck.pptx", out.getvalue())
+    assert document.text == "<!-- slide 1 -->\n# Harbour budget\n\n<!-- slide 2 -->\n# Second\n"
+    assert document.title == "Harbour budget"
+
+
+def test_a_book_is_read_in_the_order_of_its_spine(tmp_path: Path) -> None:
+    opf = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        '<dc:title>The Light</dc:title></metadata><manifest><item id="b" href="b.xhtml"/><item id="a" href="a.xhtml"/></manifest>'
+        '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
+    )
+    chapters = {
+        f"{name}.xhtml": f"<!DOCTYPE html><html><body><h1>Chapter {name}</h1><p>Ines rowed.</p></body></html>"
+        for name in "ab"
+    }
+    document = one(tmp_path / "d", "light.epub", hostile_archives.packed("epub", opf, **chapters))
+    assert document.title == "The Light" and 0 < document.text.index("Chapter a") < document.text.index("Chapter b")
+
+
+def test_a_docx_cannot_bring_in_a_file_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("outside-0f8e1c")
+    drawing = (
+        '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:v="urn:schemas-microsoft-com:vml" '
+        'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><w:body><w:p><w:r><w:t>kept</w:t></w:r>'
+        '<w:r><w:pict><v:shape><v:imagedata r:link="rId7" r:id="rId7"/></v:shape></w:pict></w:r></w:p></w:body></w:document>'
+    )
+    links = (
+        '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId7" TargetMode="External" '
+        'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/image" Target="{}"/></Relationships>'
+    )
+    for target in (f"file://{tmp_path}/secret.txt", f"{tmp_path}/secret.txt", "http://127.0.0.1:9/x.png"):
+        data = hostile_archives.packed("docx", drawing, **{"word/_rels/document.xml.rels": links.format(target)})
+        try:
+            pieces = parsers.parse(data, "docx")
+        except decode.ReadError:
+            continue
+        assert "outside-0f8e1c" not in pieces[0].text and "b3V0c2lkZS0wZjhlMWM" not in pieces[0].text
+
+
+def test_without_the_extra_such_files_are_counted_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    for name in ("a.pdf", "b.pdf", "c.docx", "d.md"):
+        (tmp_path / name).write_bytes(b"words")
+    code = (
+        "import sys\n"
+        "from importlib.machinery import PathFinder\n"
+        "class Without:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        missing = name.partition('.')[0] in ('markitdown', 'mammoth', 'pypdfium2')\n"
+        "        return None if missing else PathFinder.find_spec(name, path, target)\n"
+        "sys.meta_path[sys.meta_path.index(PathFinder)] = Without()\n"
+        "from graphrag_mcp.sources.walk import find\n"
+        "from graphrag_mcp.settings import Settings\n"
+        f"found = find([{str(tmp_path)!r}], {{}}, Settings())\n"
+        "print([file.uri.rpartition('/')[2] for file in found.files], found.skipped)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == (
+        "['d.md'] {'docx needs more to be read: pip install \"graphrag-mcp[docs]\"': 1, "
+        "'pdf needs more to be read: pip install \"graphrag-mcp[docs]\"': 2}"
+    ), done.stderr
+
+
+def test_large_tables_are_parsed_apart_with_the_same_result(tmp_path: Path) -> None:
+    data = b"id,text,kind\n" + b"".join(
+        b"%d,%s,fish\n" % (number, b"The light was burning. " * 20) for number in range(9000)
+    )
+    assert len(data) > parsers.LARGE
+    (tmp_path / "rows.csv").write_bytes(data)
+    (tmp_path / "few.csv").write_bytes(data[: data.index(b"\n100,") + 1])
+    large, few = find([str(tmp_path)], {}, SETTINGS).files[::-1]
+    there = list(load(large, SETTINGS))
+    assert len(there) == 9000
+    assert [(one.text, one.title[-3:], one.metadata) for one in there[:100]] == [
+        (one.text, one.title[-3:], one.metadata) for one in load(few, SETTINGS)
+    ]
+
+
+def test_a_file_is_parsed_again_only_when_its_bytes_change(tmp_path: Path) -> None:
+    corpus, folder = tmp_path / "c", tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed to the Narrows.", "Tom Reed waited."))
+    request = IndexRequest(paths=(str(folder),))
+    first = index_documents(corpus, request, SETTINGS)
+    parsers.close()
+    assert first.counts["added"] == 1 and not first.errors
+    again = index_documents(corpus, request, SETTINGS)
+    assert again.counts["unchanged"] == 1 and parsers._child is None, "nothing had to be parsed"
+    (unit,) = tables.open_snapshot(corpus).rows("text_units", columns=["text", "char_start", "char_end"]).to_pylist()
+    (row,) = live_documents(corpus, read_manifest(corpus), ["text", "metadata"]).to_pylist()
+    assert row["text"][unit["char_start"] : unit["char_end"]] == unit["text"] and "page 2" in unit["text"]
+    assert '"parser": "pypdfium2' in row["metadata"]
+    (folder / "a.pdf").write_bytes(hostile_archives.pages("Ines Calloway stayed."))
+    assert index_documents(corpus, request, SETTINGS).counts["changed"] == 1
+
+
+# ---- quotas ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "calls"),
+    [({"max_files": 4}, [4, 4, 2]), ({"max_bytes": 250}, [3, 3, 3, 1]), ({"max_text_units": 5}, [5, 5])],
+)
+def test_one_call_takes_so_much_and_the_next_goes_on(tmp_path: Path, limit: dict[str, int], calls: list[int]) -> None:
+    corpus, folder = tmp_path / "c", tmp_path / "in"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"{number}.md").write_text(f"Text {number} on the light at Skerrow.".ljust(100))
+    settings = Settings(home=tmp_path, **limit)
+    (name,) = limit
+    added = []
+    while True:
+        result = index_documents(corpus, IndexRequest(paths=(str(folder),)), settings)
+        added.append(result.counts["added"])
+        if not result.errors:
+            break
+        (error,) = result.errors
+        assert error["path"] == f"in/{sum(added)}.md" and f"one call takes {name} = {limit[name]}" in error["reason"]
+        assert f"raise {name} in the settings" in error["reason"]
+    assert added == calls and result.counts["documents_total"] == 10
+    whole = index_documents(tmp_path / "whole", IndexRequest(paths=(str(folder),)), SETTINGS)
+    assert whole.counts["text_units"] == result.counts["text_units"]
+
+
+def test_what_is_left_for_the_next_call_is_not_gone(tmp_path: Path) -> None:
+    corpus, folder = tmp_path / "c", tmp_path / "in"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.md").write_text(f"Text {number}.")
+    index_documents(corpus, IndexRequest(paths=(str(folder),)), SETTINGS)
+    for number in range(6):
+        (folder / f"{number}.md").write_text(f"Text {number} edited.")
+    os.unlink(folder / "5.md")
+    result = index_documents(
+        corpus, IndexRequest(paths=(str(folder),)), Settings(home=tmp_path, max_files=2, chunk_size=400)
+    )
+    assert {name: result.counts[name] for name in ("changed", "removed", "documents_total")} == {
+        "changed": 2,
+        "removed": 1,
+        "documents_total": 5,
+    }
+    texts = sorted(row["text"] for row in tables.open_snapshot(corpus).rows("text_units", columns=["text"]).to_pylist())
+    assert texts == ["Text 0 edited.", "Text 1 edited.", "Text 2.", "Text 3.", "Text 4."]

@@ -1,0 +1,34 @@
+"""Folders of files for tests."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.test_index import document
+
+
+def write(base: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return base
+
+
+def many_files(folder: Path, count: int = 130) -> Path:
+    """More files than a thread of the server takes: a job for a process of its own."""
+    folder.mkdir()
+    for number in range(count):
+        text = f"# Note {number}\n\nKeeper {chr(65 + number % 26)}ldous Finch met Mary Somerville at Bell Rock on day {number}.\n"
+        (folder / f"note{number}.md").write_text(text, "utf-8")
+    return folder
+
+
+def written(folder: Path, count: int = 5, seed: int = 1) -> Path:
+    rng = random.Random(seed)
+    (folder / "sub").mkdir(parents=True)
+    for number in range(count):
+        place = folder / "sub" if number % 3 == 2 else folder
+        (place / f"{number}.md").write_text(f"{document(rng)}\n\nThis is file {number} of {seed}.", "utf-8")
+    return folder
