@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiktoken
 
+from graphrag_mcp.index import dry_run
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
@@ -228,3 +230,19 @@ def test_a_part_of_a_run_tells_what_the_rest_costs_with_a_model_of_few_words(ser
     near, far = (abs(one["output_tokens"] / used["output_tokens"] - 1) for one in (guess, blind))
     assert near < far / 2 and apart({**guess, "output_tokens": 1, "cost": 1}, {**used, "output_tokens": 1, "cost": 1}) == {}
     assert guess["because"] == "up to 9 names a text, as in 12 answers of this model"
+
+
+def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No test downloads a vocabulary, so this one is made of single bytes and one word."""
+    words = {bytes([byte]): byte for byte in range(256)} | {b"ti": 256, b"de": 257, b"tide": 258}
+    encoding = tiktoken.Encoding("bytes", pat_str=r"\S+|\s+", mergeable_ranks=words, special_tokens={})
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: encoding)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    for there, tokens in ((False, 8 / 4), (True, 1 + 1 + 3)):
+        if there:
+            (tmp_path / dry_run.VOCABULARY).touch()
+        dry_run._encoding.cache_clear()
+        assert dry_run.tokens_of("tide all") == (tokens)
+    dry_run._encoding.cache_clear()

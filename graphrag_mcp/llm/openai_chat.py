@@ -183,7 +183,7 @@ class OpenAIChat:
         silence = (alarm.when() or loop.time()) - loop.time()
         usage, last, answer, thought, length = None, dict[str, Any](), list[str](), "", 0
         preview.restart()
-        async with aclosing(self._server.stream("/chat/completions", body)) as events:
+        async with aclosing(self._server.stream(body)) as events:
             async for data in events:
                 choice = self._choice(data, body)
                 if "message" in choice and "delta" not in choice:  # it ignores `stream`

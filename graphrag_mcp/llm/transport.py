@@ -1,8 +1,9 @@
 """HTTP to a server that speaks the OpenAI protocol: tries, pauses, the pace of calls, and what errors
 mean. Never shows the key.
 
-The requests are made with httpx2, which the MCP SDK depends on. What a retry may mend is decided
-here, because servers answer 200 with an error inside, and 500 to what no retry can mend."""
+The requests are made by the client of the package `openai`, without its retries. What a retry may
+mend is decided here, because servers answer 200 with an error inside, and 500 to what no retry can
+mend."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.settings import Settings, secrets_of, shown_as
 
 if TYPE_CHECKING:
-    import httpx2
+    from openai import AsyncOpenAI
 
 T = TypeVar("T")
 OPENAI = "https://api.openai.com/v1"
@@ -170,20 +171,19 @@ class Server:
         self._variable = settings.api_key_variable
         self._key = environ.get(self._variable, "").strip()
         # A login in the address goes as a header like a key: the HTTP library logs whole addresses.
-        basic = f"Basic {base64.b64encode(login.encode()).decode()}" if login else ""
-        self._authorization = basic or f"Bearer {self._key or 'none'}"
+        self._basic = f"Basic {base64.b64encode(login.encode()).decode()}" if login else ""
         self._address = shown_address(shown_as(base_url).strip() or OPENAI)
-        self._secrets = [self._key, login.partition(":")[2], basic, *secrets_of(settings)]
+        self._secrets = [self._key, login.partition(":")[2], self._basic, *secrets_of(settings)]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._pace, self._chance, self._environ = pace, chance, environ
-        self._client: httpx2.AsyncClient | None = None
+        self._client: AsyncOpenAI | None = None
         self._answered = False  # it has been there: when it goes away, it may come back
 
     async def call(self, attempt: Callable[[asyncio.Timeout], Awaitable[T]], tokens: int = 0) -> T:
         """What `attempt` returns, tried until it works. It may move its time-out. Raises Refusal
         when the request should be put in another way, ModelError when no further try is worth
         making."""
-        import httpx2
+        import openai
 
         for tried in range(self._tries):
             await self._pace.turn(tokens)
@@ -194,8 +194,8 @@ class Server:
                 return value
             except Again as error:
                 failed = error
-            except (TimeoutError, httpx2.HTTPError) as error:
-                failed = self._broken(type(error).__name__)
+            except (TimeoutError, openai.APIConnectionError) as error:
+                failed = self._broken(type(error.__cause__ or error).__name__)
             if failed.unreachable and not self._answered and tried + 1 >= NEVER_REACHED:
                 break  # no one is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:
@@ -207,36 +207,50 @@ class Server:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that is the reply."""
-        reply = await self._open().post(self._url + path, content=_encoded(body))
-        if not reply.is_success:
-            raise self._judged_reply(reply, body)
+        import httpx2
+        import openai
+
+        refused = None
+        try:
+            reply = await self._open().post(path, body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            refused = error.response
+        if refused is not None:  # raised here, where it does not carry the request along
+            raise self._judged_reply(refused, body)
         return self._parsed(reply.content, body)
 
-    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The JSON objects of a reply in pieces; the whole one from a server that ignores `stream`.
-        Without a last one that ends it, the reply broke off."""
-        client = self._open()
-        async with client.stream("POST", self._url + path, content=_encoded(body)) as reply:
-            if not reply.is_success:
-                await reply.aread()
-                raise self._judged_reply(reply, body)
-            pieces = reply.aiter_bytes()
-            if "event-stream" not in reply.headers.get("content-type", "").lower():
-                whole = await reply.aread()
-                if not _EVENT.match(whole):
-                    yield self._parsed(whole, body)
-                    return
-                pieces = _pieces(whole)
-            async for event in _events(pieces):
-                if event == b"[DONE]":
-                    yield {"choices": [{"finish_reason": "stop"}]}
-                    return
-                yield self._parsed(event, body)
+    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The JSON objects of a chat reply in pieces; the whole one from a server that ignores
+        `stream`. Without a last one that ends it, the reply broke off."""
+        import openai
+
+        refused = None
+        completions = self._open().chat.completions.with_streaming_response
+        try:
+            async with completions.create(
+                model=body["model"], messages=[], stream=True, extra_body=body
+            ) as reply:
+                pieces = reply.iter_bytes()
+                if "event-stream" not in reply.headers.get("content-type", "").lower():
+                    whole = await reply.read()
+                    if not _EVENT.match(whole):
+                        yield self._parsed(whole, body)
+                        return
+                    pieces = _pieces(whole)
+                async for event in _events(pieces):
+                    if event == b"[DONE]":
+                        yield {"choices": [{"finish_reason": "stop"}]}
+                        return
+                    yield self._parsed(event, body)
+        except openai.APIStatusError as error:
+            refused = error.response
+        if refused is not None:
+            raise self._judged_reply(refused, body)
 
     async def close(self) -> None:
         if self._client is not None:
             client, self._client = self._client, None
-            await client.aclose()
+            await client.close()
 
     # ---- errors ---------------------------------------------------------------------------------
 
@@ -285,8 +299,8 @@ class Server:
         self.check(data, body)
         return data
 
-    def _judged_reply(self, reply: httpx2.Response, body: Mapping[str, Any]) -> Exception:
-        said: Any = reply.content.decode("utf-8", "replace")  # whatever charset it names
+    def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
+        said: Any = reply.content.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             said = json.loads(said)
         return self._judged(reply.status_code, said, reply.headers, body)
@@ -371,32 +385,35 @@ class Server:
 
     # ---- the client -----------------------------------------------------------------------------
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            import httpx2
+            import openai
 
             self._check_settings()
-            for name in ("httpx2", "httpcore2"):  # they log requests, addresses and headers
+            for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
                 logger = logging.getLogger(name)
                 logger.setLevel(max(logging.WARNING, logger.level))
-            self._client = httpx2.AsyncClient(
-                headers=self._headers(),
-                timeout=httpx2.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
-                follow_redirects=True,
+            self._client = openai.AsyncOpenAI(
+                api_key=self._key or "none",
+                base_url=self._url,
+                timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
+                max_retries=0,
+                default_headers=self._headers(),
+                http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
             )
         return self._client
 
     def _headers(self) -> dict[str, str]:
         """Ours, and those of the environment, which take the place of ours."""
-        headers = {"authorization": self._authorization, "content-type": "application/json"}
-        for name, header in (("ORG_ID", "organization"), ("PROJECT_ID", "project")):
+        headers = {"Authorization": self._basic} if self._basic else {}
+        for name, header in (("ORG_ID", "Organization"), ("PROJECT_ID", "Project")):
             if value := self._environ.get(f"OPENAI_{name}"):
-                headers[f"openai-{header}"] = value
+                headers[f"OpenAI-{header}"] = value
+        written = {"authorization": "Authorization"} | {name.lower(): name for name in headers}
         for line in self._environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
             name, colon, value = line.partition(":")
             if colon:
-                headers[name.strip().lower()] = value.strip()
+                headers[written.get(name.strip().lower(), name.strip())] = value.strip()
         return headers
 
     def _check_settings(self) -> None:
@@ -437,8 +454,9 @@ def _without_login(url: str) -> tuple[str, str]:
     return f"{scheme}{separator}{host}{slash}{path}", unquote(login)
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+async def _as_utf8(reply: Any) -> None:
+    """JSON is UTF-8; a charset that Python cannot decode would end the call."""
+    reply.encoding = "utf-8"
 
 
 async def _pieces(whole: bytes) -> AsyncIterator[bytes]:
