@@ -22,8 +22,13 @@ ADDRESSES = tuple("path url permalink slug link aliases".split())
 # A date stands in one of the first lines that say something, and that line is short.
 LINES, SHORT = 6, 100
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
-# what it tells.
+# what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
+_CLOCK = r"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-6]\d)?(?: ?[ap]\.?m\.?)?"
+_TIMED = (
+    re.compile(rf"(?<!\d){_CLOCK},?(?: on| am| le| el)? ?\Z", re.I),
+    re.compile(rf"(?:T|,? ?(?:at |um |à |a las )?\(?){_CLOCK}(?!\d)", re.I),
+)
 # Beside a date in a short line: the day of an event, not the day on which the text was written.
 EVENT = re.compile(
     r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
@@ -204,10 +209,14 @@ def found(text: str, forms: Iterable[re.Pattern[str]]) -> list[tuple[int, int, s
 def dates_text(line: str, start: int, end: int) -> bool:
     """Does a line with a date at `start:end` say little else, and no event? Then it dates what
     stands below it."""
+    before, after = _TIMED[0].search(line, 0, start), _TIMED[1].match(line, end)
+    start, end = before.start() if before else start, after.end() if after else end
     rest = line[:start] + " " + line[end:]
     # Of a script without blanks two letters are a word.
     words = (1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
-    return not EVENT.search(rest) and (line.startswith("#") or sum(words) <= BESIDE)
+    return not EVENT.search(rest) and (
+        line.startswith("#") or sum(words) <= BESIDE * (2 if before or after else 1)
+    )
 
 
 def _iso(fields: Mapping[str, str | None]) -> str:

@@ -66,6 +66,11 @@ _END = re.compile(
 _STRUCTURE = re.compile(
     r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
 )
+# who speaks, at the start of a line of a chat or of minutes: `Anna Berg: `, `[14:03] jens: `, `王芳：`
+_SPEAKER = re.compile(
+    r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
+    r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
+)
 _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
     frozenset(words.split())
     for words in (
@@ -102,7 +107,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """Character spans of the sentences, in order, together covering every character that is not
     blank.
 
-    A blank line, heading, list item or table row ends one, a single newline in a paragraph does
+    A blank line, heading, list item, table row or speaker ends one, a single newline in a paragraph does
     not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none.
     """
     spans: list[tuple[int, int]] = []
@@ -127,7 +132,8 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
         # headings, rows, fences and rules end with their line; a list item may go on in the next
         return True
-    return _STRUCTURE.match(text, text.rfind("\n", at, end) + 1) is not None
+    line = text.rfind("\n", at, end) + 1
+    return (_STRUCTURE.match(text, line) or _SPEAKER.match(text, line)) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:

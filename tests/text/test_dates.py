@@ -25,6 +25,8 @@ from graphrag_mcp.types import IndexRequest, InlineText
     ("Ada was born on 4 May 1976 in York, and", ""), ("桥于2019年3月2日在新港的东岸正式通车并命名", ""), ("| Board | 4 May 2020 |", "2020-05-04"),
     ("Note: the bridge that Ada built opened on 4 May 1976", ""), ("Date: 25/12/2023", "2023-12-25"), ("4-Mar-2024", "2024-03-04"),
     ("Letter of 4 March 1868", "1868-03-04"), ("Born: 10 December 1815", ""), ("Deadline: 2024-05-01", ""),
+    ("Chat of Audrey and Andrew, 1:10 pm on 27 March, 2023", "2023-03-27"), ("Meeting of the harbour board of the town of Varde, 2024-05-03 14:00", "2024-05-03"),
+    ("Born at 4:10 am on 3 May 1950", ""), ("We met at the pier at 1:56 pm on 8 May 2023 and went to see the boats with all of them", ""),
 ])  # fmt: skip
 def test_a_date_in_the_first_lines_is_read(head: str, day: str) -> None:
     assert dates.in_head(f"Weekly\n\n{head}\n1999-01-01") == (day or "1999-01-01")

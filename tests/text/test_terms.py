@@ -60,6 +60,17 @@ def test_chinese_sentences_need_no_blank_between_them() -> None:
     assert pieces("他说：“你好。”然后走了！真的吗？！是的") == ["他说：“你好。”", "然后走了！", "真的吗？！", "是的"]
 
 
+def test_each_speaker_of_a_chat_begins_a_sentence() -> None:
+    chat = "Mara Holm: tea at five\nJens: fine, and\nbring the map\n[14:03] mara: ok\n王芳：好的\n**Tom**: me too\nthe ratio is 3: 1"
+    assert pieces(chat) == [
+        "Mara Holm: tea at five",
+        "Jens: fine, and\nbring the map",
+        "[14:03] mara: ok",
+        "王芳：好的",
+        "**Tom**: me too\nthe ratio is 3: 1",
+    ]
+
+
 def test_the_lines_of_markdown_end_sentences_and_wrapped_lines_do_not() -> None:
     text = "# Title\nA line that is\nwrapped once\n\n- item one\n  goes on\n- item two\n1. first\n| a | b |\n| c | d |\nafter"
     assert pieces(text) == [
