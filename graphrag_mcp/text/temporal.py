@@ -328,7 +328,7 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "unit": lambda a, v: _unit(a, v),
     "unit before last": lambda a, v: _period(a, v["unit"], -2),
     "ago": lambda a, v: _around(a, v["unit"], -v["number"], v["slack"]),
-    "ahead": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
+    "ahead": lambda a, v: _ahead(a, v),
     "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
@@ -369,6 +369,13 @@ def _unit(anchor: date, values: Values) -> Interval:
         first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
         return first, first + timedelta(days=6)
     return _period(anchor, values["unit"], values["which"])
+
+
+def _ahead(anchor: date, values: Values) -> Interval:
+    """In two weeks. "The worst storm in 40 years" looks back: years need a word of the future."""
+    if values["unit"] in ("year", "decade") and not values["future"]:
+        raise _Unclear
+    return _around(anchor, values["unit"], values["number"], values["slack"])
 
 
 def _within(year: int, values: Values) -> Interval:

@@ -88,6 +88,12 @@ def test_what_could_mean_something_else_is_left_out(text: str) -> None:
     assert [one for one in meant(text) if "2024" in one or "2020" in one or "2000" in one] == []
 
 
+def test_years_that_are_counted_back_or_told_are_not_ahead() -> None:
+    assert meant("It was the worst storm in 40 years.") == []
+    assert meant("In the following decade and the following week the town grew.") == []
+    assert len(meant("She will retire in 2 years.")) == len(meant("I am off to Rome in two weeks!")) == 1
+
+
 def test_next_friday_said_on_a_friday_is_a_week_later() -> None:
     assert meant("We meet next Friday.", date(2023, 5, 12)) == ["next Friday = 2023-05-19"]
     assert meant("We met last Friday.", date(2023, 5, 12)) == ["last Friday = 2023-05-05"]
