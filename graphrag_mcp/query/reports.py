@@ -78,6 +78,7 @@ ANCESTORS = 3_000  # reports whose terms are remembered, some 3 MB
 
 
 _ASKING = frozenset(terms(_WORDS["ASKING"]))
+_GENERAL = _ASKING | frozenset(terms(_WORDS["GENERAL"]))
 _FRAMING = frozenset(terms(_WORDS["FRAMING"]))
 LITTLE = 0.15
 
@@ -182,11 +183,12 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general
     question."""
-    asked = query[: retrieval.QUERY_CHARACTERS]
+    asked, idle = query[: retrieval.QUERY_CHARACTERS], _ASKING
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
+        idle = _GENERAL
     wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
-    if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
+    if all(term in idle or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
     worth, unknown = ranking.term_worth(snapshot, wanted)
     worth = {term: value for term, value in worth.items() if term not in _ASKING}
