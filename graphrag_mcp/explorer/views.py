@@ -158,7 +158,7 @@ def statements(text: str, sources: Sources) -> list[Data]:
 
 def entity(snapshot: Snapshot, n: int) -> Data:
     """One entity: what is said of it and where, its strongest neighbours and what links these."""
-    from graphrag_mcp.query.explore import Graph
+    from graphrag_mcp.query.graph import between
 
     row = _numbered(snapshot, "entities", n, "e")
     id = row["id"]
@@ -173,7 +173,6 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
     sources = Sources(snapshot, [*cited, *(claim["text_unit_id"] for claim in claims)])
     said = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
-    between = Graph(snapshot).between(list(names)) if len(names) > 1 else {}
     described = one_line(row["description"], LONG)
     return {
         **named(row),
@@ -189,7 +188,8 @@ def entity(snapshot: Snapshot, n: int) -> Data:
             if other in names
         ],
         "edges": [
-            [names[a]["n"], names[b]["n"], weight] for (a, b), (weight, _) in between.items()
+            [names[a]["n"], names[b]["n"], weight]
+            for (a, b), (weight, _) in between(snapshot, names).items()
         ],
         "more": {"relations": max(0, len(ranked) - RELATIONS)},
     }
@@ -225,13 +225,13 @@ def _claim(row: Row, sources: Sources) -> Data:
 
 def path(snapshot: Snapshot, n: int, to: int) -> Data:
     """How two entities are connected: the strongest way first, each step with its sentence."""
-    from graphrag_mcp.query.explore import Graph, connect
+    from graphrag_mcp.query.graph import connect, graph_of
 
     ends = [_numbered(snapshot, "entities", one, "e") for one in (n, to)]
     if n == to:
         raise BadInput("a path needs two different names", "Choose another one")
-    found = connect(Graph(snapshot), ends[0]["id"], ends[1]["id"])
-    ways = sorted(found.paths, key=lambda one: -round(one.strength, 12))
+    found = connect(snapshot, ends[0]["id"], ends[1]["id"])
+    ways = sorted(found, key=lambda one: -round(one.strength, 12))
     ids = [id for way in ways for id in way.entities]
     rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {row["id"]: named(row) for row in rows}
@@ -246,9 +246,8 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
                 step = {"from": names[a], "to": names[b], "weight": links[link]["weight"]}
                 steps.append({**step, **_link(links[link], sources)})
         paths += [steps] if steps else []
-    reached = [len(side) - 1 for side in found.reached]
-    result = {"from": named(ends[0]), "to": named(ends[1]), "paths": paths}
-    return {**result, "whole": found.whole, "reached": reached}
+    reached = [0, 0] if ways else [graph_of(snapshot).reached(row["id"]) - 1 for row in ends]
+    return {"from": named(ends[0]), "to": named(ends[1]), "paths": paths, "reached": reached}
 
 
 # ---- texts ------------------------------------------------------------------------------------------

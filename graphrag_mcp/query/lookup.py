@@ -29,6 +29,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
+from graphrag_mcp.query.explore import candidates, statements
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
@@ -458,32 +459,15 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
 def _candidates(
     snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str
 ) -> EntityResult:
-    """Several entities could be meant, or none: what tells them apart."""
-    result = EntityResult(state="not_found", title=one_line(asked, 100))
-    items = []
-    for row in found:
-        alias, title = f"e{row['n']}", one_line(row["title"], 100)
-        facts = _facts(row)
-        text = (
-            f"- [{alias}] {title} {bracketed(row['type'], counted(row['degree'], 'relationships'))}"
-        )
-        items.append(
-            Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts)
-        )
-    intro = f"There is no entity named {one_line(asked, 100)!r}." + (
-        " Did you mean one of these?" if items else ""
-    )
+    """Several entities could be meant, or none; or the name was deleted by hand."""
     advice = "Use search_text."
-    if items:
+    if found:
         advice = "Call get_entity with an id from the list, or search_text for the words."
     if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
-    result.hint = " ".join(filter(None, [note, advice]))
-    sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
-    return compose(
-        result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into
-    )
+    result = EntityResult(title=one_line(asked, 100), hint=note)
+    return candidates(result, asked, found, budget, advice)
 
 
 def _facts(row: Row) -> dict[str, Any]:
@@ -536,33 +520,13 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         for row, other in zip(light, far, strict=True)
     }
     light.sort(key=lambda row: (-round(worth[row["id"]], 9), row["id"]))
-    found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
-    others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
-    names = {
-        row["id"]: row
-        for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()
-    }
-    units = context.unit_citations(
-        snapshot, [row["evidence"][0]["text_unit_id"] for row in found if row["evidence"]]
-    )
-    items, shown = [], {}  # a sentence that names ten of them is written once
-    for row, other_id in zip(found, others, strict=True):
-        other = names.get(other_id)
-        if other is None:
-            continue
-        title, alias = one_line(other["title"], 80), f"r{row['n']}"
-        said, cited = context.relationship_statement(row, units, STATEMENT)
-        again = shown.setdefault(said, alias)
-        said = said if again == alias or len(said) < 30 else f"as {again}"
-        place = f" [{cited.id}]" if cited else ""
-        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}{place}"
-        data = {
-            "id": alias,
-            "entity": title,
-            "entity_id": f"e{other['n']}",
-            "weight": row["weight"],
-        }
-        items.append(Item(alias, text, cited, "Relationships", row["weight"], data=data))
+    items = []
+    wanted = [row["id"] for row in light[:most]]
+    for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):
+        other = next((end for end in pair if end["id"] != id), entity)
+        data = {"id": f"r{row['n']}", "entity": one_line(other["title"], 80)}
+        data |= {"entity_id": f"e{other['n']}", "weight": row["weight"]}
+        items.append(Item(data["id"], text, cited, score=row["weight"], data=data))
     return items
 
 
