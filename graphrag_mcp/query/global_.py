@@ -21,7 +21,7 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.query import context, hits, local, topics
-from graphrag_mcp.query.answer import Wish
+from graphrag_mcp.query.answer import AnswerOptions
 from graphrag_mcp.query.map_reduce import with_answer
 from graphrag_mcp.query.reports import (
     asked_about,
@@ -95,8 +95,11 @@ def global_search(
         return show(result, parts, looked_for, budget, cursor=page, **place, **shown)
 
     if answer and query and snapshot.count("reports") and not cursor.strip():
-        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
-        return with_answer(snapshot, query, level, result, budget, page, asker, wish, plain)
+        options = AnswerOptions(
+            response_type, instructions, general_knowledge, on_text, seconds, before
+        )
+        given = snapshot, query, level, result, budget, options, asker
+        return with_answer(*given, plain, page((0,)))
     return plain(result)
 
 

@@ -649,7 +649,7 @@ def local_search(
         if mode != "basic":
             return _with_candidates(result, sections, budget, page, before, snapshot, found, kept)
         return compose(result, sections, budget, page, intro=before)
-    from graphrag_mcp.query.answer import READ_TOKENS, Wish, with_answer
+    from graphrag_mcp.query.answer import READ_TOKENS, AnswerOptions, with_answer
 
     read = sections_of(
         snapshot,
@@ -662,19 +662,18 @@ def local_search(
     )
     read.sort(key=lambda section: ORDER.index(section.name))  # t1 is the best passage
     left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
-    wish = Wish(response_type, instructions, general_knowledge, on_text, left, before)
+    options = AnswerOptions(response_type, instructions, general_knowledge, on_text, left, before)
     return with_answer(
         result,
-        sections,
+        read,
         budget,
-        page,
+        cursor=page((0,) * len(sections)),
         snapshot=snapshot,
         query=query,
         asker=asker,
-        wish=wish,
+        options=options,
         meter=meter,
         plain=plain,
-        read=read,
     )
 
 
