@@ -156,13 +156,12 @@ def dumped(file: SourceFile, units: list[list[object]]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def loaded(text: str, bases: bool = False) -> tuple[SourceFile, list[list[object]]]:
-    """`bases`: without the references of other kinds, which only the file itself asks for."""
+def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
     file.variables = later[0] if later else {}  # not in rows of earlier releases
     file.symbols = [Symbol(*one) for one in symbols]
-    file.references = [Reference(*one) for one in references if not bases or one[0] == "inherits"]
+    file.references = [Reference(*one) for one in references]
     file.imports = [Import(*one) for one in imports]
     return file, units
 

@@ -473,7 +473,7 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
         spans = [
             (one.start, one.end)
             for text in facts
-            for one in loaded(text, True)[0].symbols
+            for one in loaded(text)[0].symbols
             if one.name == row["key"]
         ][:SAME]
         stored = snapshot.by_key("passages", [document["id"]], "document_id")
