@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import SIGNATURE, Import, Offsets, Reference, SourceFile, Symbol
 
 Bound = Iterator[tuple[str, str]]  # local name, target
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
@@ -242,23 +242,15 @@ def read(file: SourceFile, text: str) -> bool:
 class _Reader:
     def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
         self.file, self.text, self.data = file, text, data
-        self.ascii = len(data) == len(text)
-        # Every 256th character's place in bytes, so that an offset costs a short decoding.
-        self.steps = [0]
-        for at in range(0, 0 if self.ascii else len(text), 256):
-            self.steps.append(self.steps[-1] + len(text[at : at + 256].encode("utf-8", "replace")))
+        self.offsets = Offsets(text)
         self.starts: list[int] = []  # of the definitions, which are nested
         self.scopes: list[tuple[int, int, str, str]] = []  # place of the outer one, end, name, kind
         self.owners: set[str] = set()  # what `this` may be
         self.types: dict[tuple[str, str], str] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
 
-    def at(self, byte: int) -> int:
-        if self.ascii:
-            return byte
-        step = max(bisect_right(self.steps, byte) - 1, 0)
-        held = self.data[self.steps[step] : byte].decode("utf-8", "ignore")
-        return min(step * 256 + len(held), len(self.text))
+    def span(self, node: Any) -> tuple[int, int]:
+        return self.offsets.at(*node.start_point), self.offsets.at(*node.end_point)
 
     def said(self, node: Any) -> str:
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -293,11 +285,11 @@ class _Reader:
             for node in found.get("call", ()):
                 self._call(node, found)
             for node in found.get("import", ()):
-                start, end = self.at(node.start_byte), self.at(node.end_byte)
+                start, end = self.span(node)
                 self.file.imports += imports_of(self.file, self.said(node), start, end)
 
     def _comment(self, node: Any) -> None:
-        start, end = self.at(node.start_byte), self.at(node.end_byte)
+        start, end = self.span(node)
         self.file.prose.append((start, end))
         line = node.end_point[0] + (node.end_point[1] > 0)
         first = self.comments.pop(node.start_point[0], (start, end))[0]
@@ -329,10 +321,10 @@ class _Reader:
             if node.parent is not None and node.parent.type.startswith("export")
             else node
         )
-        start, end = self.at(outer.start_byte), self.at(node.end_byte)
+        start, end = self.span(outer)[0], self.span(node)[1]
         body = node.child_by_field_name("body")
         head = (
-            self.text[start : self.at(body.start_byte)]
+            self.text[start : self.span(body)[0]]
             if body
             else self.text[start:end].partition("\n")[0]
         )
@@ -363,7 +355,7 @@ class _Reader:
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
         if kind in _TYPES:
-            start, end = self.at(node.start_byte), self.at(node.end_byte)
+            start, end = self.span(node)
             self.file.references.append(Reference("inherits", self.said(node), start, end, inside))
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
@@ -374,13 +366,10 @@ class _Reader:
         known = self._type(receiver, inside)
         if receiver and not re.fullmatch(r"[$\w.]+", receiver):
             receiver = "?"
-        line = self.data.rfind(b"\n", 0, callee.start_byte) + 1
-        first = max(node.start_byte, line)
-        while self.data[first : first + 1] in (b" ", b"\t"):
-            first += 1
-        start = self.at(first)
-        end = self.at(node.end_byte)
-        stop = self.text.find("\n", self.at(callee.end_byte), end)
+        (start, end), (named, behind) = self.span(node), self.span(callee)
+        start = max(start, self.text.rfind("\n", 0, named) + 1)
+        start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
+        stop = self.text.find("\n", behind, end)
         end = stop if stop >= 0 else end
         name = self.said(callee)
         self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))

@@ -108,6 +108,21 @@ class SourceFile:
         return found
 
 
+class Offsets:
+    """Characters of (line from 0, column in UTF-8 bytes)."""
+
+    def __init__(self, text: str, line_end: str = r"\n") -> None:
+        self.text, self.ascii = text, text.isascii()
+        self.starts = [0, *(match.end() for match in re.finditer(line_end, text)), len(text)]
+
+    def at(self, line: int, column: int) -> int:
+        start = self.starts[min(line, len(self.starts) - 1)]
+        if not self.ascii:
+            held = self.text[start : start + column].encode("utf-8", "replace")[:column]
+            column = len(held.decode("utf-8", "ignore"))
+        return start + column
+
+
 def _with_comment(text: str, start: int) -> int:
     """The first character of the comment lines directly above a definition."""
     line = text.rfind("\n", 0, start) + 1
