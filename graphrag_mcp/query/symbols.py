@@ -93,16 +93,11 @@ class Uses:
 
     def inside(self, key: str) -> list[str]:
         """A class or module with everything that it contains."""
-        found = {key: None}
-        for one in found.copy():
-            self._add(found, one)
-        return list(found)
-
-    def _add(self, found: dict[str, None], key: str) -> None:
-        for use in self.of.get(key, ()):
-            if use.kind == "contains" and use.target not in found:
-                found[use.target] = None
-                self._add(found, use.target)
+        found = [key]
+        for one in found:  # which grows
+            held = (use.target for use in self.of.get(one, ()) if use.kind == "contains")
+            found += [target for target in held if target not in found]
+        return found
 
 
 _uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
@@ -203,7 +198,9 @@ def explore(
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
     if begun := next((row for _, symbols in start for row in symbols), None):
         result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
-    result.nodes = [_node(one) for one in ends.values() if f"e{one['n']}" in ids]
+    facts = ("title", "type", "degree")
+    nodes = [{"id": f"e{one['n']}", **{name: one[name] for name in facts}} for one in ends.values()]
+    result.nodes = [node for node in nodes if node["id"] in ids]
     return finish(result, budget)
 
 
@@ -267,22 +264,41 @@ def _further(words: Sequence[str], hops: int, more: int) -> str:
     return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
 
 
-def _node(row: Row) -> dict[str, Any]:
-    return {
-        "id": f"e{row['n']}",
-        "title": row["title"],
-        "type": row["type"],
-        "degree": row["degree"],
-    }
-
-
 def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:
-    wanted = list(dict.fromkeys(keys))
     names = ["id", "n", "key", "title", "type", "degree"]
     found: dict[str, Row] = {}
-    for where in in_lists("key", wanted):
+    for where in in_lists("key", list(dict.fromkeys(keys))):
         found |= {row["key"]: row for row in snapshot.rows("entities", where, names).to_pylist()}
     return found
+
+
+class _Texts:
+    """The text units of some places, read once."""
+
+    def __init__(self, snapshot: Snapshot, units: Iterable[str]) -> None:
+        ids = list(dict.fromkeys(units))
+        self.cited = context.unit_citations(snapshot, ids)
+        rows = snapshot.by_key("text_units", ids, "id", ["id", "text"]).to_pylist()
+        self.texts = {row["id"]: row["text"] for row in rows if row["id"] in self.cited}
+
+    def place(self, unit: str, start: int, end: int) -> tuple[Citation, str]:
+        """The citation of a place with its line, and how the place begins."""
+        text, cited = self.texts[unit], self.cited[unit]
+        line = cited.line_start + text.count("\n", 0, start)
+        place = context.sentence_citation(cited, start, end)
+        place = place.model_copy(update={"line_start": line, "line_end": line})
+        return place, one_line(text[start:end].partition("\n")[0], QUOTED)
+
+
+def _of_file(places: Sequence[Citation], names: Sequence[str], before: str = "") -> Item:
+    """One line: the lines of a file, each with the name of what it lies in, "" for none."""
+    lines = [
+        f"{f'{one_line(name, 80)}:' if name else 'line '}{place.line_start}"
+        for name, place in zip(names, places, strict=True)
+    ]
+    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place in places))
+    text = f"- {before}{one_line(places[0].uri, 200)}: {', '.join(lines)} {ids}"
+    return Item("", text, places[0], also=tuple(places[1:]))
 
 
 def _items(
@@ -295,61 +311,49 @@ def _items(
     """One line a step: the symbol, how it is connected, and the place that says so. `plain` is the
     key of a symbol of which the heading says how all are connected with it. `by_file`: more than
     SAME steps in tests are one line a file, with no edge in the result."""
-    units = list(dict.fromkeys(one.use.unit for one in steps))
-    cited = context.unit_citations(snapshot, units)
-    found = snapshot.by_key("text_units", units, "id", ["id", "text"])
-    texts = dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+    texts = _Texts(snapshot, [one.use.unit for one in steps])
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
     number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
-    held: list[Item] = []
-    tests: dict[str, list[tuple[Step, Item]]] = defaultdict(list)
+    items: list[Item] = []
+    tests: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
+    in_tests: list[Item] = []
     for one in steps:
-        if one.use.source in rows and one.use.target in rows and one.use.unit in cited:
-            unit, text = cited[one.use.unit], texts[one.use.unit]
-            item = _item(one, rows, unit, text, number.get(one.use.id, 0), plain)
-            if by_file and TEST.search(unit.uri):
-                tests[unit.uri].append((one, item))
+        if one.use.source in rows and one.use.target in rows and one.use.unit in texts.texts:
+            place, quote = texts.place(one.use.unit, one.use.start, one.use.end)
+            item = _item(one, rows, place, quote, number.get(one.use.id, 0), plain)
+            if by_file and TEST.search(place.uri):
+                caller = rows[one.key]
+                name = "" if caller["type"] == "module" else caller["title"]
+                tests[place.uri].append((name, place))
+                in_tests.append(item)
             else:
-                held.append(item)
-    if sum(map(len, tests.values())) <= SAME:
-        return held + [item for some in tests.values() for _, item in some]
-    return held + [_tests_of_file(some, rows) for some in tests.values()]
-
-
-def _tests_of_file(some: Sequence[tuple[Step, Item]], rows: Mapping[str, Row]) -> Item:
-    """One line: the tests of a file and their lines."""
-    cited = [unit for _, item in some for unit in item.citations()]
-    callers = [rows[step.key] for step, _ in some]
-    names = [
-        "line " if one["type"] == "module" else f"{one_line(one['title'], 80)}:" for one in callers
-    ]
-    lines = [f"{name}{unit.line_start}" for name, unit in zip(names, cited, strict=True)]
-    ids = " ".join(f"[{id}]" for id in dict.fromkeys(unit.id for unit in cited))
-    text = f"- in {one_line(cited[0].uri, 200)}: {', '.join(lines)} {ids}"
-    return Item("", text, cited[0], also=tuple(cited[1:]))
+                items.append(item)
+    if len(in_tests) <= SAME:
+        return items + in_tests
+    names = [list(zip(*some, strict=True)) for some in tests.values()]
+    return items + [_of_file(places, named, "in ") for named, places in names]
 
 
 def _item(
-    one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number: int, plain: str = ""
+    one: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = ""
 ) -> Item:
     use = one.use
     source, target = rows[use.source], rows[use.target]
     back = one.key == use.source
     here, other = (source, target) if back else (target, source)
-    line = unit.line_start + text.count("\n", 0, use.start)
-    cited = context.sentence_citation(unit, use.start, use.end)
-    cited = cited.model_copy(update={"line_start": line, "line_end": line})
     said = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
     said = "" if plain and other["key"] == plain else said
     said += f" in {one.places} places" if one.places > 1 else ""
     said += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
-    quote = one_line(text[use.start : use.end].partition("\n")[0], QUOTED)
-    place = f"{one_line(unit.uri, 200)}:{line} `{quote}` [{unit.id}]"
     far = f", {one.hops} steps" if one.hops > 1 else ""
     head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
     data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
     data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
-    return Item(f"e{here['n']}", f"{head}{said}: {place}", cited, data=data)
+    return Item(f"e{here['n']}", f"{head}{said}: {_quoted(place, quote)}", place, data=data)
+
+
+def _quoted(place: Citation, quote: str, inside: str = "") -> str:
+    return f"{one_line(place.uri, 200)}:{place.line_start}{inside} `{quote}` [{place.id}]"
 
 
 # ---- uses that were not resolved -------------------------------------------------------------------
@@ -369,19 +373,23 @@ def _unresolved(
         for tests in (False, True):
             some = [one for one in found if bool(TEST.search(one[0].uri)) is tests]
             if len(some) <= (SAME if tests else LINES):
-                items += [_site(*one) for one in some]
+                for place, inside, quote in some:
+                    where = f" in {one_line(inside, 80)}:" if inside else ":"
+                    items.append(Item("", f"- {_quoted(place, quote, where)}", place))
                 continue
-            files: dict[str, list[Site]] = defaultdict(list)
-            for one in some:
-                files[one[0].uri].append(one)
-            items += [_sites_of_file(held) for held in files.values()]
+            files: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
+            for place, inside, _ in some:
+                files[place.uri].append((inside, place))
+            for of_file in files.values():
+                insides, places = zip(*of_file, strict=True)
+                items.append(_of_file(places, insides))
     return Section("Not resolved, same name (may mean it or another)", items, share)
 
 
-Site = tuple[Citation, str, str]  # the place with its line, what it lies in, the text
-
-
-def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
+def _sites(
+    snapshot: Snapshot, name: str, kinds: Collection[str]
+) -> list[tuple[Citation, str, str]]:
+    """Places with their lines, what each lies in, and how it begins."""
     if "code" not in snapshot.manifest.tables or name.startswith("__"):
         return []
     said = json.dumps(name, ensure_ascii=False).replace("'", "''")
@@ -394,23 +402,17 @@ def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
             if one.kind in kinds and one.name == name and not _elsewhere(file, one):
                 inside = one.inside[len(file.module) + 1 :]
                 places.append((*placed(units, starts, one.start, one.end), inside))
-    ids = list(dict.fromkeys(place[0] for place in places))
     names = ["text_unit_id", "start", "end", "keywords"]
-    edges = snapshot.by_key("evidence", ids, "text_unit_id", names).to_pylist()
+    texts = _Texts(snapshot, [place[0] for place in places])
+    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", names).to_pylist()
     known = {
         (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
     }
-    cited = context.unit_citations(snapshot, ids)
-    rows = snapshot.by_key("text_units", ids, "id", ["id", "text"])
-    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
     found = []
-    for unit, start, end, inside in places:
-        if (unit, start, end) not in known and unit in cited and unit in texts:
-            line = cited[unit].line_start + texts[unit].count("\n", 0, start)
-            place = context.sentence_citation(cited[unit], start, end)
-            place = place.model_copy(update={"line_start": line, "line_end": line})
-            quote = one_line(texts[unit][start:end].partition("\n")[0], QUOTED)
-            found.append((place, inside, quote))
+    for *place, inside in places:
+        if tuple(place) not in known and place[0] in texts.texts:
+            cited, quote = texts.place(*place)
+            found.append((cited, inside, quote))
     return sorted(found, key=lambda one: (one[0].uri, one[0].char_start))
 
 
@@ -424,20 +426,6 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
         if given.local == head:
             return given.target.partition(".")[0] in sys.stdlib_module_names
     return said != one.receiver and head != "super" and hasattr(builtins, head)
-
-
-def _site(place: Citation, inside: str, quote: str) -> Item:
-    where = f" in {one_line(inside, 80)}" if inside else ""
-    line = f"{one_line(place.uri, 200)}:{place.line_start}"
-    return Item("", f"- {line}{where}: `{quote}` [{place.id}]", place)
-
-
-def _sites_of_file(some: Sequence[Site]) -> Item:
-    lines = [f"{one_line(inside, 80) or 'line'}:{place.line_start}" for place, inside, _ in some]
-    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place, _, _ in some))
-    first = some[0][0]
-    text = f"- {one_line(first.uri, 200)}: {', '.join(lines)} {ids}"
-    return Item("", text, first, also=tuple(place for place, _, _ in some[1:]))
 
 
 # ---- one symbol ------------------------------------------------------------------------------------
