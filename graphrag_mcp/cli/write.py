@@ -421,12 +421,12 @@ def tune(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     output = Path(options.output).expanduser().absolute() if options.output else None
     given = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
-    wish = TuneRequest(
+    request = TuneRequest(
         **{name: getattr(options, name) for name in given},
         untyped=options.no_entity_types,
         output=output,
     )
-    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), wish)
+    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
     files, then = [str(path) for path in found.files], ""
     if found.files:
         then = "; the next index run reads the texts with these prompts"
