@@ -5,7 +5,7 @@ does better. No model is asked.
 - evidence: share of a question's evidence strings in the text of a result of at most `tokens`
   tokens, compared by letters and digits after NFKC and lower case.
 - answer: share of questions of which one answer string stands in that text.
-- wall and CPU milliseconds of the call, p50 and p95; no CPU through a server.
+- wall and CPU milliseconds of the call, p50 and p95.
 
 A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
 A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
@@ -245,10 +245,9 @@ def evaluate(
     tokens: int = TOKENS,
     documents: Sequence[Citation] = (),
     progress: Callable[[str, int, int], None] | None = None,
-    cpu: bool = True,
 ) -> EvalResult:
     """Ask every question in every mode. `documents` of the index, to tell gold that it does not
-    hold from gold that was not found; `cpu` is False when the search runs in another process."""
+    hold from gold that was not found."""
     if not questions or not modes:
         raise BadInput("there is nothing to evaluate", "Give questions and at least one mode")
     scores = []
@@ -261,7 +260,7 @@ def evaluate(
                 raise
         asked = []
         for number, question in enumerate(questions, 1):
-            asked.append(_asked(question, mode, search, tokens, cpu))
+            asked.append(_asked(question, mode, search, tokens))
             if progress is not None:
                 progress(mode, number, len(questions))
         scores.append(_scores(mode, asked))
@@ -270,7 +269,7 @@ def evaluate(
     return EvalResult(name, len(questions), tokens, tuple(scores), unknown)
 
 
-def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool) -> Asked:
+def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
     began, used = time.perf_counter(), time.process_time()
     try:
         narrow = search(mode, question.text, tokens)
@@ -281,7 +280,7 @@ def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool
         return Asked(question.id, values, 0, 0.0, 0.0, "failed", question.gold, str(error))
     found = list({one.document_id: one for one in wide.citations}.values())
     values = _values(question, narrow.text, found)
-    times = (round(wall, 3), round(spent, 3) if cpu else 0.0)
+    times = (round(wall, 3), round(spent, 3))
     missing = _missing(question.gold, found[: KS[-1]])
     return Asked(question.id, values, narrow.tokens, *times, narrow.state, missing)
 
@@ -411,11 +410,11 @@ def table(result: EvalResult) -> str:
     for scores in result.modes:
         means = scores.means
         shown = [f"{means[name]:.1f}" if name in means else "" for name in metrics]
-        times = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
+        times = [f"{value:.1f}" for value in (*scores.wall_ms, *scores.cpu_ms)]
         counts = (str(scores.not_found), str(scores.failed))
         rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *times, *counts])
     title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
-    lines = [title, "", *_lines(head, rows)]
+    lines = [title, "", *table_lines(head, rows)]
     if result.unknown_gold:
         named = ", ".join(one[:60] for one in result.unknown_gold[:5])
         count = counted(len(result.unknown_gold), "gold documents")
@@ -435,9 +434,9 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
         rows.append([row.mode, row.metric, *sides, change, span, counts, f"{row.p:.3f}"])
     head = ["mode", "metric", one, other, "difference", "95 %", "better/worse", "p"]
     note = "* more than chance: sign test below 0.05 and an interval without 0"
-    return "\n".join([f"# {other} against {one}", "", *_lines(head, rows), "", note])
+    return "\n".join([f"# {other} against {one}", "", *table_lines(head, rows), "", note])
 
 
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     every = (head, ["---", *(["---:"] * (len(head) - 1))], *rows)
     return [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in every]
