@@ -8,8 +8,8 @@ does better. No model is asked.
 - wall and CPU milliseconds of the call, p50 and p95.
 
 A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
-A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
-these."""
+A question has `question` and any of `gold`, `evidence` and `answer`; `id` and `type` may be there.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +31,6 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
-_NAMED = {
-    "question": "question query q prompt input",
-    "gold": "gold gold_documents gold_docs documents docs document uris uri titles sources source "
-    "supporting_documents",
-    "evidence": "evidence evidences quotes quote supporting_facts contexts",
-    "answer": "answer answers answer_aliases expected expected_answer",
-    "type": "type kind category",
-    "id": "id qid question_id",
-}
-FIELDS = {name: tuple(words.split()) for name, words in _NAMED.items()}
 NAMES = ("corpus.jsonl", "queries.jsonl")
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'
 
@@ -83,12 +73,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
-    if delimiter:
+    if path.suffix.lower() in (".csv", ".tsv"):
+        delimiter = "," if path.suffix.lower() == ".csv" else "\t"
         reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
         for row in reader:
-            filled = {name: value for name, value in row.items() if name and value}
-            yield f"{path.name} line {reader.line_num}", filled
+            yield f"{path.name} line {reader.line_num}", row
         return
     try:
         whole = json.loads(text)
@@ -101,26 +90,19 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             except ValueError as error:
                 raise BadInput(f"{place} is not JSON ({error})", _ADVICE) from error
         return
-    if isinstance(whole, Mapping) and not any(name in whole for name in FIELDS["question"]):
-        lists = (value for value in whole.values() if isinstance(value, list) and value)
-        whole = next((some for some in lists if all(isinstance(x, Mapping) for x in some)), whole)
+    if isinstance(whole, dict):
+        whole = whole.get("questions", [whole])
     for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield f"{path.name} question {number}", row
 
 
 def _question(row: Any, place: str) -> Question:
-    if not isinstance(row, Mapping):
-        raise BadInput(f"{place} is no object", _ADVICE)
-    given = {str(name).strip().casefold(): value for name, value in row.items()}
-    held = {
-        field: next((given[name] for name in names if given.get(name)), "")
-        for field, names in FIELDS.items()
-    }
-    text = str(held["question"]).strip()
+    given = row if isinstance(row, dict) else {}
+    text = str(given.get("question") or "").strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
-    lists = (_strings(held[field]) for field in ("gold", "evidence", "answer"))
-    return Question(str(held["id"] or text[:80]), text, *lists, str(held["type"]))
+    lists = (_strings(given.get(field) or "") for field in ("gold", "evidence", "answer"))
+    return Question(str(given.get("id") or text[:80]), text, *lists, str(given.get("type") or ""))
 
 
 def _strings(value: Any) -> tuple[str, ...]:
