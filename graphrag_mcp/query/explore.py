@@ -98,8 +98,7 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
     result.state = "not_found"
     items = []
     for row in found:
-        facts = {"id": f"e{row['n']}", "title": one_line(row["title"], 100)}
-        facts |= {"type": row["type"], "degree": row["degree"]}
+        facts = entity_facts(row)
         said = context.first_sentence(row["description"], 160)
         items.append(Item(facts["id"], f"- {_shown(facts)}: {said}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
@@ -133,9 +132,13 @@ def _shown(node: Mapping[str, Any]) -> str:
     return f"[{node['id']}] {node['title']} {facts}"
 
 
+def entity_facts(row: Row) -> dict[str, Any]:
+    title, id = one_line(row["title"], 100), f"e{row['n']}"
+    return {"id": id, "title": title, "type": row["type"], "degree": row["degree"]}
+
+
 def _node(row: Row, hop: int) -> dict[str, Any]:
-    title, id = one_line(row["title"], 80), f"e{row['n']}"
-    return {"id": id, "title": title, "type": row["type"], "degree": row["degree"], "hops": hop}
+    return entity_facts(row) | {"title": one_line(row["title"], 80), "hops": hop}
 
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
