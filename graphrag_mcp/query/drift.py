@@ -50,7 +50,7 @@ from graphrag_mcp.types import Citation, DriftNode, DriftResult
 
 TABLES = {"d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
 DEFAULT_TOKENS = 6_000
-DEPTH, BREADTH, NODES = (3, 1, 6), (20, 1, 100), (40, 2, 200)  # default, least, most
+DEPTH, BREADTH, NODES = 3, 20, 40  # levels of follow-ups, nodes of a level, nodes in all
 SESSION_TOKENS = 6_000  # of context per node of the budget, over the whole session
 FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
@@ -151,9 +151,9 @@ class Drift:
         self,
         query: str,
         *,
-        depth: int = DEPTH[0],
-        breadth: int = BREADTH[0],
-        max_nodes: int = NODES[0],
+        depth: int = DEPTH,
+        breadth: int = BREADTH,
+        max_nodes: int = NODES,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
         """Open the session with the first node: the primer over the best-rated reports. A known
@@ -166,12 +166,7 @@ class Drift:
         return self._show(walk, walk.root, "", budget, [note])
 
     def begin(
-        self,
-        query: str,
-        *,
-        depth: int = DEPTH[0],
-        breadth: int = BREADTH[0],
-        max_nodes: int = NODES[0],
+        self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
     ) -> Walk:
         """Write the session's first event, unless it has one."""
         query = clean_query(query)
@@ -181,11 +176,7 @@ class Drift:
         walk = Walk(sessions.read(self.path))
         if walk.header:
             return self._own(walk)
-        limits = {
-            "depth": _within(depth, DEPTH),
-            "breadth": _within(breadth, BREADTH),
-            "max_nodes": _within(max_nodes, NODES),
-        }
+        limits = {"depth": depth, "breadth": breadth, "max_nodes": max_nodes}
         manifest = self.snapshot.manifest
         place = {"corpus": manifest.corpus, "generation": manifest.generation}
         sessions.append(self.path, {"op": "start", "query": query, **place, **limits})
@@ -229,11 +220,16 @@ class Drift:
         if gone:
             listed = ", ".join(sorted(gone)[:10])
             notes.append(f"Not in the index: {listed}. Cite ids as they stand in the context.")
-        if answer and not queries:
-            queries = propose(self.snapshot, walk, node_id, answer)
-            if queries:
+        last = walk.steps.get(node_id, {})
+        said = {"answer": answer, "score": value, "prune": pruned}
+        again = all(last.get(name) == one for name, one in said.items())
+        if not again or (queries and queries != last["follow_ups"]):
+            if (
+                answer
+                and not queries
+                and (queries := propose(self.snapshot, walk, node_id, answer))
+            ):
                 notes.append("No follow-ups were given, so the graph proposed some.")
-        if not self._recorded(walk, node_id, answer, value, queries, pruned):
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
@@ -468,34 +464,6 @@ class Drift:
         return "; ".join(ids) or (
             f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
         )
-
-    def _recorded(
-        self,
-        walk: Walk,
-        id: str,
-        answer: str,
-        score: float | None,
-        queries: list[str],
-        pruned: list[str],
-    ) -> bool:
-        """Is everything that this call says in the journal already?"""
-        nodes = walk.graph.nodes
-        said = {"status": "answered", "answer": answer, "score": score}
-        if answer and any(nodes[id][name] != value for name, value in said.items()):
-            return False
-        deep = nodes[id]["depth"] >= walk.header["depth"]
-        linked = {*walk.graph.successors(id), id}
-        asked = deep or all(walk.same_as(query) in linked for query in queries)
-        return asked and all(nodes[one]["status"] in ("pruned", "answered") for one in pruned)
-
-
-def _within(value: object, limits: tuple[int, int, int]) -> int:
-    default, least, most = limits
-    try:
-        number = int(value)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        return default
-    return min(max(number, least), most) if number > 0 else default
 
 
 def _listed(value: object) -> list[str]:

@@ -43,6 +43,7 @@ class Walk:
         self.header: dict[str, Any] = {}
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}
+        self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
         self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
         folds = {
@@ -67,6 +68,7 @@ class Walk:
         """One answer with its follow-ups and prunings. A later answer to a node replaces; the
         earlier ones are kept."""
         node = self.graph.nodes.get(event.get("node"))
+        self.steps[event.get("node", "")] = event
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})

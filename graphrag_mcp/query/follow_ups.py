@@ -41,11 +41,9 @@ Row = dict[str, Any]
 
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
-    """At most 5 questions, best first; none at the last depth, and none for an answer that is
-    recorded already."""
+    """At most 5 questions, best first; none at the last depth."""
     node = walk.graph.nodes[id]
-    recorded = node["status"] == "answered" and node["answer"] == answer
-    if recorded or node["depth"] >= walk.header["depth"]:
+    if node["depth"] >= walk.header["depth"]:
         return []
     columns = ["id", "title", "key", "type", "degree"]
     named = _entities_of(snapshot, answer, node["context"])
@@ -96,21 +94,21 @@ def _entities_of(snapshot: Snapshot, answer: str, shown: Sequence[str]) -> dict[
 
 
 def _neighbours(snapshot: Snapshot, starts: Sequence[str]) -> dict[str, str]:
-    """The strongest neighbours, best first, each with the start that it is nearest to."""
+    """The strongest neighbours, best first, each with the start that it is nearest to; of two starts
+    the less cited one is the neighbour."""
     graph = graph_of(snapshot)
-    numbers = np.array([n for id in starts if (n := graph.number(id)) >= 0], int)
-    positions, here = graph.links(numbers)
+    numbers = [n for id in starts if (n := graph.number(id)) >= 0]
+    place = {number: at for at, number in enumerate(numbers)}
+    positions, here = graph.links(np.array(numbers, int))
     there, strength = graph.there[positions], graph.strength[positions].round(9)
     best: dict[int, int] = {}
     for at in np.lexsort((here, there, -strength)).tolist():
-        if there[at] not in numbers:
-            best.setdefault(int(there[at]), int(here[at]))
+        one, other = int(there[at]), int(here[at])
+        if place.get(one, len(place)) > place[other]:
+            best.setdefault(one, other)
     ends = list(best.items())[:READ]
-    return (
-        dict(zip(*(graph.named(side) for side in zip(*ends, strict=True)), strict=True))
-        if ends
-        else {}
-    )
+    named = [graph.named([pair[side] for pair in ends]) for side in (0, 1)]
+    return dict(zip(*named, strict=True))
 
 
 def _links(snapshot: Snapshot, pairs: Sequence[tuple[str, str]]) -> dict[str, Row]:
