@@ -34,7 +34,7 @@ from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
 from graphrag_mcp.query.listing import characteristic
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import segments, sessions
+from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.readable import readable
 from graphrag_mcp.trust.credentials import masked, spans
@@ -413,19 +413,13 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     if chosen is None:
         none = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
         return {**none, "now": current.generation, "names": [], "more": 0}
-    before, now = (_documents(snapshot.folder, one) for one in (chosen, current))
-    facts = filters.documents(snapshot)
-    papers = {fact["uri"]: paper(fact) for fact in facts.values()}
-    others = (uri for uri in now.keys() & before.keys() if now[uri]["id"] != before[uri]["id"])
+    found = generations.changes(snapshot.folder, chosen.generation)
+    papers = {fact["uri"]: paper(fact) for fact in filters.documents(snapshot).values()}
     documents = {
-        "added": [papers[uri] for uri in sorted(now.keys() - before.keys()) if uri in papers],
-        "changed": [papers[uri] for uri in sorted(others) if uri in papers],
-        "removed": [
-            {"title": one_line(before[uri]["title"] or uri, TITLE), "uri": one_line(uri, TITLE)}
-            for uri in sorted(before.keys() - now.keys())
-        ],
+        "added": [papers[uri] for uri in found.added if uri in papers],
+        "changed": [papers[uri] for uri in found.changed if uri in papers],
+        "removed": [dict.fromkeys(("title", "uri"), one_line(uri, TITLE)) for uri in found.removed],
     }
-    more = {name: max(0, len(rows) - LISTED) for name, rows in documents.items()}
     old = Snapshot(snapshot.folder, chosen)
     came = generations.names(old, snapshot)[:LISTED]
     return {
@@ -435,13 +429,8 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         "documents": {name: rows[:LISTED] for name, rows in documents.items()},
         "communities": _changed_communities(snapshot, old),
         "names": [{"n": row["n"], "title": one_line(row["title"], TITLE)} for row in came],
-        "more": sum(more.values()),
+        "more": sum(max(0, len(rows) - LISTED) for rows in documents.values()),
     }
-
-
-def _documents(folder: Path, manifest: manifests.Manifest) -> dict[str, Data]:
-    rows = segments.live_documents(folder, manifest, ("uri", "id", "title")).to_pylist()
-    return {row["uri"]: row for row in rows}
 
 
 def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
