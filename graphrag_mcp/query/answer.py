@@ -269,7 +269,8 @@ def answered(
     """The result with a given answer: it, its references, then the cited passages of `shown` that
     fit. `cursor` leads to the context without an answer."""
     cited = given.checked.cited
-    places = cited_places(snapshot, cited, shown)
+    known = source_places(snapshot, cited)
+    places = [known[id] for id in cited if id in known]
     listed = _references(snapshot, cited, places)
     result.state, result.method = "partial" if given.cut else "answered", given.by
     if given.cut:
@@ -354,21 +355,17 @@ def deadline(seconds: float) -> Callable[[], float]:
 # ---- what an answer cites ------------------------------------------------------------------------
 
 
-def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]) -> list[Citation]:
-    """The citations of the cited sources, in the order of the answer."""
-    places = (one for item in shown for one in item.citations())
-    known = {one.id: one for one in places if one.line_start}  # others are read with their lines
-    wanted = [alias for alias in cited if alias[0] == "t"]
-    numbers = sorted({int(alias[1:].partition(".")[0]) for alias in wanted if alias not in known})
-    rows = context.numbered(snapshot, "passages", numbers)
+def source_places(snapshot: Snapshot, aliases: Iterable[str]) -> dict[str, Citation]:
+    """The citations of the sources (t33, t33.2) among these ids, by id."""
+    numbers = {int(alias[1:].partition(".")[0]) for alias in aliases if alias[0] == "t"}
+    rows = context.numbered(snapshot, "passages", sorted(numbers))
     documents = context.document_aliases(snapshot, [row["document_id"] for row in rows])
+    units = context.unit_citations(snapshot, [row["text_unit_id"] for row in rows])
+    known = {place.id: place for place in units.values()}
     for row in rows:
         place = citation(row, document=documents.get(row["document_id"], ""))
-        known.setdefault(place.id, place)
-    whole = [int(alias[1:]) for alias in wanted if alias not in known and "." not in alias]
-    ids = snapshot.by_key("text_units", whole, "n", ["id"])["id"].to_pylist()
-    known |= {place.id: place for place in context.unit_citations(snapshot, ids).values()}
-    return [known[alias] for alias in wanted if alias in known]
+        known |= {place.id: place, f"t{row['n']}.{row['part']}": place}
+    return known
 
 
 def _references(

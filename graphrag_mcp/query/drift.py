@@ -19,7 +19,6 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing.budget import (
     Item,
     Section,
-    citation,
     clamp_budget,
     compose,
     finish,
@@ -28,6 +27,7 @@ from graphrag_mcp.packing.budget import (
 )
 from graphrag_mcp.packing.wire import size
 from graphrag_mcp.query import context, reports
+from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import (
     ALIAS,
     BRACKETS,
@@ -93,21 +93,12 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
     """Citations of the sources that the answers name, and the ids among all they name that do not
     exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
-    number = {alias: int(alias[1:].partition(".")[0]) for alias in named}
-    wanted = sorted({number[alias] for alias in named if alias[0] == "t"})
-    rows = context.numbered(snapshot, "passages", wanted)
-    known: dict[str, Citation] = {}
-    for row in sorted(rows, key=lambda row: (row["n"], row["part"])):
-        place = citation(row)
-        known[place.id] = place
-        known.setdefault(f"t{row['n']}", place)
-        known.setdefault(f"t{row['n']}.{row['part']}", place)
+    known = source_places(snapshot, named)
     there = {*known}
     for letter, table in TABLES.items():
-        aliases = [alias for alias in named if alias[0] == letter]
-        found = snapshot.by_key(table, sorted({number[one] for one in aliases}), "n", ["n"])
-        numbers = set(found["n"].to_pylist())
-        there.update(alias for alias in aliases if number[alias] in numbers)
+        number = {int(alias[1:].partition(".")[0]): alias for alias in named if alias[0] == letter}
+        found = snapshot.by_key(table, sorted(number), "n", ["n"])["n"].to_pylist()
+        there.update(number[n] for n in found)
     return known, {*named} - there
 
 
@@ -192,13 +183,12 @@ class Drift:
         open_next: object = "",
         *,
         max_tokens: int = DEFAULT_TOKENS,
-        by: str = "",
     ) -> DriftResult:
         """Record an answer to a node and open the next one.
 
         `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
         score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
-        changes nothing more. `by`: who answered, when it was not the agent."""
+        changes nothing more."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
@@ -233,7 +223,7 @@ class Drift:
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
-            walk = self.record(node_id, answer, value, queries, pruned, by)
+            walk = self.record(node_id, answer, value, queries, pruned)
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
                 notes.append(
