@@ -4,8 +4,7 @@ write.
 A session that was stopped goes on where it was, and an agent may take over. Reports go into as few
 folds as a model reads well, questions that ask nearly the same are one node, nodes whose contexts
 are mostly the same passages are asked together, each round takes a share of what is left of 8 calls
-per level of depth (8 in all where the texts fit into two prompts), and it ends when its scores are
-saturated."""
+per level of depth, and it ends when its scores are saturated."""
 
 from __future__ import annotations
 
@@ -59,15 +58,12 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import DriftResult, content_id
 
 CALLS_PER_LEVEL = 8  # 24 calls at the usual depth of 3, primer and reduction among them
-SMALL_CALLS, SMALL_PROMPTS = 8, 2  # calls in all where the texts fit into so many prompts of a step
 PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
 REPORT_CHARACTERS = 4_000  # of one report in a fold
 STEP_TOKENS = 5_000  # of context for one node
 JOINT_TOKENS, TOGETHER = 7_000, 5  # of context for nodes that one prompt asks about, and how many
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a round without a score from here on has found nothing
-# of a round at least for questions of its own depth, so that the walk gets deep
-FROM_THIS_LEVEL = 0.75
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
@@ -191,21 +187,12 @@ def saturated(walk: Walk) -> bool:
     return len(best) > 2 and max(best[-2:]) <= max(best[:-2])
 
 
-def most_calls(snapshot: Snapshot, depth: int) -> int:
-    """Calls of a whole walk; few where each step would read the same passages again."""
-    most = CALLS_PER_LEVEL * depth
-    if snapshot.count("passages") > SMALL_PROMPTS * STEP_TOKENS // 20:
-        return most
-    tokens = sum(snapshot.rows("passages", columns=["n_tokens"])["n_tokens"].to_pylist())
-    return min(SMALL_CALLS, most) if tokens <= SMALL_PROMPTS * STEP_TOKENS else most
-
-
 def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
-    """The nodes of a round, most promising first, most of them at the depth of the round, within the
-    calls that are left. Nodes whose contexts are mostly the same passages are one group."""
+    """The nodes of a round, those at its own depth first, so that the walk gets deep, within the calls
+    that are left. Nodes whose contexts are mostly the same passages are one group."""
     depth = walk.header["depth"]
     spent = max(walk.usage.get("calls", 0), 1 + sum(map(len, walk.rounds)))
-    left = most_calls(session.snapshot, depth) - 1 - spent
+    left = CALLS_PER_LEVEL * depth - 1 - spent
     room = min(walk.header["breadth"], walk.budget_left())
     calls = min(-(-left // (depth - number)), room)
     if calls <= 0 or session.over(walk):
@@ -213,21 +200,19 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
     frontier = walk.frontier()[: walk.header["breadth"]]
     own = [id for id in frontier if walk.graph.nodes[id]["depth"] == number + 1]
     groups: list[list[Context]] = []
-    for ids, most in (own, max(1, int(FROM_THIS_LEVEL * calls))), (frontier, calls):
-        taken = {one.id for group in groups for one in group}
-        for id in ids:
-            if room <= 0 or id in taken:
-                continue
-            found = _context(session, walk, id)
-            if found is None:
-                session.prune(id)
-                continue
-            group = _group_of(found, groups)
-            if group is None and len(groups) < most:
-                groups.append(group := [])
-            if group is not None:
-                group.append(found)
-                room -= 1
+    for id in dict.fromkeys([*own, *frontier]):
+        if room <= 0:
+            break
+        found = _context(session, walk, id)
+        if found is None:
+            session.prune(id)
+            continue
+        group = _group_of(found, groups)
+        if group is None and len(groups) < calls:
+            groups.append(group := [])
+        if group is not None:
+            group.append(found)
+            room -= 1
     return [[one.id for one in group] for group in groups]
 
 
