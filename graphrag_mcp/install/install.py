@@ -93,7 +93,6 @@ HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
 # Codex waits 10 by itself; uvx may have to fetch everything first
 START_SECONDS = {False: 30, True: 180}
-TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -241,16 +240,6 @@ def apply(change: Change) -> Path | None:
             advice = "Name another file with --config, or paste what --print shows"
             raise BadInput(what, advice) from error
     return backup if backup.exists() and change.change != "absent" else None
-
-
-def retrying(plan: Callable[[], Change]) -> tuple[Change, Path | None]:
-    """Plan and write; again when the host wrote its file in between, as some do every few seconds."""
-    for _ in range(TRIES - 1):
-        with contextlib.suppress(Busy):
-            change = plan()
-            return change, apply(change)
-    change = plan()
-    return change, apply(change)
 
 
 def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
