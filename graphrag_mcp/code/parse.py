@@ -71,7 +71,7 @@ class _Reader:
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
         self._block(tree.body, _Scope(self.file.module, "module"))
-        known = ((name, min(said)) for name, said in self.variables.items() if len(said) == 1)
+        known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
         self.file.variables = {name: value for name, value in known if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -163,8 +163,8 @@ class _Reader:
             return node.module or ""
         parts = self.file.module.split(".")
         package = self.file.uri.rpartition("/")[2].startswith("__init__.")
-        kept = parts[: len(parts) - node.level + package]
-        return ".".join([*kept, *([node.module] if node.module else [])])
+        package_parts = parts[: len(parts) - node.level + package]
+        return ".".join([*package_parts, *([node.module] if node.module else [])])
 
     def _assign(self, node: _Assignment, scope: _Scope) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -182,8 +182,8 @@ class _Reader:
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
-                said = _folded(self.text[start:end])[:120]
-                self.file.symbols.append(Symbol(*place, said, "", scope.name))
+                text = _folded(self.text[start:end])[:120]
+                self.file.symbols.append(Symbol(*place, text, "", scope.name))
 
     def _fields(self, node: ast.ClassDef) -> dict[str, str]:
         """Types of `self.x`: from annotations of the class and from what its methods assign."""

@@ -101,8 +101,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 )
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
-        for name, said in file.variables.items():
-            corpus.variables.setdefault((file.module, name), (file, said))
+        for name, value in file.variables.items():
+            corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
             for place in (file.module, file.uri):
                 if given.local == "*":
@@ -208,13 +208,13 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
     the class of the object that it holds."""
     if (module, name) not in corpus.variables:
         return ""
-    file, said = corpus.variables[module, name]
-    if said.endswith("()") and not instance:
+    file, value = corpus.variables[module, name]
+    if value.endswith("()") and not instance:
         return ""
     place = f"={name}", module
     if place not in corpus.found:
         corpus.found[place] = ""  # of variables that stand for each other
-        found = _type_of(corpus, file, said, module)
+        found = _type_of(corpus, file, value, module)
         kind = corpus.symbols[found].kind if found else ""
         corpus.found[place] = found if kind in CALLABLE else ""
     return corpus.found[place]
@@ -270,10 +270,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
 
 
-def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
+def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     """The class that a type as the reader wrote it means; of `name()` the class that it makes."""
-    if said.endswith("()"):
-        found = _type_of(corpus, file, said[:-2], inside)
+    if written.endswith("()"):
+        found = _type_of(corpus, file, written[:-2], inside)
         symbol = corpus.symbols.get(found)
         if symbol is None or symbol.kind in TYPES:
             return found
@@ -284,12 +284,12 @@ def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
         return meant(corpus, SourceFile(corpus.uri[home], file.language, home), returned[1], home)[
             0
         ]
-    if said in corpus.symbols:
-        return said
-    owner, _, last = said.rpartition(".")
+    if written in corpus.symbols:
+        return written
+    owner, _, last = written.rpartition(".")
     if owner in corpus.symbols and corpus.symbols[owner].kind in TYPES:
         return member(corpus, owner, last)
-    return meant(corpus, file, said, inside)[0] if said else ""
+    return meant(corpus, file, written, inside)[0] if written else ""
 
 
 def _home(corpus: Corpus, name: str) -> str:

@@ -118,8 +118,8 @@ class Offsets:
     def at(self, line: int, column: int) -> int:
         start = self.starts[min(line, len(self.starts) - 1)]
         if not self.ascii:
-            held = self.text[start : start + column].encode("utf-8", "replace")[:column]
-            column = len(held.decode("utf-8", "ignore"))
+            before = self.text[start : start + column].encode("utf-8", "replace")[:column]
+            column = len(before.decode("utf-8", "ignore"))
         return start + column
 
 
@@ -160,8 +160,8 @@ def called(name: str) -> str:
 def dumped(file: SourceFile, units: list[list[object]]) -> str:
     """The file as JSON with its text units, [id, first character of its own, start, end] each."""
     rows = (
-        [[getattr(one, name) for name in kind.__slots__] for one in held]
-        for kind, held in (
+        [[getattr(one, name) for name in kind.__slots__] for one in rows_of_kind]
+        for kind, rows_of_kind in (
             (Symbol, file.symbols),
             (Reference, file.references),
             (Import, file.imports),

@@ -268,7 +268,9 @@ def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
 
 
 def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
-    return tuple(one for one in gold if not any(is_document(one, held) for held in documents))
+    return tuple(
+        one for one in gold if not any(is_document(one, document) for document in documents)
+    )
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
@@ -290,15 +292,17 @@ def plain(text: str) -> str:
     return "".join(ch for ch in unicodedata.normalize("NFKC", text).lower() if ch.isalnum())
 
 
-def is_document(gold: str, held: Citation) -> bool:
+def is_document(gold: str, document: Citation) -> bool:
     """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
     id?"""
-    if gold in (held.uri, held.document_id):
+    if gold in (document.uri, document.document_id):
         return True
-    path = PurePosixPath(held.uri.partition("#")[0])
-    if gold in (path.name, path.stem) or held.uri.endswith((f"/{gold}", f":{gold}", f"#{gold}")):
+    path = PurePosixPath(document.uri.partition("#")[0])
+    if gold in (path.name, path.stem) or document.uri.endswith(
+        (f"/{gold}", f":{gold}", f"#{gold}")
+    ):
         return True
-    return bool(held.title) and normalise_name(gold) == normalise_name(held.title)
+    return bool(document.title) and normalise_name(gold) == normalise_name(document.title)
 
 
 def _scores(mode: str, asked: Sequence[Asked]) -> ModeScores:

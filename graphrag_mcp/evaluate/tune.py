@@ -357,8 +357,8 @@ def clean_types(value: Any) -> tuple[str, ...]:
         value = re.split(r"[,;、，\n]", value)
     found: dict[str, None] = {}
     for one in value if isinstance(value, list) else ():
-        said = clean(one if isinstance(one, str) else "", 200).strip(" .-*\"'")
-        words = said.casefold().replace("_", " ").split()
+        text = clean(one if isinstance(one, str) else "", 200).strip(" .-*\"'")
+        words = text.casefold().replace("_", " ").split()
         kind = " ".join(words)
         short = len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE
         if short and kind[:1].isalpha() and kind not in NO_TYPE:
@@ -453,15 +453,19 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     entities: dict[str, tuple[str, ...]] = {}
     for tag, name, *rest in fields:
         if tag == "entity" and len(rest) == 2 and len(entities) < MOST_RECORDS:
-            name, kind, said = _plain(name, LONGEST_NAME), _type(rest[0], types), _said(rest[1])
+            name, kind, description = (
+                _plain(name, LONGEST_NAME),
+                _type(rest[0], types),
+                _described(rest[1]),
+            )
             key = normalise_name(name)
-            if kind and said and key:
-                entities.setdefault(key, (name, kind, said))
+            if kind and description and key:
+                entities.setdefault(key, (name, kind, description))
     relations: dict[frozenset[str], tuple[str, ...]] = {}
     for tag, *rest in fields:
         if tag == "relationship" and len(rest) == 5 and (strength := _strength(rest[-1])):
             ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in rest[:2]]
-            parts = [_said(part) for part in rest[2:-1]]
+            parts = [_described(part) for part in rest[2:-1]]
             if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
                 names = [entities[end][0] for end in ends]
                 relations.setdefault(frozenset(ends), (*names, *parts, strength))
@@ -475,20 +479,20 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     return Example(text, tuple(entities.values()), tuple(strongest))
 
 
-def _type(said: str, types: Sequence[str]) -> str:
+def _type(given: str, types: Sequence[str]) -> str:
     """One of `types` or `other`; any clean type where there are none; "" for no type at all."""
-    cleaned = (clean_types([said]) or ("",))[0]
+    cleaned = (clean_types([given]) or ("",))[0]
     if not types or not cleaned:
-        return cleaned or ("other" if said.strip().lower() == "other" else "")
+        return cleaned or ("other" if given.strip().lower() == "other" else "")
     return cleaned if cleaned in types else "other"
 
 
-def _said(text: str) -> str:
+def _described(text: str) -> str:
     return _plain(text, LONGEST_DESCRIPTION)
 
 
-def _strength(said: str) -> str:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", said)
+def _strength(given: str) -> str:
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", given)
     return f"{float(match[1]):g}" if match and 0 < float(match[1]) <= 10 else ""
 
 

@@ -79,19 +79,19 @@ class Sources:
         place = {"id": f"t{row['n']}", "start": start, "end": end, "line": row["line_start"]}
         return {**place, **_document(fact)}
 
-    def quoted(self, unit: str, said: str) -> Data | None:
+    def quoted(self, unit: str, sentence: str) -> Data | None:
         """The citation of a sentence, with its place in the text unit where it stands there."""
         row = self.units.get(unit)
-        start, end = place_of(said, row.get("text", "")) if row else (0, 0)
+        start, end = place_of(sentence, row.get("text", "")) if row else (0, 0)
         return self.cite(unit, start, end)
 
 
-def place_of(said: str, text: str) -> tuple[int, int]:
+def place_of(sentence: str, text: str) -> tuple[int, int]:
     """Where a sentence stands in a text, line breaks and spaces aside; (0, 0) where it does not."""
-    said = said.strip().removesuffix("…").removesuffix("...").strip()
-    if (at := text.find(said)) >= 0 and said:
-        return at, at + len(said)
-    words = said[:1_000].split()
+    sentence = sentence.strip().removesuffix("…").removesuffix("...").strip()
+    if (at := text.find(sentence)) >= 0 and sentence:
+        return at, at + len(sentence)
+    words = sentence[:1_000].split()
     if len(words) < 3:
         return 0, 0
     found = re.search(r"[\s*_>#|-]{1,40}".join(map(re.escape, words)), text)
@@ -163,9 +163,9 @@ def community(snapshot: Snapshot, n: int) -> Data:
 
 def _finding(one: Mapping[str, str], sources: Sources) -> Data:
     """What is found, with a title where its first statement does not say the same."""
-    summary, said = one.get("summary", ""), one.get("explanation", "")
-    title = "" if said.startswith(summary) else one_line(_DATA.sub("", summary), 200)
-    return {"title": title, "statements": statements(said, sources)}
+    summary, explanation = one.get("summary", ""), one.get("explanation", "")
+    title = "" if explanation.startswith(summary) else one_line(_DATA.sub("", summary), 200)
+    return {"title": title, "statements": statements(explanation, sources)}
 
 
 def statements(text: str, sources: Sources) -> list[Data]:
@@ -173,12 +173,12 @@ def statements(text: str, sources: Sources) -> list[Data]:
     found: list[Data] = []
     at = 0
     for match in _DATA.finditer(text):
-        said = text[at : match.start()].strip()
+        sentence = text[at : match.start()].strip()
         at = match.end()
         ids = referenced_ids(match[0]).get("Sources", [])[:5]
-        cites = [cite for id in ids if (cite := sources.quoted(id, said)) is not None]
-        if said.strip(" .;,"):
-            found.append({"text": one_line(said, LONG), "cites": cites})
+        cites = [cite for id in ids if (cite := sources.quoted(id, sentence)) is not None]
+        if sentence.strip(" .;,"):
+            found.append({"text": one_line(sentence, LONG), "cites": cites})
         elif found:
             found[-1]["cites"] += cites
     rest = text[at:].strip()
@@ -204,15 +204,15 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
     cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
     sources = Sources(snapshot, [*cited, *(claim["text_unit_id"] for claim in claims)])
-    said = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
+    evidence = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
     described = one_line(row["description"], LONG)
     return {
         **named(row),
         "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
         "texts": row["frequency"],
-        "description": "" if said and said[0]["text"] in described else described,
+        "description": "" if evidence and evidence[0]["text"] in described else described,
         "communities": [brief(one) for one in _communities(snapshot, id)],
-        "statements": said,
+        "statements": evidence,
         "claims": [_claim(one, sources) for one in claims],
         "relations": [
             {"other": named(names[other]), "weight": link["weight"], **_link(link, sources)}
@@ -234,11 +234,11 @@ def _evidence(one: Row, sources: Sources) -> Data:
 
 def _link(row: Row, sources: Sources) -> Data:
     """What is said of a relationship, with its sentences."""
-    told = [_evidence(one, sources) for one in row["evidence"][:3]]
-    text = one_line(row["description"], LONG) or (told[0]["text"] if told else "")
-    if told and told[0]["text"] and told[0]["text"] in text:
-        text = told[0]["text"]
-    return {"text": text, "cites": [cite for one in told for cite in one["cites"]]}
+    sentences = [_evidence(one, sources) for one in row["evidence"][:3]]
+    text = one_line(row["description"], LONG) or (sentences[0]["text"] if sentences else "")
+    if sentences and sentences[0]["text"] and sentences[0]["text"] in text:
+        text = sentences[0]["text"]
+    return {"text": text, "cites": [cite for one in sentences for cite in one["cites"]]}
 
 
 def _claim(row: Row, sources: Sources) -> Data:
@@ -296,8 +296,8 @@ def passage(snapshot: Snapshot, n: int) -> Data:
     document = paper(facts[unit["document_id"]])
     start, near = unit["char_start"], [unit["chunk_index"] - 1, unit["chunk_index"] + 1]
     where = f"document_id = '{unit['document_id']}' AND chunk_index IN ({near[0]}, {near[1]})"
-    beside = snapshot.rows("text_units", where, ["n", "chunk_index"]).to_pylist()
-    neighbour = {row["chunk_index"]: f"t{row['n']}" for row in beside}
+    neighbours = snapshot.rows("text_units", where, ["n", "chunk_index"]).to_pylist()
+    neighbour = {row["chunk_index"]: f"t{row['n']}" for row in neighbours}
     rows = sorted(context.numbered(snapshot, "passages", [n]), key=lambda row: row["part"])
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
     people = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
@@ -471,19 +471,19 @@ def timeline(snapshot: Snapshot) -> Data:
     facts = filters.documents(snapshot)
     dates = {id: fact["date"] for id, fact in facts.items() if fact["date"]}
     length = 4 if len({date[:4] for date in dates.values()}) >= YEARS else 7
-    held: dict[str, list[str]] = defaultdict(list)
+    by_period: dict[str, list[str]] = defaultdict(list)
     for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
-        held[dates[id][:length]].append(id)
+        by_period[dates[id][:length]].append(id)
     names = characteristic(snapshot, list(dates), dates, length)
     periods = [
         {
             "period": period,
-            "count": len(held[period]),
+            "count": len(by_period[period]),
             "terms": names.get(period, []),
-            "documents": [paper(facts[id]) for id in held[period][:6]],
-            "more": max(0, len(held[period]) - 6),
+            "documents": [paper(facts[id]) for id in by_period[period][:6]],
+            "more": max(0, len(by_period[period]) - 6),
         }
-        for period in sorted(held)
+        for period in sorted(by_period)
     ]
     return {"periods": periods[-400:], "undated": len(facts) - len(dates)}
 
@@ -507,32 +507,34 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     chosen = [known.by_id[one.id] for one in rated[:COMMUNITIES] if one.id in known.by_id]
     read = hits.read(snapshot, [(one.id, one.score) for one in passages[:PASSAGES]])
     top = max((hit.score for _, hit in read), default=0.0)
-    kept = [(id, hit) for id, hit in read if hit.score >= hits.WEAK * top]
+    shown = [(id, hit) for id, hit in read if hit.score >= hits.WEAK * top]
     return {
         "query": query,
         "hint": local.missing(found, query) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, [id for id, _ in kept], found.terms),
-        "lit": _lit(snapshot, [id for id, _ in kept]),
+        "passages": _passages(snapshot, [id for id, _ in shown], found.terms),
+        "lit": _lit(snapshot, [id for id, _ in shown]),
     }
 
 
-def _passages(snapshot: Snapshot, ids: list[str], worth: dict[str, float]) -> list[dict[str, Any]]:
+def _passages(
+    snapshot: Snapshot, ids: list[str], weights: dict[str, float]
+) -> list[dict[str, Any]]:
     """The best sentence of each passage, with its place in the text unit."""
     rows = snapshot.served("passages", ids)
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
-        said = hits.best_sentence(readable(row["text"]), worth, (), SENTENCE)
+        sentence = hits.best_sentence(readable(row["text"]), weights, (), SENTENCE)
         unit = sources.units.get(row["text_unit_id"])
         if unit is None:
             continue
-        start, end = place_of(said.strip("…"), unit["text"])
+        start, end = place_of(sentence.strip("…"), unit["text"])
         cite = sources.cite(row["text_unit_id"], start, end)
         if cite is not None:
-            listed.append({"text": said, "cites": [cite]})
+            listed.append({"text": sentence, "cites": [cite]})
     return listed
 
 

@@ -125,11 +125,11 @@ def _apart(places: Sequence[tuple[float, float]], radii: Sequence[float]) -> lis
 
 
 def anchors(
-    held: Mapping[str, Sequence[str]], level: Mapping[str, int], last: Mapping[str, Way]
+    units_of: Mapping[str, Sequence[str]], level: Mapping[str, int], last: Mapping[str, Way]
 ) -> dict[str, Circle]:
     """Where communities were: by id the median of the places of their text units at their level."""
     found = {}
-    for id, units in held.items():
+    for id, units in units_of.items():
         ways = [last[unit] for unit in units if unit in last]
         known = [way[min(level[id], len(way) - 1)] for way in ways if way]
         if known:
@@ -143,10 +143,10 @@ _unwritten: dict[Path, bytes] = {}  # maps of servers that only read
 def read(path: Path) -> dict[str, Way]:
     """The ways of text units on the last map; {} where there is none."""
     try:
-        held = json.loads(_unwritten.get(path) or path.read_bytes())
-        whole = float(held["radius"])
+        stored = json.loads(_unwritten.get(path) or path.read_bytes())
+        whole = float(stored["radius"])
         found = {}
-        for topic in held["topics"]:
+        for topic in stored["topics"]:
             way = [[x / whole, y / whole, r / whole, colour] for x, y, r, colour in topic["way"]]
             found |= dict.fromkeys(topic["units"], way)
         return found if all(found.values()) else {}

@@ -219,8 +219,8 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
 
 def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     """The entities of a community, those of most relationships in the middle."""
-    held = snapshot.by_key("communities", [one.id], "id", ["entity_ids"]).to_pylist()
-    ids = held[0]["entity_ids"] if held else []
+    community = snapshot.by_key("communities", [one.id], "id", ["entity_ids"]).to_pylist()
+    ids = community[0]["entity_ids"] if community else []
     rows = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
     rows.sort(key=lambda row: (-row["degree"], row["n"]))
     rows = rows[:DOTS]

@@ -32,8 +32,8 @@ def parse_json(text: str) -> dict[str, Any]:
             if name in found:  # writing it again would drop one
                 lines = _lines_of(text, json.dumps(name, ensure_ascii=False))
                 where = f"lines {', '.join(map(str, lines))}"
-                said = f"an object has {name[:80]!r} more than once ({where})"
-                raise Unreadable(said, lines[-1])
+                what = f"an object has {name[:80]!r} more than once ({where})"
+                raise Unreadable(what, lines[-1])
             found[name] = value
         return found
 

@@ -36,8 +36,8 @@ def arguments(
     new, args = list(made["args"]), known.get("args")
     old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     if "serve" not in old or "serve" not in new:
-        said = f"the entry had other arguments, which are replaced: {_shown(old)}"
-        return new, (said,) if old else ()
+        words_shown = f"the entry had other arguments, which are replaced: {_shown(old)}"
+        return new, (words_shown,) if old else ()
     start, had = new[: new.index("serve")], old[: old.index("serve")]
     notes = []
     if had != start and known.get("command") == made["command"]:
@@ -49,15 +49,15 @@ def arguments(
             notes.append(f"no longer started with: {_shown(had)}")
     before, after = (options_of(words[words.index("serve") + 1 :]) for words in (old, new))
     named = {option[0] for option in after} | FOLDERS
-    kept = [option for option in before if option[0] not in named]
+    own = [option for option in before if option[0] not in named]
     gone = [option for option in before if option[0] in named and option not in after]
-    if kept:
-        said = _shown(word for option in kept for word in option)
-        notes.append(f"kept what the entry had: {said}; to be rid of it run --undo first")
+    if own:
+        words_shown = _shown(word for option in own for word in option)
+        notes.append(f"kept what the entry had: {words_shown}; to be rid of it run --undo first")
     if gone:
-        said = _shown(word for option in gone for word in option)
-        notes.append(f"no longer in the entry: {said}")
-    words = [word for option in (*after, *kept) for word in option]
+        words_shown = _shown(word for option in gone for word in option)
+        notes.append(f"no longer in the entry: {words_shown}")
+    words = [word for option in (*after, *own) for word in option]
     return [*start, "serve", *words], tuple(notes)
 
 
@@ -128,14 +128,14 @@ def entry(
 
 
 def variables(
-    host: Host, project: bool, said: Sequence[str], environ: Mapping[str, str]
+    host: Host, project: bool, given_names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """What `--env` asks for: values that may be written, names passed by reference, and what to
     tell the user."""
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
-    for one in said:
+    for one in given_names:
         name, given, value = one.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise BadInput(
@@ -208,13 +208,13 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     if not ours(known):
         what = f"the server {name!r} in {file} is not graphrag-mcp"
         raise BadInput(what, "Give the name of ours with --name")
-    kept = _read(backup_of(file))
+    saved = _read(backup_of(file))
     # An entry that the earlier file held too was ours, of an earlier day: undo takes both away.
     with contextlib.suppress(Unreadable, BadInput):
-        was = _decoded(kept, file)
-        with_ours = _encoded(_put(host, was, name, known), kept)
+        was = _decoded(saved, file)
+        with_ours = _encoded(_put(host, was, name, known), saved)
         if name not in _servers(host, was, file) and with_ours == before:
-            return Change(file, before, kept, "removed" if kept is None else "restored")
+            return Change(file, before, saved, "removed" if saved is None else "restored")
     after = _edited(file, lambda: _taken(host, text, name))
     return Change(file, before, _encoded(after, before), "removed")
 

@@ -373,14 +373,14 @@ def _references(
 ) -> dict[str, str]:
     """What each cited id stands for, in the order of the answer: document and lines of a source;
     of another row its title with the first documents and lines that it comes from."""
-    said = {one.id: _place(one) for one in places}
+    listed = {one.id: _place(one) for one in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
         numbers = [int(id[1:]) for id in cited if id[0] == letter]
         rows = context.numbered(snapshot, table, numbers)
         titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
         for row, title in zip(rows, titles, strict=True):
-            said[f"{letter}{row['n']}"] = f"{one_line(title, 150)}{_from(snapshot, row)}"
-    return {id: said[id] for id in dict.fromkeys(cited) if id in said}
+            listed[f"{letter}{row['n']}"] = f"{one_line(title, 150)}{_from(snapshot, row)}"
+    return {id: listed[id] for id in dict.fromkeys(cited) if id in listed}
 
 
 def _place(one: Citation) -> str:

@@ -77,16 +77,16 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
     nodes.sort(
         key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"])
     )
-    kept: list[tuple[Mapping[str, Any], list[str]]] = []
+    found: list[tuple[Mapping[str, Any], list[str]]] = []
     for node in nodes:
-        said = words(node["answer"])
-        for other, queries in kept:
-            if other["answer"] == node["answer"] or near(said, words(other["answer"])):
+        bag = words(node["answer"])
+        for other, queries in found:
+            if other["answer"] == node["answer"] or near(bag, words(other["answer"])):
                 queries.append(node["query"])
                 break
         else:
-            kept.append((node, []))
-    return kept
+            found.append((node, []))
+    return found
 
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
@@ -193,11 +193,11 @@ class Drift:
         walk = self.walk()
         node_id = self.known(walk, node_id)
         answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
-        value, said = read_score(score)
+        value, unread = read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = read_follow_ups(follow_ups, most)
         pruned = [self.known(walk, one) for one in _listed(prune)]
-        notes = [note, said, more]
+        notes = [note, unread, more]
         # before anything is written: a call that fails has done nothing
         chosen = self._chosen(walk, open_next)
         if not answer and value is None and not queries and not pruned and not chosen:
@@ -211,8 +211,8 @@ class Drift:
             listed = ", ".join(sorted(gone)[:10])
             notes.append(f"Not in the index: {listed}. Cite ids as they stand in the context.")
         last = walk.steps.get(node_id, {})
-        said = {"answer": answer, "score": value, "prune": pruned}
-        again = all(last.get(name) == one for name, one in said.items())
+        event = {"answer": answer, "score": value, "prune": pruned}
+        again = all(last.get(name) == one for name, one in event.items())
         if not again or (queries and queries != last["follow_ups"]):
             if (
                 answer
@@ -249,8 +249,8 @@ class Drift:
         by: str = "",
     ) -> Walk:
         """Write one answer with its follow-ups and prunings; gives the state after it."""
-        said = {"node": id, "answered": bool(answer), "answer": answer, "score": score}
-        event = {"op": "step", **said, "follow_ups": list(queries), "prune": list(pruned)}
+        answered = {"node": id, "answered": bool(answer), "answer": answer, "score": score}
+        event = {"op": "step", **answered, "follow_ups": list(queries), "prune": list(pruned)}
         sessions.append(self.path, event | ({"by": by} if by else {}))
         return self.walk()
 
@@ -281,8 +281,8 @@ class Drift:
         result.hint = " ".join(filter(None, notes))
         if not items:
             return finish(result, budget)
-        said = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
-        sections, intro = [Section("Answers", items, 1.0)], f"# {query}\n{said}"
+        counts = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
+        sections, intro = [Section("Answers", items, 1.0)], f"# {query}\n{counts}"
         return compose(result, sections, budget, lambda _: "", intro=intro, first="Answers")
 
     def walk(self) -> Walk:
@@ -382,15 +382,15 @@ class Drift:
         return result
 
     def _report_items(self, query: str) -> list[Item]:
-        kept, _ = reports.select(self.snapshot, query)
-        good = [one.id for one in kept[:PRIMER_REPORTS] if one.rating >= NEAR * kept[0].rating]
+        rated, _ = reports.select(self.snapshot, query)
+        good = [one.id for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
         rows = context.rows(self.snapshot, "reports", good)
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:
-            said = one_line(short_references(row["summary"], names), 360)
+            summary = one_line(short_references(row["summary"], names), 360)
             title = one_line(row["title"], 120)
-            items.append(Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {said}"))
+            items.append(Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
         return items
 
     # ---- results ---------------------------------------------------------------------------------
@@ -458,8 +458,8 @@ class Drift:
 
 def _listed(value: object) -> list[str]:
     """Ids as a list, from a list, a JSON list or words, also inside of a list."""
-    said = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
-    return [one for one in re.split(r"[\s,;\[\]\"']+", said) if one]
+    text = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value or "")
+    return [one for one in re.split(r"[\s,;\[\]\"']+", text) if one]
 
 
 # ---- a session as data ---------------------------------------------------------------------------

@@ -301,23 +301,23 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     nodes = [(node, names) for reply, names in given for node in reply.value if node]
     if not nodes:
         raise Stopped(next((reply.reason for reply, _ in given if reply.reason), "no reply"))
-    said = "\n\n".join(restored(node.answer, names).text for node, names in nodes)
+    text_of_all = "\n\n".join(restored(node.answer, names).text for node, names in nodes)
     scores = [node.score for node, _ in nodes if node.score is not None]
     rounds = zip_longest(*(node.follow_ups for node, _ in nodes), fillvalue="")
     queries = distinct(query for one in rounds for query in one)[:PRIMER_FOLLOW_UPS]
     walk = session.opened(walk.root, [f"c{row['n']}" for row in rows], sum(tokens))
-    queries = queries or tuple(propose(snapshot, walk, walk.root, said))
+    queries = queries or tuple(propose(snapshot, walk, walk.root, text_of_all))
     score = round(sum(scores) / len(scores), 2) if scores else None
     by = next(reply.by for reply, _ in given if reply.value)
-    session.record(walk.root, said, score, queries, by=by)
+    session.record(walk.root, text_of_all, score, queries, by=by)
 
 
 def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
     """The reports nearest to the question; where no word of it is in any, the weightiest."""
-    kept, coverage = reports.select(snapshot, query)
-    if not kept and coverage["reports"]:
-        kept, _ = reports.select(snapshot, "")
-    return context.rows(snapshot, "reports", [one.id for one in kept[:PRIMER_REPORTS]])
+    rated, coverage = reports.select(snapshot, query)
+    if not rated and coverage["reports"]:
+        rated, _ = reports.select(snapshot, "")
+    return context.rows(snapshot, "reports", [one.id for one in rated[:PRIMER_REPORTS]])
 
 
 def _answer_nodes(
@@ -341,8 +341,8 @@ def _answer_nodes(
             if node is None:  # the model passed over it twice
                 session.prune(id)
             else:
-                said = restored(node.answer, one.names).text
-                session.record(id, said, node.score, node.follow_ups[:5], by=reply.by)
+                answer_text = restored(node.answer, one.names).text
+                session.record(id, answer_text, node.score, node.follow_ups[:5], by=reply.by)
     if late:
         raise Stopped("")
     if pending and len(reasons) == len(pending):

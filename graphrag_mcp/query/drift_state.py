@@ -72,8 +72,8 @@ class Walk:
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            said = {"answer": event["answer"], "score": event["score"], "by": event.get("by", "")}
-            node.update(said, status="answered")
+            given = {"answer": event["answer"], "score": event["score"], "by": event.get("by", "")}
+            node.update(given, status="answered")
         for query in event.get("follow_ups", ()) if node is not None else ():
             self._follow_up(event["node"], query)
         for id in event.get("prune", ()):
@@ -192,13 +192,13 @@ class Walk:
             score = (node["score"] or 0.0) if answered else round(self.priority(id), 9)
             return STATUS.index(node["status"]), -score, id
 
-        kept = {self.root}
-        while len(kept) < most:
-            rim = {target for id in kept for target in self.graph.successors(id)} - kept
+        chosen = {self.root}
+        while len(chosen) < most:
+            rim = {target for id in chosen for target in self.graph.successors(id)} - chosen
             if not rim:
                 break
-            kept.add(min(rim, key=place))
-        return kept
+            chosen.add(min(rim, key=place))
+        return chosen
 
     # ---- views -----------------------------------------------------------------------------------
 
@@ -288,9 +288,9 @@ def read_score(value: object) -> tuple[float | None, str]:
     understood. A fraction between 0 and 1 is a share of 100."""
     if value is None or value == "":
         return None, ""
-    said, match = str(value)[:40], _SCORE.fullmatch(str(value))
+    sent, match = str(value)[:40], _SCORE.fullmatch(str(value))
     if isinstance(value, bool) or match is None or (match[2] and int(match[2]) == 0):
-        return None, f"The score {said!r} cannot be read, so this node has none and ranks last."
+        return None, f"The score {sent!r} cannot be read, so this node has none and ranks last."
     number = float(match[1])
     if match[2]:
         number *= 100 / int(match[2])
@@ -299,7 +299,7 @@ def read_score(value: object) -> tuple[float | None, str]:
     score = min(max(number, 0.0), 100.0)
     return round(
         score, 2
-    ), "" if score == number else f"The score {said!r} was moved into 0 to 100."
+    ), "" if score == number else f"The score {sent!r} was moved into 0 to 100."
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
@@ -320,7 +320,7 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
             one = one.get("query") or one.get("question")
         if isinstance(one, str) and (query := clean_query(one)):
             queries[query] = None
-    said = ""
+    note = ""
     if len(queries) > most:
-        said = f"{len(queries)} follow-ups were sent; the first {most} are kept."
-    return list(queries)[:most], said
+        note = f"{len(queries)} follow-ups were sent; the first {most} are kept."
+    return list(queries)[:most], note

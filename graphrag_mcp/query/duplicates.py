@@ -33,23 +33,23 @@ def log(snapshot: Snapshot) -> EditResult:
     if overlay.log:
         lines = [f"{counted(len(overlay.log), 'edits')}, the last one first."]
     for row in overlay.log[: -SHOWN - 1 : -1]:
-        said, now = what(row), _state(snapshot, row, overlay)
-        facts = {"undo_id": row.id, "op": row.op, "what": said, "by": row.by}
+        change, now = what(row), _state(snapshot, row, overlay)
+        facts = {"undo_id": row.id, "op": row.op, "what": change, "by": row.by}
         result.edits.append(facts | {"time": row.time, "state": now})
-        lines.append(f"- {row.id} ({now}): {said}, by {row.by}, {row.time[:19]}")
+        lines.append(f"- {row.id} ({now}): {change}, by {row.by}, {row.time[:19]}")
     result.text = "\n".join(lines)
     return result
 
 
 def what(row: LogRow) -> str:
     names = [one_line(name, 60) for name in (row.forms or row.keys)]
-    said = (" – " if row.kind == "relationship" else ", ").join(names[:3])
+    change = (" – " if row.kind == "relationship" else ", ").join(names[:3])
     if row.op == "merge":
-        said = f"{', '.join(names[1:])} into {names[0]}"
+        change = f"{', '.join(names[1:])} into {names[0]}"
     elif len(names) > 3:
-        said += ", ..."
+        change += ", ..."
     fields = ", ".join(f"{name} = {one_line(str(value), 60)}" for name, value in row.fields.items())
-    return f"{row.op} {said}" + (f": {fields}" if fields else "")
+    return f"{row.op} {change}" + (f": {fields}" if fields else "")
 
 
 def _state(snapshot: Snapshot, row: LogRow, overlay: Overlay) -> str:
@@ -74,19 +74,19 @@ def about(snapshot: Snapshot, row: Row) -> str:
     """What an entity owes to edits, in a line; "" for most."""
     overlay = in_force(snapshot)
     edit = overlay.entities.get(row["key"])
-    said = []
+    edits = []
     if edit is not None and not edit.deleted:
         made = "Made" if edit.created and not row["frequency"] else "Edited"
         fields = f" ({', '.join(sorted(edit.fields))})" if edit.fields else ""
-        said.append(f"{made} by {edit.by}{fields}, {edit.time[:10]}, {edit.rows[-1]}")
+        edits.append(f"{made} by {edit.by}{fields}, {edit.time[:10]}, {edit.rows[-1]}")
         if edit.created and not row["frequency"]:
-            said[-1] += "; no document names it"
+            edits[-1] += "; no document names it"
     merged = [name for name in overlay.names.get(row["key"], ()) if overlay.aliased.get(name)]
-    said += [
+    edits += [
         f"{one_line(overlay.forms.get(name, name), 60)} was made a name of it, {overlay.aliased[name]}"
         for name in merged[:5]
     ]
-    return f"{'; '.join(said)}." if said else ""
+    return f"{'; '.join(edits)}." if edits else ""
 
 
 def hidden(snapshot: Snapshot, key: str) -> str:
@@ -314,8 +314,8 @@ def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Itera
             if inner is None or outer is None or outer["id"] == inner["id"]:
                 continue
             if also or _explains(outer, inner):
-                said = one_line(text[max(0, match.start() - 40) : match.end()], 90)
-                yield _proposal(outer, inner, "gloss", f"the text says {said!r}")
+                quote = one_line(text[max(0, match.start() - 40) : match.end()], 90)
+                yield _proposal(outer, inner, "gloss", f"the text says {quote!r}")
 
 
 def _explains(outer: Row, inner: Row) -> bool:

@@ -84,8 +84,8 @@ def explore_graph(
     if len(ends) == 1:
         return _neighbours(snapshot, result, ends[0], hops, nodes, budget)
     if ends[0]["id"] == ends[1]["id"]:
-        said = f"{start[:60]!r} and {goal[:60]!r} are one entity, {one_line(ends[0]['title'], 80)} ({result.start})"
-        raise BadInput(said, "Give two different ones, or no goal for what is around it")
+        what = f"{start[:60]!r} and {goal[:60]!r} are one entity, {one_line(ends[0]['title'], 80)} ({result.start})"
+        raise BadInput(what, "Give two different ones, or no goal for what is around it")
     result.goal = f"e{ends[1]['n']}"
     paths = connect(snapshot, ends[0]["id"], ends[1]["id"])
     if paths:
@@ -99,8 +99,8 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
     items = []
     for row in found:
         facts = entity_facts(row)
-        said = context.first_sentence(row["description"], 160)
-        items.append(Item(facts["id"], f"- {_shown(facts)}: {said}", data=facts))
+        described = context.first_sentence(row["description"], 160)
+        items.append(Item(facts["id"], f"- {_shown(facts)}: {described}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
     intro += " Did you mean one of these?" if items else ""
     result.hint = f"{result.hint} {advice}".strip()
@@ -170,12 +170,12 @@ def statements(
     for row in found:
         if row["source_id"] in rows and row["target_id"] in rows:
             ends, alias = [rows[row["source_id"]], rows[row["target_id"]]], f"r{row['n']}"
-            said, cited = context.relationship_statement(row, units, longest)
+            sentence, cited = context.relationship_statement(row, units, longest)
             if cited is not None:
                 again = shown.setdefault((cited.id, cited.char_start), alias)
-                said = f"{said if again == alias else f'as {again}'} [{cited.id}]"
+                sentence = f"{sentence if again == alias else f'as {again}'} [{cited.id}]"
             names = " - ".join(_named(end) for end in ends if end["id"] != start)
-            yield row, ends, f"- [{alias}] {names}, weight {row['weight']:g}: {said}", cited
+            yield row, ends, f"- [{alias}] {names}, weight {row['weight']:g}: {sentence}", cited
 
 
 def _edge_items(snapshot: Snapshot, ids: Sequence[str], budget: int, start: str = "") -> list[Item]:
@@ -219,11 +219,11 @@ def _neighbours(
     ]
     head += f"Entities near it, strongest first: {', '.join(rings)}."
     edges = _edge_items(snapshot, [id for _, id in found.edges.values()], budget, row["id"])
-    said = {item.data[end] for item in edges if item.data for end in ("source", "target")}
+    in_edges = {item.data[end] for item in edges if item.data for end in ("source", "target")}
     others = {
         id: hop
         for id, hop in found.steps.items()
-        if hop and id in rows and f"e{rows[id]['n']}" not in said
+        if hop and id in rows and f"e{rows[id]['n']}" not in in_edges
     }
     sections = [
         Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
@@ -314,8 +314,8 @@ def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
         snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
         for row in ends
     ]
-    held = [dict.fromkeys(rows["document_id"].to_pylist()) for rows in named]
-    both = [id for id in held[0] if id in held[1]][:5]
+    documents = [dict.fromkeys(rows["document_id"].to_pylist()) for rows in named]
+    both = [id for id in documents[0] if id in documents[1]][:5]
     rows = snapshot.by_key("documents", both, "id", ["n", "title"]).to_pylist()
     found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
     ids = [row["id"] for row in ends]
@@ -335,9 +335,9 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int) -> Explore
     """Central entities and the top of the community tree."""
     found = snapshot.rows("communities", "level <= 1", TREE).to_pylist()
     counters = snapshot.manifest.counters
-    held = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
-    held.append(f"{counted(len(_roots(found)), 'communities')} at the top")
-    intro = f"# The graph of {result.corpus}\n{', '.join(held)}."
+    counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
+    counts.append(f"{counted(len(_roots(found)), 'communities')} at the top")
+    intro = f"# The graph of {result.corpus}\n{', '.join(counts)}."
     return _from_above(snapshot, result, budget, context.central(snapshot, 20), found, intro)
 
 

@@ -56,11 +56,11 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     }
     nodes = [one for _, one in walk.graph.nodes(data=True)]
     texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
-    said = " | ".join(map(normalise_name, texts))
+    texts_so_far = " | ".join(map(normalise_name, texts))
     from_one: Counter[str] = Counter()
     chosen: list[str] = []
     for one, here in best.items():
-        known = one not in there or _names(said, there[one]["key"])
+        known = one not in there or _names(texts_so_far, there[one]["key"])
         if known or _same(there[one], starts[here]) or from_one[here] >= FROM_ONE:
             continue
         from_one[here] += 1
@@ -137,8 +137,8 @@ def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) 
     kind = there["type"].casefold()
     form = forms.get(KINDS.get(kind, kind), forms[""])
     names = f"{there['title']} {here['title']}".casefold()
-    said = re.split(r"[,;，、；]+", link["keywords"]) if link else []
-    words = [one_line(word, 40) for word in said if word.strip().casefold() not in names]
+    keywords = re.split(r"[,;，、；]+", link["keywords"]) if link else []
+    words = [one_line(word, 40) for word in keywords if word.strip().casefold() not in names]
     topic = forms["topic"].format(forms["and"].join(words[:2])) if words else ""
     titles = {"there": one_line(there["title"], 80), "here": one_line(here["title"], 80)}
     return form.format(**titles, topic=topic)

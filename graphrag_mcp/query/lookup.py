@@ -234,8 +234,8 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
         return _passages(snapshot, f"document_id = '{row['id']}'")
     if letter == "e" and context.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
-    held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
-    units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
+    ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
+    units = snapshot.by_key("text_units", ids, "id", ["n"])["n"].to_pylist()
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
@@ -385,10 +385,12 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")
-    said = one_line(row["description"], 600)
+    description = one_line(row["description"], 600)
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
-    if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
-        lines += ["", shorten(said, budget // 4)]
+    if description and (
+        symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
+    ):
+        lines += ["", shorten(description, budget // 4)]
     return "\n".join(lines)
 
 
@@ -470,11 +472,11 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     ]
     known = snapshot.by_key("entities", far, "id", ["id", "degree"], hold=True)
     degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
-    worth = {
+    strength = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
         for row, other in zip(light, far, strict=True)
     }
-    light.sort(key=lambda row: (-round(worth[row["id"]], 9), row["id"]))
+    light.sort(key=lambda row: (-round(strength[row["id"]], 9), row["id"]))
     items = []
     wanted = [row["id"] for row in light[:most]]
     for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):
@@ -581,11 +583,11 @@ def _brief(row: Row) -> str:
     """The summary, and each finding with its first statement."""
     found = [row["summary"]]
     for one in context.findings(row):
-        heading, said = str(one.get("summary", "")), str(one.get("explanation", "")).strip()
-        first = _STATEMENT.match(said)
-        if said.startswith(heading):
-            found.append(f"- {first[0] if first else said}")
+        heading, explanation = str(one.get("summary", "")), str(one.get("explanation", "")).strip()
+        first = _STATEMENT.match(explanation)
+        if explanation.startswith(heading):
+            found.append(f"- {first[0] if first else explanation}")
         else:
-            reference = re.search(r"\[Data: [^\[\]]*\]", said)
+            reference = re.search(r"\[Data: [^\[\]]*\]", explanation)
             found.append(f"- {heading} {reference[0] if reference else ''}")
     return "\n\n".join(found)

@@ -301,8 +301,8 @@ async def read(
             )
         names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
         for point in reply.value:
-            if said := restored(point.description, names).text.strip():
-                found.points.append(replace(point, description=said))
+            if description := restored(point.description, names).text.strip():
+                found.points.append(replace(point, description=description))
     found.points.sort(key=lambda point: -(point.score or 0.0))
     if found.points:
         scored = (f"- (score {point.score:g}) {point.description}" for point in found.points)
@@ -352,6 +352,8 @@ def _point_items(found: Points) -> list[Item]:
     """The model's points as rows of context, for when they could not be joined."""
     items = []
     for place, point in enumerate(found.points, 1):
-        said = one_line(restored(point.description, found.names).text, 1_500)
-        items.append(Item(f"p{place}", f"- {said} (score {point.score:g})", section="Points"))
+        description = one_line(restored(point.description, found.names).text, 1_500)
+        items.append(
+            Item(f"p{place}", f"- {description} (score {point.score:g})", section="Points")
+        )
     return items

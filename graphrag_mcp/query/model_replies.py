@@ -55,12 +55,12 @@ STEPS_SCHEMA = _object_schema("steps", answers={"type": "array", "items": _ONE_S
 
 def distinct(queries: Iterable[str]) -> tuple[str, ...]:
     """Questions as one line each, without those that ask nearly the same as an earlier one."""
-    kept: dict[str, frozenset[str]] = {}
+    found: dict[str, frozenset[str]] = {}
     for query in filter(None, map(clean_query, queries)):
         bag = words(query)
-        if query not in kept and not any(near(bag, other) for other in kept.values()):
-            kept[query] = bag
-    return tuple(kept)
+        if query not in found and not any(near(bag, other) for other in found.values()):
+            found[query] = bag
+    return tuple(found)
 
 
 def _texts(value: Any) -> Any:
@@ -106,9 +106,9 @@ class Keywords:
 Kind = TypeVar("Kind", Point, Node, Keywords)
 
 
-def _read(kind: type[Kind], held: Any) -> Kind:
+def _read(kind: type[Kind], value: Any) -> Kind:
     try:
-        return TypeAdapter(kind).validate_python(held)
+        return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the reply"
@@ -132,8 +132,8 @@ def _json(text: str) -> Any:
 
 def _listed(text: str, name: str) -> list[Any]:
     """The list under a name, or alone."""
-    held = _json(text)
-    listed = held.get(name) if isinstance(held, dict) else held
+    reply = _json(text)
+    listed = reply.get(name) if isinstance(reply, dict) else reply
     if not isinstance(listed, list):
         raise BadReply(f"there is no list of {name}")
     return listed
@@ -158,10 +158,10 @@ def read_points(text: str) -> tuple[Point, ...]:
 
 def read_rating(text: str) -> int:
     """A whole number of 0 to 5."""
-    held: Any = replies.without_thoughts(text)
-    if "{" in held:
-        held = _json(text)
-    value = held.get("rating") if isinstance(held, dict) else held
+    reply: Any = replies.without_thoughts(text)
+    if "{" in reply:
+        reply = _json(text)
+    value = reply.get("rating") if isinstance(reply, dict) else reply
     match = re.fullmatch(r"(\d{1,3})(?:\.\d+)?(?:\s*/\s*5)?", str(value).strip())
     if match is None:
         raise BadReply("there is no rating of 0 to 5")

@@ -60,7 +60,7 @@ def _counted(
             for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
                 if id in named:
                     named[id].add(document)
-    found = [(id, len(held)) for id, held in named.items() if held]
+    found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
     return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
 
 
@@ -75,11 +75,13 @@ def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None) -> str:
     """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
     row = context.rows(snapshot, "entities", [id])[0]
-    said = _said(snapshot, row["evidence"], documents)
-    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {said}"
+    sentence = _sentence(snapshot, row["evidence"], documents)
+    return (
+        f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {sentence}"
+    )
 
 
-def _said(
+def _sentence(
     snapshot: Snapshot, evidence: Sequence[Mapping[str, str]], documents: Collection[str] | None
 ) -> str:
     """The first sentence of the evidence that says something, of these documents where one is."""
@@ -106,10 +108,10 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
         rows = {
             row["id"]: row for row in context.rows(snapshot, "entities", [id for id, _ in found])
         }
-        said = [
+        entities = [
             f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
             for id, number in found
             if id in rows
         ]
-        lines.append(f"{KINDS[kind]}: {', '.join(said)}")
+        lines.append(f"{KINDS[kind]}: {', '.join(entities)}")
     return "\n".join(["Named by most documents:", *lines]) if lines else ""

@@ -88,15 +88,15 @@ class Uses:
             one = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
             self.of[source].append(one)
             self.on[target].append(one)
-        for held in (*self.of.values(), *self.on.values()):
-            held.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
+        for uses in (*self.of.values(), *self.on.values()):
+            uses.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
 
     def inside(self, key: str) -> list[str]:
         """A class or module with everything that it contains."""
         found = [key]
         for one in found:  # which grows
-            held = (use.target for use in self.of.get(one, ()) if use.kind == "contains")
-            found += [target for target in held if target not in found]
+            targets = (use.target for use in self.of.get(one, ()) if use.kind == "contains")
+            found += [target for target in targets if target not in found]
         return found
 
 
@@ -125,11 +125,11 @@ def walk(
     for hop in range(1, hops + 1):
         best: dict[str, Step] = {}
         for here in rim:
-            held: dict[tuple[str, str], list[Use]] = defaultdict(list)
+            by_end: dict[tuple[str, str], list[Use]] = defaultdict(list)
             for use in (known.on if back else known.of).get(here, ()):
                 if use.kind in kinds:
-                    held[use.source if back else use.target, use.kind].append(use)
-            for (there, _), some in held.items():
+                    by_end[use.source if back else use.target, use.kind].append(use)
+            for (there, _), some in by_end.items():
                 certainty = certain[here] * some[0].certainty
                 step = Step(there, hop, some[0], len(some), round(certainty, 2))
                 before = best.get(there)
@@ -167,8 +167,8 @@ def explore(
     words = [one.strip().lower() for one in asked if one.strip()]
     wrong = [one for one in words if one not in KINDS]
     if wrong or direction not in ("", "in", "out"):
-        said = wrong[0] if wrong else direction
-        what = f"there is no kind or direction {said[:40]!r}"
+        wrong_word = wrong[0] if wrong else direction
+        what = f"there is no kind or direction {wrong_word[:40]!r}"
         raise BadInput(what, f"Use kinds {', '.join(KINDS)} and direction in or out")
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
@@ -178,14 +178,14 @@ def explore(
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
         for row in symbols:
-            head, held, rows, cut = _block(snapshot, row, words, back, hops, most)
+            head, block_items, rows, cut = _block(snapshot, row, words, back, hops, most)
             ends, more = ends | rows, more or cut
-            blocks.append((head, held))
+            blocks.append((head, block_items))
     intro = blocks[0][0] if len(blocks) == 1 else ""
     items = [
         item
-        for head, held in blocks
-        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + held
+        for head, block_items in blocks
+        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + block_items
     ]
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
@@ -233,9 +233,9 @@ def _steps(
     near = [one for one in found if one.hops <= hops]
     also: list[Step] = []
     if len(plain) < len(words):
-        held = {one.key for one in near}
+        known_keys = {one.key for one in near}
         also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside)
-        also = [one for one in also if one.key not in held]
+        also = [one for one in also if one.key not in known_keys]
     units = dict.fromkeys(one.use.unit for one in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
     tests = {id for id, one in cited.items() if TEST.search(one.uri)}
@@ -251,10 +251,10 @@ def _followed(words: Sequence[str]) -> set[str]:
 def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more: str) -> str:
     title, id = one_line(row["title"], 120), f"e{row['n']}"
     way = "what uses it" if back else "what it uses"
-    told = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
+    counts = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
     none = "Nothing of this kind was resolved; search_text finds the words."
     head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
-    return head + (f"{', '.join([*told, more])}." if told else none)
+    return head + (f"{', '.join([*counts, more])}." if counts else none)
 
 
 def _further(words: Sequence[str], hops: int, more: int) -> str:
@@ -341,15 +341,15 @@ def _item(
     source, target = rows[use.source], rows[use.target]
     back = one.key == use.source
     here, other = (source, target) if back else (target, source)
-    said = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
-    said = "" if plain and other["key"] == plain else said
-    said += f" in {one.places} places" if one.places > 1 else ""
-    said += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
+    connection = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
+    connection = "" if plain and other["key"] == plain else connection
+    connection += f" in {one.places} places" if one.places > 1 else ""
+    connection += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
     far = f", {one.hops} steps" if one.hops > 1 else ""
     head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
     data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
     data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
-    return Item(f"e{here['n']}", f"{head}{said}: {_quoted(place, quote)}", place, data=data)
+    return Item(f"e{here['n']}", f"{head}{connection}: {_quoted(place, quote)}", place, data=data)
 
 
 def _quoted(place: Citation, quote: str, inside: str = "") -> str:
@@ -392,8 +392,8 @@ def _sites(
     """Places with their lines, what each lies in, and how it begins."""
     if "code" not in snapshot.manifest.tables or name.startswith("__"):
         return []
-    said = json.dumps(name, ensure_ascii=False).replace("'", "''")
-    where = " OR ".join(f"contains(facts, '[\"{kind}\",{said},')" for kind in sorted(kinds))
+    quoted_name = json.dumps(name, ensure_ascii=False).replace("'", "''")
+    where = " OR ".join(f"contains(facts, '[\"{kind}\",{quoted_name},')" for kind in sorted(kinds))
     places: list[tuple[str, int, int, str]] = []
     for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
         file, units = loaded(facts)
@@ -420,12 +420,12 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    said = one.type or one.receiver or one.name
-    head = said.removesuffix("()").partition(".")[0]
+    called_on = one.type or one.receiver or one.name
+    head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:
             return given.target.partition(".")[0] in sys.stdlib_module_names
-    return said != one.receiver and head != "super" and hasattr(builtins, head)
+    return called_on != one.receiver and head != "super" and hasattr(builtins, head)
 
 
 # ---- one symbol ------------------------------------------------------------------------------------
@@ -472,19 +472,19 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
 
 
 def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
-    held = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
-    held.sort(key=lambda one: one["position"])
-    if not held or row["type"] == "module" or end - start > WHOLE:
-        return held
+    inside = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
+    inside.sort(key=lambda one: one["position"])
+    if not inside or row["type"] == "module" or end - start > WHOLE:
+        return inside
     line = text.rfind("\n", 0, start) + 1
     start = line if not text[line:start].strip() else start
     first = text.count("\n", 0, start) + 1
-    said = text[start:end]
+    body = text[start:end]
     place = {"char_start": start, "char_end": end, "line_start": first}
-    place |= {"line_end": first + said.count("\n"), "text": said, "n_tokens": count_tokens(said)}
+    place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {"id": f"{alias} {held[0]['id']}", "alias": alias, "last": held[-1]["position"]}
-    return [held[0] | place | own]
+    own = {"id": f"{alias} {inside[0]['id']}", "alias": alias, "last": inside[-1]["position"]}
+    return [inside[0] | place | own]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:
