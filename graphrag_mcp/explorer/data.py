@@ -19,7 +19,7 @@ from graphrag_mcp.explorer import views
 from graphrag_mcp.explorer.topics import TITLE, brief, map_, named, overview, topics
 from graphrag_mcp.explorer.views import Sources, paper, place_of
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, filters, hits, local, retrieval
+from graphrag_mcp.query import entities, filters, local, passages
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments, sessions
@@ -180,7 +180,7 @@ def timeline(snapshot: Snapshot) -> Data:
     held: dict[str, list[str]] = defaultdict(list)
     for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
         held[dates[id][:length]].append(id)
-    names = characteristic(snapshot, list(dates), dates, length)
+    names = characteristic(snapshot, dates, length)
     periods = [
         {
             "period": period,
@@ -204,27 +204,25 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
 
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
-    passages = [] if local.unheard_of(found) else found.passages[:LIT]
-    entities = retrieval.entities(snapshot, found, ENTITIES) if passages else []
-    rows = [found.rows[one.id] for one in entities if one.score >= 0.3]
-    row, others = context.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
+    known = [] if local.only_common_words(found) else found.passages[:LIT]
+    ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
+    rows = [one.row for one in ranked if one.score() >= 0.3]
+    row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
     first = [*([row] if row else []), *(others if row else [])]
     people = list({one["id"]: one for one in [*first, *rows]}.values())[:ENTITIES]
-    near = [] if people or passages else context.nearest_names(snapshot, query, 5)
-    known = topics(snapshot)
-    rated, _ = reports.select(snapshot, query) if passages else ([], {})
-    chosen = [known.by_id[one.id] for one in rated[:COMMUNITIES] if one.id in known.by_id]
-    read = hits.read(snapshot, [(one.id, one.score) for one in passages[:PASSAGES]])
-    top = max((hit.score for _, hit in read), default=0.0)
-    kept = [(id, hit) for id, hit in read if hit.score >= hits.WEAK * top]
+    near = [] if people or known else entities.nearest_names(snapshot, query, 5)
+    by_id = topics(snapshot).by_id
+    rated, _ = reports.select(snapshot, query) if known else ([], {})
+    chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
+    kept = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
     return {
         "query": query,
-        "hint": local.missing(found, query) if query else "",
+        "hint": local.missing(found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, [id for id, _ in kept], found.terms),
-        "lit": _lit(snapshot, [id for id, _ in kept]),
+        "passages": _passages(snapshot, kept, found.terms),
+        "lit": _lit(snapshot, kept),
     }
 
 
@@ -234,7 +232,7 @@ def _passages(snapshot: Snapshot, ids: list[str], worth: dict[str, float]) -> li
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
-        said = hits.best_sentence(readable(row["text"]), worth, (), SENTENCE)
+        said = passages.best_sentence(readable(row["text"]), worth, (), SENTENCE)
         unit = sources.units.get(row["text_unit_id"])
         if unit is None:
             continue

@@ -165,7 +165,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     of_it = f"source_id = '{id}' OR target_id = '{id}'"
     light = snapshot.rows("relationships", of_it, ["id", "weight"])
     ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
-    links = context.rows(snapshot, "relationships", [one["id"] for one in ranked[:RELATIONS]])
+    links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
     others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
     rows = snapshot.by_key("entities", others, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {other["id"]: other for other in rows}
@@ -236,7 +236,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {row["id"]: named(row) for row in rows}
     ids = [id for way in ways for id in way.relationships]
-    links = {row["id"]: row for row in context.rows(snapshot, "relationships", ids)}
+    links = {row["id"]: row for row in snapshot.served("relationships", ids)}
     cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
     sources, paths = Sources(snapshot, cited), []
     for way in ways:

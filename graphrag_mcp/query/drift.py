@@ -602,7 +602,7 @@ class Drift:
         if primer:
             kept, _ = reports.select(self.snapshot, query)
             good = [one.id for one in kept[:PRIMER_REPORTS] if one.rating >= NEAR * kept[0].rating]
-            rows = context.rows(self.snapshot, "reports", good)
+            rows = self.snapshot.served("reports", good)
             names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
             items = []
             for row in rows:
@@ -615,8 +615,7 @@ class Drift:
                     result, [Section("Reports", items, 1.0)], share, lambda _: "", first="Reports"
                 )
             budget = max(budget - result.tokens, 200)
-        shares = {"Sources": 1.0} if primer else STEP_SHARES
-        found = local_search(self.snapshot, query, max_tokens=budget, shares=shares)
+        found = local_search(self.snapshot, query, max_tokens=budget)
         sources = f"## Sources\n{found.text}" if found.citations else found.text
         result.text = "\n\n".join(filter(None, [result.text, sources]))
         result.citations = found.citations

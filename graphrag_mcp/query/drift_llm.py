@@ -48,8 +48,8 @@ from graphrag_mcp.query.answer import (
 )
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, STEP_SHARES, Drift
 from graphrag_mcp.query.drift_state import Walk
-from graphrag_mcp.query.local import sections_of
 from graphrag_mcp.query.reports import Row
+from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -274,7 +274,7 @@ def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
     kept, coverage = reports.select(snapshot, query)
     if not kept and coverage["reports"]:
         kept, _ = reports.select(snapshot, "")
-    return context.rows(snapshot, "reports", [one.id for one in kept[:PRIMER_REPORTS]])
+    return snapshot.served("reports", [one.id for one in kept[:PRIMER_REPORTS]])
 
 
 def _reports(snapshot: Snapshot, query: str, asker: Asker, left: Callable[[], float]) -> list[Row]:

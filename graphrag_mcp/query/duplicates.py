@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.store.edit_log import LogRow, Overlay, in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, normalise_name, terms
@@ -223,7 +222,7 @@ def _all(snapshot: Snapshot, overlay: Overlay) -> list[Proposal]:
 
 def _by_name(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     ids = [content_id("entity", name) for name in (key, overlay.alias.get(key, key))]
-    found = context.rows(snapshot, "entities", ids)
+    found = snapshot.served("entities", ids)
     return found[0] if found else None
 
 

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
-from graphrag_mcp.query import context, symbols
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query import context, entities, symbols
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted
@@ -419,7 +419,7 @@ def explore_graph(
         if row is None:
             return _candidates(result, end, others, budget)
         if others:
-            _note(result, f"Others hold the name {end[:60]!r}: {context.named_list(others)}.")
+            _note(result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}.")
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
     graph = Graph(snapshot)
@@ -540,7 +540,7 @@ def _edge_items(
     place of it. The name of `start`, which stands above, is left out."""
     longest = 120 if budget < 1_500 else 260
     wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
-    found = context.rows(snapshot, "relationships", wanted)
+    found = snapshot.served("relationships", wanted)
     units = context.unit_citations(
         snapshot, [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]]
     )
@@ -715,7 +715,7 @@ def _overview(
         )
         middle = _central(members, 20)
     else:
-        middle = context.central(snapshot, 20)
+        middle = entities.central(snapshot, 20)
     found = snapshot.rows("communities", wanted, names).to_pylist()
     inside = {row["id"] for row in found}
     roots = [row for row in found if row["parent"] not in inside]

@@ -26,9 +26,9 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
 from graphrag_mcp.query.duplicates import line, of_entity
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
@@ -176,7 +176,7 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         return [alone.lower()]
     if found := _by_uri(snapshot, given) or _aliases(given):
         return found
-    named = context.symbols_named(snapshot, alone[:300])[: symbols.SAME]
+    named = entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]
     return [f"e{row['n']}" for row in named]
 
 
@@ -242,7 +242,7 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     letter, row = match[1], None
     if match[4]:
         for kind, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
-            row = row or next(iter(context.rows(snapshot, table, [match[4]])), None)
+            row = row or next(iter(snapshot.served(table, [match[4]])), None)
             letter = letter or (kind if row else None)
         if row is None:
             return []
@@ -261,7 +261,7 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
     if row is None:
         return []
-    if letter == "e" and context.is_symbol(row) and (own := symbols.definition(snapshot, row)):
+    if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
     held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
     units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
@@ -300,7 +300,7 @@ def _section(snapshot: Snapshot, alias: str) -> list[Row]:
         inside = [
             row for row in passages if row["char_start"] < span[1] and row["char_end"] > span[0]
         ]
-        return context.rows(snapshot, "passages", [row["id"] for row in inside])
+        return snapshot.served("passages", [row["id"] for row in inside])
     return []
 
 
@@ -368,7 +368,7 @@ def get_entity(
     row, candidates = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, candidates, budget, note)
-    symbol = context.is_symbol(row)
+    symbol = entities.is_symbol(row)
     own = (
         symbol
         or normalise_name(asked) in {row["key"], *row["names"]}
@@ -376,7 +376,7 @@ def get_entity(
     )
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
-        hint += f" Others hold this name: {context.named_list(candidates)}."
+        hint += f" Others hold this name: {entities.named_list(candidates)}."
     others = [_facts(row) for row in candidates]
     if order == "time" or other:
         return _timeline(
@@ -536,7 +536,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         for row, other in zip(light, far, strict=True)
     }
     light.sort(key=lambda row: (-round(worth[row["id"]], 9), row["id"]))
-    found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
+    found = snapshot.served("relationships", [row["id"] for row in light[:most]])
     others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
     names = {
         row["id"]: row
@@ -585,7 +585,7 @@ def get_community_report(
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
     found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
     if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
-        found = context.rows(snapshot, "reports", [asked])
+        found = snapshot.served("reports", [asked])
     if not found:
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
         gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
@@ -617,7 +617,7 @@ def get_community_report(
     )
     above = next((one["title"] for one in kin if one["id"] == parent), "")
     detailed = response_format == "detailed"
-    page = hits.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    page = passages.page_of(result, budget - (NEXT if budget >= SMALL else 0))
     result.truncated = not _report(snapshot, page, row, result, above, detailed)
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
@@ -627,7 +627,12 @@ def get_community_report(
 
 
 def _report(
-    snapshot: Snapshot, page: hits.Page, row: Row, result: ReportResult, above: str, detailed: bool
+    snapshot: Snapshot,
+    page: passages.Page,
+    row: Row,
+    result: ReportResult,
+    above: str,
+    detailed: bool,
 ) -> bool:
     """Add the report to the page, in one shape for rules, agents and models. True where all of it had
     room."""

@@ -245,7 +245,7 @@ async def _ratings(
 ) -> tuple[list[float], list[str]]:
     """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
     gave none."""
-    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
+    found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
     missing: list[str] = []
@@ -312,7 +312,7 @@ async def read(
 def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
     left = MOST_BATCHES * BATCH_TOKENS
     rows = []
-    for row in context.rows(snapshot, "reports", ids):
+    for row in snapshot.served("reports", ids):
         left -= count_tokens(_report(row)) + 30
         if left < 0 and rows:
             break
