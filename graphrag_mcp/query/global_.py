@@ -28,7 +28,7 @@ from graphrag_mcp.query.reports import asked_about, finding_items, included_firs
 from graphrag_mcp.query.topics import Counts, Row, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something, stands_alone
-from graphrag_mcp.text.terms import counted, is_cjk, sentences, terms
+from graphrag_mcp.text.terms import counted, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -38,7 +38,6 @@ ASKED, READ_OF_TOPIC = 120, 8  # passages on a question that are read, and of a 
 FEEDBACK, FEW = 30, 5  # documents whose passages tell the terms that they share; too few for that
 ON_QUESTION = 0.4  # of the best passage, from which a passage tells them
 SHARED = 0.7  # worth of the shared terms against those of the question
-PRIOR = 8  # passages that a term is taken to stand in beside those it does, spread as all are
 NEAR, LEAST_NEAR = 14, 0.25  # topics near to a question; share of the nearest one
 LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
 SAME = 0.6  # share of common terms from which two sentences say the same
@@ -209,10 +208,10 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 @dataclass(slots=True)
 class _Asked:
-    """What a question is about: the worth of its terms and of words of the same root, that of terms
-    which the passages on it share, and how much each passage is on it, as a share of the best."""
+    """What a question is about: the worth of its terms, that of terms which the passages on it
+    share, and how much each passage is on it, as a share of the best."""
 
-    terms: dict[str, float]
+    terms: Mapping[str, float]
     shared: dict[str, float]
     passages: dict[str, float]
 
@@ -263,12 +262,7 @@ def on_question(
 
 
 def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
-    telling = _telling(known, worth)
-    asked = {term: value * telling[term] for term, value in worth.items()}
-    for term in list(asked):
-        for other in _of_one_root(known, term):
-            asked.setdefault(other, asked[term] / 2)
-    on_it = _held(known, asked, passing)
+    on_it = _held(known, worth, passing)
     first: dict[str, Row] = {}  # the best passage of each document
     order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
     for place in order:
@@ -284,14 +278,14 @@ def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) 
         shared = {
             term: value
             for term, value in topics.weights(rows, known).items()
-            if term not in asked and here[term] >= least
+            if term not in worth and here[term] >= least
         }
-        scale = SHARED * sum(asked.values()) / (sum(shared.values()) or 1.0)
+        scale = SHARED * sum(worth.values()) / (sum(shared.values()) or 1.0)
         shared = {term: value * scale for term, value in shared.items()}
-    on_it = _held(known, {**shared, **asked}, passing)
+    on_it = _held(known, {**shared, **worth}, passing)
     best = max(on_it.values(), default=1.0)
     by_id = {known.passages[place]["id"]: value / best for place, value in on_it.items()}
-    return _Asked(asked, shared, by_id)
+    return _Asked(worth, shared, by_id)
 
 
 def _held(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> dict[int, float]:
@@ -305,36 +299,6 @@ def _held(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -
         for place, value in found.items()
         if value > 0 and (passing is None or known.passages[place]["text_unit_id"] in passing)
     }
-
-
-def _telling(known: Counts, worth: Iterable[str]) -> dict[str, float]:
-    """How much a term tells topics apart, from 0.05 to 1: by the divergence (Kullback and Leibler)
-    of its passages' topics from those of all passages. "Decided" stands in every topic, "election"
-    in one."""
-    top = [(*known.path.get(row["text_unit_id"], ()), "")[0] for row in known.passages]
-    every = Counter(filter(None, top))
-    total, found = every.total(), {}
-    for term in worth:
-        held = Counter(filter(None, (top[place] for place in known.places.get(term, ()))))
-        number, apart = held.total(), 0.0
-        for topic, all_of_it in every.items():
-            p = (held[topic] + PRIOR * all_of_it / total) / (number + PRIOR)
-            apart += p * math.log(p * total / all_of_it)
-        found[term] = 0.05 + 0.95 * apart / (apart + 0.25) if number and len(every) > 1 else 1.0
-    return found
-
-
-def _of_one_root(known: Counts, term: str) -> list[str]:
-    """Words of the corpus that begin as a word of the question does: rivalry, rivals."""
-    if len(term) < 5 or not term.isalpha() or is_cjk(term[0]):
-        return []
-    root = term[: max(5, len(term) - 2)]
-    found = [
-        other
-        for other in known.places
-        if other.startswith(root) and len(other) <= len(term) + 4 and other.isalpha()
-    ]
-    return sorted(found, key=lambda other: (-len(known.places[other]), other))[:6]
 
 
 def _near(known: Counts, asked: _Asked, of_unit: Mapping[str, str]) -> dict[str, float]:
