@@ -48,6 +48,7 @@ from graphrag_mcp.query.answer import (
 )
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, STEP_SHARES, Drift
 from graphrag_mcp.query.drift_state import Walk
+from graphrag_mcp.query.passages import Source
 from graphrag_mcp.query.reports import Row
 from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
@@ -344,7 +345,7 @@ def _context(session: Drift, walk: Walk, id: str) -> Context | None:
     found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = []
     if found.passages:
-        sections = sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
+        sections = sections_of(Source(session.snapshot, found), STEP_TOKENS, False, STEP_SHARES)
     page = fill(sections, STEP_TOKENS)
     return Context(id, sections, page) if any(page.taken.values()) else None
 

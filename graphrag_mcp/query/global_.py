@@ -166,11 +166,11 @@ def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, 
     found = local.find(snapshot, query, filters=kept)
     if not found.passages or local.only_common_words(found):
         return []
-    source = local.source_of(snapshot, found, corpus, request.explain)
+    source = local.source_of(snapshot, found, corpus, kept, request.explain)
     worth = asked_about(snapshot, query) or found.terms
     worth = passages.without_people(worth, found.names)
     lines: list[tuple[str, str, Line]] = []
-    for topic, held in on_question(snapshot, worth, source, request.level, kept):
+    for topic, held in on_question(worth, source, request.level):
         id = f"{corpus}/c{topic.n}".removeprefix("/") if topic else ""
         head = f"## [{id}] {topic.title}" if topic else "## Of no topic"
         if sum(bool(line.hit.date) for line in held) * 2 > len(held):
@@ -217,15 +217,12 @@ class _Asked:
 
 
 def on_question(
-    snapshot: Snapshot,
-    worth: Mapping[str, float],
-    source: Source,
-    level: int = -1,
-    kept: Filters | None = None,
+    worth: Mapping[str, float], source: Source, level: int = -1
 ) -> list[tuple[Topic | None, list[Line]]]:
     """What the documents say on a question: sentences by topic, the topic of most worth first; None
     for sentences of no topic. `worth` of the terms of the question, `source` what a search for it
     found."""
+    snapshot, kept = source.snapshot, source.filters
     known = topics.count(snapshot)
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
     asked = _asked(known, worth, passing)
@@ -247,7 +244,8 @@ def on_question(
     }
     score = {one.id: one.score for one in source.found.passages}
     scored = [(id, score.get(id, 0.0)) for id in ids if id in topic_of]
-    why = source.why([id for id, _ in scored if id in score]) if source.why is not None else {}
+    ranked = [id for id, _ in scored if id in score]
+    why = source.found.why(ranked) if source.explained else {}
     every = [
         (topic_of[hit.passage], line)
         for hit in passages.read(topics.whole(snapshot), scored, source.corpus, why)

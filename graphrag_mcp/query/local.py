@@ -192,9 +192,7 @@ class _Search:
             return passages.concise(
                 result, sources, self.budget, offsets[0], self.page, request.form
             )
-        filters = {name: kept for name, _, kept in self.parts}
-        found = [(source, filters[source.corpus]) for source in sources]
-        listed = sections.merged(found, request.explain, request.mode, self.budget, offsets)
+        listed = sections.merged(sources, request.mode, self.budget, offsets)
 
         def following(after: Sequence[int]) -> str:
             names = (section.name for section in listed)
@@ -216,16 +214,11 @@ class _Search:
         search found."""
         from graphrag_mcp.query.answer import READ_TOKENS, with_answer
 
-        request, filters = self.request, self.parts[0][2]
-        near = near_the_best(source.found.passages)
-        read = sections.sections_of(
-            source.snapshot,
-            replace(source.found, passages=near),
-            max(self.budget, READ_TOKENS),
-            True,
-            filters=filters,
-            mode=request.mode,
-        )
+        request = self.request
+        near = replace(source.found, passages=near_the_best(source.found.passages))
+        on_topic = replace(source, found=near, explained=False)
+        budget = max(self.budget, READ_TOKENS)
+        read = sections.sections_of(on_topic, budget, mode=request.mode)
         read.sort(key=lambda section: ORDER.index(section.name))  # t1 is the best passage
         left = request.seconds
         if left:
@@ -245,44 +238,46 @@ class _Search:
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:
         """An honest nothing: what was searched, the nearest names, another tool."""
-        result, request = self.found, self.request
+        result, found = self.found, sources[0].found
         result.state, result.mode = "not_found", "local"
         result.coverage |= {"passages": 0}
-        if len(self.parts) > 1:
-            counts = [one.manifest.counters.get("passages", 0) for _, one, _ in self.parts]
-            held = counted(sum(counts), "passages")
-            result.text = f"Nothing on this was found in {len(counts)} corpora ({held})."
-            advice = "Ask with other words, or one corpus alone for nearest names."
-            result.hint = joined(result.hint, advice)
-            return finish(result, self.budget)
-        ((_, snapshot, filters),), (source,) = self.parts, sources
-        counters, corpus = snapshot.manifest.counters, snapshot.manifest.corpus
-        words = [word for word in request.query[:200].split() if not stop_word(_bare(word))]
-        names = [mention.form for mention in source.found.names]
-        wanted = dict.fromkeys([*names, request.query[:100], *words])
-        near: dict[str, Mapping[str, Any]] = {}
-        for name in [name for name in wanted if len(name) > 1][:6]:
-            near |= {row["id"]: row for row in entities.nearest_names(snapshot, name, 3)}
+        counters = [snapshot.manifest.counters for _, snapshot, _ in self.parts]
         kinds = ("passages", "entities")
-        searched = " and ".join(counted(counters.get(kind, 0), kind) for kind in kinds)
-        result.text = f"No word of this question occurs in the {searched} of corpus {corpus}."
+        held = [counted(sum(one.get(kind, 0) for one in counters), kind) for kind in kinds]
+        near = {} if len(counters) > 1 else self._near_names(sources[0])
         advice = "Try global_search for what the corpus is about."
         if near:
             advice = "Try a name from above with get_entity."
-        if source.found.passages:
-            absent = missing(source.found).partition(" Looked for")[0]
-            said = f"Of this question only common words occur in corpus {corpus}."
+        if len(counters) > 1:
+            result.text = f"Nothing on this was found in {len(counters)} corpora ({held[0]})."
+            advice = "Ask with other words, or one corpus alone for nearest names."
+        elif found.passages:
+            absent = missing(found).partition(" Looked for")[0]
+            said = f"Of this question only common words occur in corpus {result.corpus}."
             result.text = joined(absent, said)
-            advice = (
-                "Ask without these names, or in words of the corpus, if something else is meant."
-            )
-        elif filters is not None:
-            result.text, advice = filters.nothing(snapshot)
+            advice = "Ask without these names, or in words of the corpus."
+        elif filters := sources[0].filters:
+            result.text, advice = filters.nothing(sources[0].snapshot)
+        else:
+            searched = f"{' and '.join(held)} of corpus {result.corpus}"
+            result.text = f"No word of this question occurs in the {searched}."
         if near:
-            listed = entities.named_list(list(near.values())[:5])
-            result.text += f"\nNearest names: {listed}."
+            result.text += f"\nNearest names: {entities.named_list(near.values())}."
         result.hint = joined(result.hint, advice)
         return finish(result, self.budget)
+
+    def _near_names(self, source: Source) -> dict[str, dict[str, Any]]:
+        """Entities with names like those of the question, or like its words; five at most."""
+        query = self.request.query
+        words = [word.lower().strip("?!.,") for word in query[:200].split()]
+        names = [mention.form for mention in source.found.names]
+        wanted = dict.fromkeys([*names, query[:100], *(one for one in words if not stop_word(one))])
+        near = [
+            row
+            for name in [name for name in wanted if len(name) > 1][:6]
+            for row in entities.nearest_names(source.snapshot, name, 3)
+        ]
+        return {row["id"]: row for row in list({row["id"]: row for row in near}.values())[:5]}
 
 
 def several(
@@ -387,7 +382,7 @@ def found_in(
         asker = askers.get(name)
         vector, late = vector_of(asker, snapshot, request.query)
         found = find(snapshot, request.query, request.mode, keywords, kept, vector, asker)
-        source = source_of(snapshot, found, name, request.explain)
+        source = source_of(snapshot, found, name, kept, request.explain)
         asked_for = keywords or name or (kept and kept.first)  # another corpus may know the rest
         if not asked_for and only_common_words(found):
             source.useful = False
@@ -460,16 +455,19 @@ def near_the_best(ranked: Sequence[Passage]) -> list[Passage]:
 
 
 def source_of(
-    snapshot: Snapshot, found: Retrieved, corpus: str = "", explain: bool = False
+    snapshot: Snapshot,
+    found: Retrieved,
+    corpus: str = "",
+    filters: Filters | None = None,
+    explain: bool = False,
 ) -> Source:
     """What was found, ready to be shown. Among several corpora the best passage of one counts half,
     and more by the share of the question that it holds."""
-    source = Source(snapshot, found, corpus, useful=bool(found.passages))
+    source = Source(snapshot, found, corpus, filters, explained=explain)
+    source.useful = bool(found.passages)
     if corpus and found.passages and (wanted := set(query_terms(found.query))):
         held = wanted.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(held) / len(wanted)
-    if explain:
-        source.why = partial(sections.why_passages, snapshot, found)
     return source
 
 
@@ -574,10 +572,6 @@ def _absent_words(found: Retrieved) -> list[str]:
 def _absent(form: str, found: Retrieved) -> bool:
     words = query_terms(form)
     return bool(words) and not any(word in found.terms for word in words)
-
-
-def _bare(word: str) -> str:
-    return word.lower().strip("?!.,")
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,9 @@ from graphrag_mcp.text.terms import query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, Mention, SearchResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
@@ -64,14 +67,15 @@ Ranked = list[tuple[float, int, Passage]]  # score, number of the corpus, passag
 
 @dataclass(slots=True)
 class Source:
-    """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores; `why`
-    says of passages (content ids) why they are there. `useful`: it may be shown."""
+    """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores.
+    `explained`: results say of each passage why it is there. `useful`: it may be shown."""
 
     snapshot: Snapshot
     found: Retrieved
     corpus: str = ""
+    filters: Filters | None = None
     factor: float = 1.0
-    why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    explained: bool = False
     useful: bool = True
 
 
@@ -302,7 +306,7 @@ def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(one.id, score) for score, other, one in ranked if other == number]
-        why = source.why([id for id, _ in scored]) if source.why is not None else {}
+        why = source.found.why([id for id, _ in scored]) if source.explained else {}
         for hit in read(source.snapshot, scored, source.corpus, why):
             found[number, hit.passage] = hit
     return [found[at, one.id] for _, at, one in ranked if (at, one.id) in found]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
         chosen, rated = at_level(every, max(level, 0)), 0
     else:
         known = {id: one for id, one in every.items() if one.rating > 0}
-        chosen = _descend(known) if level < 0 else at_level(known, level)
+        chosen = _finest(known.values()) if level < 0 else at_level(known, level)
         chosen, rated = [one for one in chosen if one.rating >= THRESHOLD], len(known)
     kept = sorted(chosen, key=by_rating)[:READ]
     pruned = rated - len(kept) if rated else 0
@@ -178,30 +178,19 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     ]
 
 
-def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
-    """From the roots to the children of what is relevant; a parent is kept only where no child of
-    it is relevant.
-
-    When nothing on a frontier is relevant, the whole next level is looked at before giving up,
-    twice at most."""
-    children: dict[str, list[Rated]] = defaultdict(list)
-    for one in rated.values():
-        children[one.parent if one.parent in rated else ""].append(one)
-    kept: list[Rated] = []
-    frontier, fallback = children[""], 0
+def _finest(rated: Iterable[Rated]) -> list[Rated]:
+    """The relevant reports of which no part is relevant, unless the report is more so by its own
+    words."""
+    relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
+    below: dict[str, list[Rated]] = defaultdict(list)
+    for one in relevant.values():
+        below[one.parent].append(one)
+    kept, frontier = [], [one for one in relevant.values() if one.parent not in relevant]
     while frontier:
-        following: list[Rated] = []
-        relevant = [one for one in frontier if one.rating >= THRESHOLD]
-        if not relevant and not kept and fallback < 2:
-            fallback += 1
-            relevant = frontier
-        for one in relevant:
-            least = max(THRESHOLD, FROM_CHILD * one.own)
-            below = [child for child in children[one.id] if child.rating >= least]
-            following += below
-            if not below and one.rating >= THRESHOLD:
-                kept.append(one)
-        frontier = following
+        one = frontier.pop()
+        inside = [child for child in below[one.id] if child.rating >= FROM_CHILD * one.own]
+        frontier += inside
+        kept += [] if inside else [one]
     return kept
 
 

@@ -88,6 +88,31 @@ WORDS_ALONE = Weights(
 )  # without the graph
 
 
+PARTS = {
+    "text": "words",
+    "vector": "meaning",
+    "named": "its title is named in the question",
+    "holds": "holds a name of the question",
+    "link": "its title is named in a high passage",
+    "shared": "shares a rare name with a high passage",
+    "beside": "next to a high passage",
+    "included": "holds an included entity",
+    "defines": "defines a word of the question",
+    "file": "other passages of its file",
+    "lead": "clearly best by itself",
+    "entities": "entities",
+    "relationships": "pairs of them",
+    "rerank": "reranker",
+}  # parts of a score, as they are explained
+
+
+def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
+    """`rank 2: words 0.81, next to a high passage 0.10`"""
+    order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    said = [f"{names[name]} {value:.2f}" for name, value in order if round(value, 2) > 0]
+    return f"rank {rank}: {', '.join(said) or 'nothing of its own'}"
+
+
 @dataclass(slots=True)
 class Passage:
     """A candidate: its BM25, the parts of its score, and the score as a share of the best one."""
@@ -120,6 +145,11 @@ class Retrieved:
     vector: bytes = b""  # of the question
     trust: float = 0.0  # how far the vectors bear out the words, 0 to 1
     considered: dict[str, int] = field(default_factory=dict)
+
+    def why(self, ids: Sequence[str]) -> dict[str, str]:
+        """Of these passages the rank and the parts of the score."""
+        ranks = {one.id: rank for rank, one in enumerate(self.passages, 1)}
+        return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, PARTS) for id in ids}
 
 
 def retrieve(

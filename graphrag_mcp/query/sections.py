@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing.budget import Item, Section, columns, one_line, passage_alias, source_item
+from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.retrieval import Passage, Retrieved
+from graphrag_mcp.query.retrieval import Retrieved, why
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ENTITIES, REPORTS, RELATIONSHIPS = 10, 10, 10  # relationships: to the outside, of each entity
 HUB = 500  # an entity of more relationships adds none from outside the selection
 SMALL = 3_000  # tokens of a budget up to which text counts most
-SOURCES = 20  # high passages from which a title or a name may lead to others
 ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor
 DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")  # of reading
 HEADERS = {
@@ -39,22 +38,20 @@ SMALL_SHARES = {**dict.fromkeys(ORDER, 0.05), "Sources": 0.8}
 
 
 def sections_of(
-    snapshot: Snapshot,
-    found: Retrieved,
+    source: Source,
     budget: int,
-    detailed: bool = False,
+    detailed: bool = True,
     shares: Mapping[str, float] | None = None,
     *,
-    filters: Filters | None = None,
-    explain: bool = False,
     mode: str = "local",
     passages: int = 0,
 ) -> list[Section]:
     """The sections in the order of reading: with columns where `detailed`, else the sources first
     and entities as a list. `passages`: so many sources, or as many as could fit."""
+    snapshot, found, filters = source.snapshot, source.found, source.filters
     shares = shares or (SHARES if budget > SMALL else SMALL_SHARES)
     passages = passages or max(8, budget // 90)  # a citation alone costs nearly as much
-    items = {"Sources": source_items(snapshot, found, passages, explain)}
+    items = {"Sources": source_items(source, passages)}
     if mode != "basic":
         ranked = _chosen(snapshot, found, filters)
         chosen = [one.row for one in ranked]
@@ -62,8 +59,11 @@ def sections_of(
         items["Relationships"] = _relationships(snapshot, chosen, filters) if detailed else []
         items["Claims"] = context.claims_about(snapshot, chosen)
         items["Reports"] = _reports(snapshot, chosen) if shares.get("Reports") else []
-        if explain:
-            said = [_why_entity(one, place) for place, one in enumerate(ranked, 1)]
+        if source.explained:
+            said = [
+                why(place, one.parts, ENTITY_PARTS) if one.parts else "asked for by a filter"
+                for place, one in enumerate(ranked, 1)
+            ]
             items["Entities"] = list(map(explained, items["Entities"], said))
             items["Relationships"] = [
                 explained(item, _why_relationship(item)) for item in items["Relationships"]
@@ -88,11 +88,7 @@ def sections_of(
 
 
 def merged(
-    sources: Sequence[tuple[Source, Filters | None]],
-    explain: bool,
-    mode: str,
-    budget: int,
-    offsets: Sequence[int],
+    sources: Sequence[Source], mode: str, budget: int, offsets: Sequence[int]
 ) -> list[Section]:
     """The detailed sections of what was found in one corpus or several, from these offsets on. Rows
     of several corpora are ordered by their place in their own, weighed as the corpora are."""
@@ -100,17 +96,8 @@ def merged(
     listed: dict[str, Section] = {}
     more = False
     count = offsets[0] + max(8, budget // 90)
-    for number, (source, filters) in enumerate(sources):
-        for section in sections_of(
-            source.snapshot,
-            source.found,
-            budget,
-            True,
-            filters=filters,
-            explain=explain,
-            mode=mode,
-            passages=count,
-        ):
+    for number, source in enumerate(sources):
+        for section in sections_of(source, budget, mode=mode, passages=count):
             listed.setdefault(section.name, section)
             more |= section.more
             for place, item in enumerate(section.items):
@@ -147,18 +134,18 @@ def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
 # ---- sources ---------------------------------------------------------------------------------------
 
 
-def source_items(
-    snapshot: Snapshot, found: Retrieved, count: int, explain: bool = False
-) -> list[Item]:
+def source_items(source: Source, count: int) -> list[Item]:
     """The best passages as items; damaged ones are missing."""
+    snapshot, found = source.snapshot, source.found
     score = {one.id: one.score for one in found.passages[:count]}
     rows = snapshot.served("passages", list(score), context.PASSAGE)
     alias = context.document_aliases(snapshot, [row["document_id"] for row in rows])
-    items = [source_item(row, score[row["id"]], alias.get(row["document_id"], "")) for row in rows]
-    if not explain:
-        return items
-    why = why_passages(snapshot, found, list(score))
-    return [explained(item, why[row["id"]]) for item, row in zip(items, rows, strict=True)]
+    why = found.why(list(score)) if source.explained else {}
+    items = []
+    for row in rows:
+        item = source_item(row, score[row["id"]], alias.get(row["document_id"], ""))
+        items.append(explained(item, why[row["id"]]) if why else item)
+    return items
 
 
 # ---- entities and what is around them --------------------------------------------------------------
@@ -256,22 +243,6 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
 
 # ---- why a row is there ----------------------------------------------------------------------------
 
-PARTS = {
-    "text": "words",
-    "vector": "meaning",
-    "named": "its title is named in the question",
-    "holds": "holds a name of the question",
-    "link": "its title is named in",
-    "shared": "shares a rare name with",
-    "beside": "next to a high passage",
-    "included": "holds an included entity",
-    "defines": "defines a word of the question",
-    "file": "other passages of its file",
-    "lead": "clearly best by itself",
-    "entities": "entities",
-    "relationships": "pairs of them",
-    "rerank": "reranker",
-}
 ENTITY_PARTS = {
     "name": "named in the question",
     "words": "words of its title",
@@ -286,55 +257,6 @@ def explained(item: Item, said: str) -> Item:
     cited = item.citation.model_copy(update={"why": said}) if item.citation else None
     text = f"{item.text}{gap}(why: {said})"
     return replace(item, text=text, citation=cited, span=(0, 0))
-
-
-def why_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dict[str, str]:
-    """For each passage: its rank, the parts of its score, and for a link the passage that it comes
-    from."""
-    place = {one.id: number for number, one in enumerate(found.passages, 1)}
-    by_words = sorted(found.passages, key=lambda one: (-one.raw, one.id))
-    rank = {one.id: number for number, one in enumerate(by_words, 1)}
-    high = found.passages[:SOURCES]
-    rows = snapshot.by_key("passages", [one.id for one in high], "id", hold=True).to_pylist()
-    alias = {row["id"]: passage_alias(row) for row in rows}
-    said = {}
-    for id in ids:
-        one, parts = found.passages[place[id] - 1], []
-        for name, value in sorted(one.parts.items(), key=lambda pair: (-pair[1], pair[0])):
-            text = f"{PARTS.get(name, name)} {value:.2f}"
-            if name == "text":
-                text += f" (BM25 {one.raw:.1f}, rank {rank[id]})"
-            elif name in ("link", "shared"):
-                source = alias.get(_source(one, high, name), "a high passage")
-                text = f"{PARTS[name]} {source} {value:.2f}"
-            if round(value, 2) > 0:
-                parts.append(text)
-        said[id] = f"rank {place[id]}: " + (", ".join(parts) or "nothing of its own")
-    return said
-
-
-def _source(one: Passage, high: Sequence[Passage], part: str) -> str:
-    """The best passage of another document that names this one's title, or shares a name with it."""
-    own = {one.title_id} if part == "link" else set(one.entity_ids)
-    return next(
-        (
-            other.id
-            for other in high
-            if other.document_id != one.document_id and not own.isdisjoint(other.entity_ids)
-        ),
-        "",
-    )
-
-
-def _why_entity(one: entities.Scored, place: int) -> str:
-    if not one.parts:
-        return "asked for by a filter"
-    parts = [
-        f"{ENTITY_PARTS[name]} {value:.2f}"
-        for name, value in one.parts.items()
-        if round(value, 2) > 0
-    ]
-    return f"rank {place}: " + ", ".join(parts)
 
 
 def _why_relationship(item: Item) -> str:
