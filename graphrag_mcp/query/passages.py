@@ -206,20 +206,11 @@ def concise(
         _connect(page, sources)
         missing = [] if form.every else _unnamed(sources, hits)
         _say_unnamed(page, missing)
-    if form.every:
-        taken = offset + (show_every(page, hits, worth, form.literals) if hits else 0)
-    else:
-        taken = offset + show(
-            page,
-            hits,
-            worth,
-            floor=WEAK * best,
-            generous=budget > DEFAULT_TOKENS or form.sort == "time",
-            literals=form.literals,
-            most=-1 if missing else 0,
-        )
-    least = 0.0 if form.every else WEAK * best
-    rest = sum(score >= least for score, _, _ in ranked[taken:])
+    floor = 0.0 if form.every else WEAK * best
+    generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
+    most = -1 if missing else 0
+    taken = offset + show(page, hits, worth, most=most, generous=generous, floor=floor, form=form)
+    rest = sum(score >= floor for score, _, _ in ranked[taken:])
     if not offset:
         _say_no_other(page, sources, hits)
     return finished(result, page, rest, taken, cursor)
@@ -259,7 +250,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
         most=-1 if missing else PER_QUESTION - len(known) or 1,
         weak=LINES_PER_QUESTION,
         floor=RELEVANT * ranked[0][0] if ranked else 0.0,
-        literals=form.literals,
+        form=form,
     )
     _say_no_other(page, sources, hits)
     if known:
@@ -317,43 +308,33 @@ def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
 
 def _connect(page: Page, sources: Sequence[Source]) -> None:
     """Add statements of the graph between two names of the question, the weightiest first, and what
-    is claimed of a name."""
+    a model or an agent claims of a name."""
     found: list[str] = []
     for source in sources:
-        prefix = f"{source.corpus}/" if source.corpus else ""
-        named = source.found.named[:20]
-        said = [*_statements(source.snapshot, named), *_claims(source.snapshot, named)]
-        found += [f"- [{prefix}{line}" for line in said]
+        named, prefix = source.found.named[:20], f"{source.corpus}/" if source.corpus else ""
+        found += [f"- [{prefix}r{line}" for line in _statements(source.snapshot, named)]
+        if "claims" in source.snapshot.manifest.tables:
+            rows = source.snapshot.served("entities", named)
+            for row in context.claim_rows(source.snapshot, rows)[:CONNECTED]:
+                said = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
+                found.append(f"- [{prefix}k{row['n']}] {said}")
     if found:
         page.add("\n".join(["Connected:", *found[:CONNECTED], ""]))
 
 
 def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
-    if len(named) < 2:
-        return []
     names = ["id", "target_id", "weight"]
     rows = snapshot.by_key("relationships", named, "source_id", names, hold=True)
-    rows = rows.filter(pc.is_in(rows["target_id"], pa.array(named))).to_pylist()
-    rows.sort(key=lambda row: (-row["weight"], row["id"]))
-    found = snapshot.served("relationships", [row["id"] for row in rows[:CONNECTED]])
+    light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
+    light.sort(key=lambda row: (-row["weight"], row["id"]))
+    found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
     title = context.titles(snapshot, found) if found else {}
     said = []
     for row in found:
         one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
         sentence = context.first_sentence(row["description"], 200)
-        said.append(f"r{row['n']}] {one} and {other}: {sentence}")
+        said.append(f"{row['n']}] {one} and {other}: {sentence}")
     return said
-
-
-def _claims(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
-    """What a model or an agent claims of the names of the question."""
-    if "claims" not in snapshot.manifest.tables:
-        return []
-    claims = context.claim_rows(snapshot, snapshot.served("entities", named))[:CONNECTED]
-    return [
-        f"k{row['n']}] {one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
-        for row in claims
-    ]
 
 
 def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
@@ -384,13 +365,13 @@ def _say_no_other(page: Page, sources: Sequence[Source], hits: Sequence[Hit]) ->
     if len(sources) != 1:
         return
     snapshot, found = sources[0].snapshot, sources[0].found
-    rarest = {
-        one.form: max(known, key=lambda term: (found.terms[term], term))
-        for one in found.names
-        if one.strong and (known := [term for term in terms_of(one.form) if term in found.terms])
-    }
+    rarest: dict[str, str] = {}
+    for one in found.names if hits else ():
+        known = [term for term in terms_of(one.form) if term in found.terms]
+        if one.strong and known:
+            rarest[one.form] = max(known, key=lambda term: (found.terms[term], term))
     rows = snapshot.by_key("terms", [*rarest.values()], "term", ["term", "passages"], hold=True)
-    number = dict(zip(rows["term"].to_pylist(), rows["passages"].to_pylist(), strict=True))
+    number = {row["term"]: row["passages"] for row in rows.to_pylist()}
     shown = [f"{hit.citation.title} {hit.raw}" for hit in hits if hit.id in page.citations]
     # Keywords with capitals (Vioxx Merck Lawsuits) look like a name: one passage must have it.
     written = " ".join(" ".join(shown).casefold().split())
@@ -495,70 +476,53 @@ def show(
     weak: int = MOST_WEAK,
     generous: bool = False,
     floor: float = 0.0,
-    literals: Sequence[str] = (),
+    form: Form = Form(),
 ) -> int:
     """Add hits to the page, best first: how many of them were shown or named.
 
-    `most` limits those in full (0: as many as the room allows, -1: none). `generous`: weaker hits
-    are shown in full too, and long passages whole, as far as there is room. `literals` are what must
-    be seen in the sentences that are shown. At least one hit is shown, however little room there is.
-    """
+    `most` limits those in full (0: as many as the room allows, -1: none), `weak` those as lines.
+    `generous`: weaker hits are shown in full too, as far as there is room. At least one hit is
+    shown, however little room there is. With `form.every` all are: the best of them in full, in half
+    of the room, others and source code that defines nothing as lines."""
     if not hits:
         return 0
-    top = hits[0].score or 1.0
-    most = most or (len(hits) if generous else max(page.room // EACH, 1))
-    floor = floor or WEAK * top
+    top, literals = hits[0].score or 1.0, form.literals
     kept = _without_repeats(page, hits, floor)
-    full = floor if generous else STRONG * top
-    strong = [hit for hit in kept if hit.score >= full][: max(most, 0)]
-    others = len(kept) - len(strong)
-    shown = _in_full(page, strong, worth, literals, min(page.room // 6, 40 * min(weak, others)))
-    for hit in kept[shown : shown + weak]:
-        if not page.add(_line(hit, worth, literals), hit.cited()):
-            break
-        shown += 1
-    if shown < len(kept):
-        return next(at for at, hit in enumerate(hits) if hit is kept[shown])
-    last = next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
-    return max(last, 1)
-
-
-def show_every(page: Page, hits: Sequence[Hit], worth: Worth, literals: Sequence[str]) -> int:
-    """Add all hits of an exact search, as far as there is room: how many. The best of them in full, in
-    half of the room; the others, and source code that does not define it, as lines."""
-    kept = _without_repeats(page, hits, 0.0)
-    strong = [hit for hit in kept if hit.score >= STRONG * hits[0].score]
-    strong = [hit for hit in strong if not language_of(hit.uri) or defines(hit.raw, literals)]
-    _in_full(page, strong, worth, literals, page.room // 2)
-    for hit in kept:
-        added = hit.id in page.full or page.add(_line(hit, worth, literals), hit.cited())
-        if not added and page.citations:
-            return hits.index(hit)
-    return len(hits)
+    strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
+    if form.every:
+        strong = [one for one in strong if not language_of(one.uri) or defines(one.raw, literals)]
+        weak, reserved = len(hits), page.room // 2
+    else:
+        most = most or (len(hits) if generous else max(page.room // EACH, 1))
+        strong = strong[: max(most, 0)]
+        reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))
+    _in_full(page, strong, worth, literals, reserved)
+    left = [hit for hit in kept if hit.id not in page.full]
+    for number, hit in enumerate(left):
+        if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
+            return next(at for at, other in enumerate(hits) if other is hit)
+    return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
 
 
 def _in_full(
-    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], kept: int
-) -> int:
-    """Add as many hits as have room beside the tokens that are `kept` for lines, whole ones where
-    it lasts: how many. The first one is shown in whatever room there is."""
-    room, chosen = page.room - kept, dict[str, str]()
+    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], reserved: int
+) -> None:
+    """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
+    where it lasts. The first one is shown in whatever room there is."""
     for hit in strong:
+        room = page.room - reserved
         body = window(hit.body, worth, room - HEAD, literals)
-        price = count_tokens(_block(hit, body)) + 2
-        cut = body != hit.body and bool(chosen) and room < LEAST_ROOM
-        if price > room or room < HEAD or cut:
+        block = _block(hit, body)
+        cut = body != hit.body and bool(page.full) and room < LEAST_ROOM
+        if room < HEAD or cut or count_tokens(block) + 2 > room:
             break
-        chosen[hit.id] = body
-        room -= price
-    if not chosen and strong and not page.citations:
-        head = f"[{strong[0].id}]\n"
-        body = window(strong[0].body, worth, page.room - count_tokens(head) - 4, literals)
-        return int(page.add(head + quoted(body), strong[0].cited()))
-    for hit in strong[: len(chosen)]:
-        page.add(_block(hit, chosen[hit.id]), hit.cited())
-    page.full.update(chosen)
-    return len(chosen)
+        if page.add(block, hit.cited()):
+            page.full.add(hit.id)
+    if strong and not page.citations:
+        head, hit = f"[{strong[0].id}]\n", strong[0]
+        body = window(hit.body, worth, page.room - count_tokens(head) - 4, literals)
+        if page.add(head + quoted(body), hit.cited()):
+            page.full.add(hit.id)
 
 
 def _block(hit: Hit, body: str) -> str:

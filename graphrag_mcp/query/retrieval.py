@@ -178,7 +178,7 @@ def retrieve(
     rare = _rare_terms(found.names, found.terms)
     found.terms.update((term, weights.name * found.terms[term]) for term in rare)
     candidates = _Candidates(snapshot, found, weights)
-    candidates.propose(rare)
+    candidates.propose()
     if not candidates.passages:
         return found
     candidates.score_alone()
@@ -222,12 +222,10 @@ class _Candidates:
         self._meaning = 0.0  # share of the vectors; the rest is for words
         self._low = self._high = 0.0  # similarities that count as nothing and as all
 
-    def propose(self, rare: Sequence[str]) -> None:
-        """What full text finds for all terms, and for rare terms of names alone; and what vectors
-        find."""
-        for terms in filter(None, (list(self.found.terms), rare)):
-            rows = self.snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
-            self._add(rows)
+    def propose(self) -> None:
+        """What full text and vectors find."""
+        terms = list(self.found.terms)
+        self._add(self.snapshot.full_text("passages", terms, CANDIDATES, LIGHT))
         if vector := self.found.vector:
             known = list(self.passages)
             self.similar = vectors.similarities(
