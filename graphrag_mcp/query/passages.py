@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
-from graphrag_mcp.query.retrieval import Passage, Retrieved
+from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import SPEAKER, says_something, substance
 from graphrag_mcp.text.readable import language_of, readable
@@ -38,15 +38,13 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
-LEAST_ROOM = 150  # tokens for a part of a passage; with less a line says what it is about
 LINE = 160  # characters of the sentence of a weak hit
 BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
-HEAD = 60  # tokens that a head may take
+HEAD = 30  # tokens that a head may take
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
-EACH = 220  # tokens of room for which one more hit is shown in full
 CONNECTED = 5  # statements between names of the question
 FEW = 4  # passages with a name up to which it is said that no other one holds it
 # Of several questions: hits in full and as lines, and the share of the best score from which a hit
@@ -57,11 +55,8 @@ LEAST_WORTH = 0.35  # of the worth of the best sentence
 LINE_LENGTH = 260  # characters of such a sentence
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
-_DEFINING = r"\b(?:def|class|func|fun|fn|function|interface|struct|enum|trait|type|module)\s+"
-_NUMBER = re.compile(r"\n\s{0,3}\d{1,3}[.)]\Z")  # of a list item whose text is left out
 
 Worth = Mapping[str, float]  # of the terms of a question
-Span = tuple[int, int]
 Ranked = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
 
 
@@ -208,7 +203,7 @@ def concise(
         _say_unnamed(page, missing)
     floor = 0.0 if form.every else WEAK * best
     generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
-    most = -1 if missing else 0
+    most = 0 if missing else None
     taken = offset + show(page, hits, worth, most=most, generous=generous, floor=floor, form=form)
     rest = sum(score >= floor for score, _, _ in ranked[taken:])
     if not offset:
@@ -247,7 +242,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
         page,
         [hit for hit in hits if hit.id not in page.full],
         _worth(sources),
-        most=-1 if missing else PER_QUESTION - len(known) or 1,
+        most=0 if missing else max(PER_QUESTION - len(known), 1),
         weak=LINES_PER_QUESTION,
         floor=RELEVANT * ranked[0][0] if ranked else 0.0,
         form=form,
@@ -472,7 +467,7 @@ def show(
     hits: Sequence[Hit],
     worth: Worth,
     *,
-    most: int = 0,
+    most: int | None = None,
     weak: int = MOST_WEAK,
     generous: bool = False,
     floor: float = 0.0,
@@ -480,7 +475,7 @@ def show(
 ) -> int:
     """Add hits to the page, best first: how many of them were shown or named.
 
-    `most` limits those in full (0: as many as the room allows, -1: none), `weak` those as lines.
+    `most` limits those in full (None: as many as the room allows), `weak` those as lines.
     `generous`: weaker hits are shown in full too, as far as there is room. At least one hit is
     shown, however little room there is. With `form.every` all are: the best of them in full, in half
     of the room, others and source code that defines nothing as lines."""
@@ -493,8 +488,7 @@ def show(
         strong = [one for one in strong if not language_of(one.uri) or defines(one.raw, literals)]
         weak, reserved = len(hits), page.room // 2
     else:
-        most = most or (len(hits) if generous else max(page.room // EACH, 1))
-        strong = strong[: max(most, 0)]
+        strong = strong[:most]
         reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))
     _in_full(page, strong, worth, literals, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
@@ -513,11 +507,9 @@ def _in_full(
         room = page.room - reserved
         body = window(hit.body, worth, room - HEAD, literals)
         block = _block(hit, body)
-        cut = body != hit.body and bool(page.full) and room < LEAST_ROOM
-        if room < HEAD or cut or count_tokens(block) + 2 > room:
+        if room < HEAD or count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
-        if page.add(block, hit.cited()):
-            page.full.add(hit.id)
+        page.full.add(hit.id)
     if strong and not page.citations:
         head, hit = f"[{strong[0].id}]\n", strong[0]
         body = window(hit.body, worth, page.room - count_tokens(head) - 4, literals)
@@ -564,9 +556,9 @@ def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
 
 
 def defines(code: str, names: Sequence[str]) -> bool:
-    """Does a passage define a symbol of this name? By the words of fourteen languages."""
-    said = "|".join(map(re.escape, names))
-    return bool(said) and re.search(rf"{_DEFINING}(?:{said})\b", code) is not None
+    """Does a passage define a symbol of this name?"""
+    words, said = "|".join(sorted(DEFINING)), "|".join(map(re.escape, names))
+    return bool(said) and re.search(rf"\b(?:{words})\s+(?:{said})\b", code) is not None
 
 
 def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]:
@@ -606,9 +598,7 @@ def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
 
 def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
     """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
-
-    The sentences that are worth half as much as the best one come first, then the neighbours of what
-    was chosen. A gap is shown as "…"."""
+    From the best sentence on, the run grows on the side that is worth more."""
     if count_tokens(text) <= room:
         return text
     spans = sentences(text)
@@ -616,22 +606,18 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
         return ""
     prices = [count_tokens(text[start:end]) + 1 for start, end in spans]
     values = [_value(text[start:end], worth, literals) for start, end in spans]
-    best, *others = sorted(range(len(spans)), key=lambda at: (-values[at], at))
+    best = max(range(len(spans)), key=lambda at: (values[at], -at))
     if prices[best] > room:
         return _cut(text[slice(*spans[best])], worth, room)
-    chosen, left = {best}, room - prices[best]
-    wanted = [at for at in others if values[at] > 0 and values[at] >= 0.5 * values[best]]
+    first, last, left = best, best, room - prices[best]
     while True:
-        for at in wanted:
-            if prices[at] <= left:
-                chosen.add(at)
-                left -= prices[at]
-        near = dict.fromkeys(at + step for at in sorted(chosen) for step in (1, -1))
-        wanted = [at for at in near if 0 <= at < len(spans) and at not in chosen]
-        wanted = [at for at in wanted if prices[at] <= left]
-        if not wanted:
+        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(spans) and prices[at] <= left]
+        if not sides:
             break
-    return _shown_spans(text, spans, sorted(chosen))
+        at = max(sides, key=lambda at: (values[at], at))
+        first, last, left = min(first, at), max(last, at), left - prices[at]
+    before, after = "… " if first else "", " …" if last < len(spans) - 1 else ""
+    return before + text[spans[first][0] : spans[last][1]].strip() + after
 
 
 def _cut(text: str, worth: Worth, room: int) -> str:
@@ -642,21 +628,6 @@ def _cut(text: str, worth: Worth, room: int) -> str:
         characters = characters * 3 // 4
         cut = clipped(text, worth, characters)
     return cut
-
-
-def _shown_spans(text: str, spans: Sequence[Span], chosen: Sequence[int]) -> str:
-    """These sentences in the order of the text, with "…" for what is left out."""
-    runs: list[list[int]] = []
-    for at in chosen:
-        if runs and at == runs[-1][1] + 1:
-            runs[-1][1] = at
-        else:
-            runs.append([at, at])
-    parts = [text[spans[first][0] : spans[last][1]].strip() for first, last in runs]
-    parts = [_NUMBER.sub("", part) for part in parts]
-    before = "… " if chosen[0] else ""
-    after = " …" if chosen[-1] < len(spans) - 1 else ""
-    return before + " … ".join(parts) + after
 
 
 def _value(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
