@@ -43,7 +43,7 @@ from graphrag_mcp.types import Result
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
-    from graphrag_mcp.query.hits import Line
+    from graphrag_mcp.query.passages import Line
     from graphrag_mcp.store.reply_cache import AnswerBook
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult

@@ -28,7 +28,7 @@ from graphrag_mcp.explorer.topics import (
     topics,
 )
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, filters, hits, local, reports, retrieval
+from graphrag_mcp.query import context, entities, filters, local, passages, reports
 from graphrag_mcp.query.drift import marked, references
 from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
 from graphrag_mcp.query.graph import between, connect, graph_of
@@ -197,7 +197,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     of_it = f"source_id = '{id}' OR target_id = '{id}'"
     light = snapshot.rows("relationships", of_it, ["id", "weight"])
     ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
-    links = context.rows(snapshot, "relationships", [one["id"] for one in ranked[:RELATIONS]])
+    links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
     others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
     rows = snapshot.by_key("entities", others, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {other["id"]: other for other in rows}
@@ -266,7 +266,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
     names = {row["id"]: named(row) for row in rows}
     ids = [id for way in ways for id in way.relationships]
-    links = {row["id"]: row for row in context.rows(snapshot, "relationships", ids)}
+    links = {row["id"]: row for row in snapshot.served("relationships", ids)}
     cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
     sources, paths = Sources(snapshot, cited), []
     for way in ways:
@@ -474,7 +474,7 @@ def timeline(snapshot: Snapshot) -> Data:
     by_period: dict[str, list[str]] = defaultdict(list)
     for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
         by_period[dates[id][:length]].append(id)
-    names = characteristic(snapshot, list(dates), dates, length)
+    names = characteristic(snapshot, dates, length)
     periods = [
         {
             "period": period,
@@ -495,27 +495,25 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
-    passages = [] if local.unheard_of(found) else found.passages[:LIT]
-    entities = retrieval.entities(snapshot, found, ENTITIES) if passages else []
-    rows = [found.rows[one.id] for one in entities if one.score >= 0.3]
-    row, others = context.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
+    known = [] if local.only_common_words(found) else found.passages[:LIT]
+    ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
+    rows = [one.row for one in ranked if one.score() >= 0.3]
+    row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
     first = [*([row] if row else []), *(others if row else [])]
     people = list({one["id"]: one for one in [*first, *rows]}.values())[:ENTITIES]
-    near = [] if people or passages else context.nearest_names(snapshot, query, 5)
-    known = topics(snapshot)
-    rated, _ = reports.select(snapshot, query) if passages else ([], {})
-    chosen = [known.by_id[one.id] for one in rated[:COMMUNITIES] if one.id in known.by_id]
-    read = hits.read(snapshot, [(one.id, one.score) for one in passages[:PASSAGES]])
-    top = max((hit.score for _, hit in read), default=0.0)
-    shown = [(id, hit) for id, hit in read if hit.score >= hits.WEAK * top]
+    near = [] if people or known else entities.nearest_names(snapshot, query, 5)
+    by_id = topics(snapshot).by_id
+    rated, _ = reports.select(snapshot, query) if known else ([], {})
+    chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
+    shown = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
     return {
         "query": query,
-        "hint": local.missing(found, query) if query else "",
+        "hint": local.missing(found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, [id for id, _ in shown], found.terms),
-        "lit": _lit(snapshot, [id for id, _ in shown]),
+        "passages": _passages(snapshot, shown, found.terms),
+        "lit": _lit(snapshot, shown),
     }
 
 
@@ -527,7 +525,7 @@ def _passages(
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
-        sentence = hits.best_sentence(readable(row["text"]), weights, (), SENTENCE)
+        sentence = passages.best_sentence(readable(row["text"]), weights, (), SENTENCE)
         unit = sources.units.get(row["text_unit_id"])
         if unit is None:
             continue

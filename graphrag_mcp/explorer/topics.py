@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.explorer import places
 from graphrag_mcp.explorer.places import Circle
 from graphrag_mcp.packing.budget import one_line, render_references
-from graphrag_mcp.query import context, filters
+from graphrag_mcp.query import context, entities, filters
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 
@@ -248,10 +248,10 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
     kinds = ("documents", "passages", "entities", "relationships", "communities")
     tops = [found.by_id[id] for id in found.roots]
     largest = sorted(tops, key=lambda one: (-one.size, one.n))[:MAIN]
-    rows = context.rows(snapshot, "reports", [one.id for one in largest])
+    rows = snapshot.served("reports", [one.id for one in largest])
     texts = {row["id"]: render_references(row["summary"], {}) for row in rows}
     summary = {id: context.first_sentence(text, 280) for id, text in texts.items()}
-    central = context.rows(snapshot, "entities", context.central(snapshot, 20)[:12])
+    central = snapshot.served("entities", entities.central(snapshot, 20)[:12])
     return {
         "title": snapshot.manifest.corpus,
         "corpora": list(corpora),

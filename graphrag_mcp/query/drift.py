@@ -58,7 +58,6 @@ ANSWER_CHARACTERS = 20_000
 KEEP_DAYS = 30  # a session that no one touched for so long is forgotten
 PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARE = 0.6  # of the budget for them
-STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -371,8 +370,7 @@ class Drift:
             sections = [Section("Reports", items, 1.0)]
             result = compose(result, sections, share, lambda _: "", first="Reports")
         budget = max(budget - result.tokens, 200)
-        shares = {"Sources": 1.0} if primer else STEP_SHARES
-        found = local_search(self.snapshot, query, max_tokens=budget, shares=shares)
+        found = local_search(self.snapshot, query, max_tokens=budget)
         nothing = found.state == "not_found" and not result.text
         sources = f"## Sources\n{found.text}" if found.citations else found.text
         result.text = "\n\n".join(filter(None, [result.text, sources]))
@@ -384,7 +382,7 @@ class Drift:
     def _report_items(self, query: str) -> list[Item]:
         rated, _ = reports.select(self.snapshot, query)
         good = [one.id for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
-        rows = context.rows(self.snapshot, "reports", good)
+        rows = self.snapshot.served("reports", good)
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:

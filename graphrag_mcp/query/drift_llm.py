@@ -21,7 +21,7 @@ from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
-from graphrag_mcp.query import context, drift, reports, retrieval
+from graphrag_mcp.query import drift, reports, retrieval
 from graphrag_mcp.query.answer import (
     AnswerOptions,
     Meter,
@@ -38,10 +38,9 @@ from graphrag_mcp.query.answer import (
     waited,
     word_limit,
 )
-from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, STEP_SHARES, Drift
+from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
-from graphrag_mcp.query.local import sections_of
 from graphrag_mcp.query.model_replies import (
     PRIMER_SCHEMA,
     STEP_SCHEMA,
@@ -51,7 +50,9 @@ from graphrag_mcp.query.model_replies import (
     read_node,
     read_nodes,
 )
+from graphrag_mcp.query.passages import Source
 from graphrag_mcp.query.reports import Row
+from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -61,6 +62,7 @@ CALLS_PER_LEVEL = 8  # 24 calls at the usual depth of 3, primer and reduction am
 PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
 REPORT_CHARACTERS = 4_000  # of one report in a fold
 STEP_TOKENS = 5_000  # of context for one node
+STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 JOINT_TOKENS, TOGETHER = 7_000, 5  # of context for nodes that one prompt asks about, and how many
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a round without a score from here on has found nothing
@@ -233,7 +235,7 @@ def _context(session: Drift, walk: Walk, id: str) -> Context | None:
     found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = []
     if found.passages:
-        sections = sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
+        sections = sections_of(Source(session.snapshot, found), STEP_TOKENS, False, STEP_SHARES)
     page = fill(sections, STEP_TOKENS)
     return Context(id, sections, page) if any(page.taken.values()) else None
 
@@ -317,7 +319,7 @@ def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
     rated, coverage = reports.select(snapshot, query)
     if not rated and coverage["reports"]:
         rated, _ = reports.select(snapshot, "")
-    return context.rows(snapshot, "reports", [one.id for one in rated[:PRIMER_REPORTS]])
+    return snapshot.served("reports", [one.id for one in rated[:PRIMER_REPORTS]])
 
 
 def _answer_nodes(

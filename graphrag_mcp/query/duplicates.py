@@ -15,8 +15,7 @@ from typing import Any
 
 from graphrag_mcp.names import lexicon
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.store.edit_log import LogRow, Overlay, in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, normalise_name, terms
@@ -178,7 +177,7 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
 
     def entity(key: str) -> Row | None:
         ids = [content_id("entity", name) for name in (key, overlay.alias.get(key, key))]
-        return next(iter(context.rows(snapshot, "entities", ids)), None)
+        return next(iter(snapshot.served("entities", ids)), None)
 
     found += _glossed([one["text"] for one in row.get("evidence", ())], entity)
     own = [one for one in found if row["id"] in (one.one["id"], one.other["id"])]

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
-from graphrag_mcp.query import context, symbols
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query import context, entities, symbols
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted
@@ -78,7 +78,7 @@ def explore_graph(
                 advice = "Call explore_graph again with an id."
             return candidates(result, end, others, budget, advice)
         if others:
-            _note(result, f"Others hold the name {end[:60]!r}: {context.named_list(others)}.")
+            _note(result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}.")
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
     if len(ends) == 1:
@@ -162,7 +162,7 @@ def statements(
     """Relationships with the rows of both ends, a line with the best sentence that says so, or the
     description, and the place of it. The name of `start`, which stands above, is left out. A
     sentence that says it of several pairs is written once."""
-    found = context.rows(snapshot, "relationships", ids)
+    found = snapshot.served("relationships", ids)
     rows = _entities(snapshot, {row[end] for row in found for end in ("source_id", "target_id")})
     first = [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]]
     units = context.unit_citations(snapshot, first)
@@ -338,7 +338,7 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int) -> Explore
     counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
     counts.append(f"{counted(len(_roots(found)), 'communities')} at the top")
     intro = f"# The graph of {result.corpus}\n{', '.join(counts)}."
-    return _from_above(snapshot, result, budget, context.central(snapshot, 20), found, intro)
+    return _from_above(snapshot, result, budget, entities.central(snapshot, 20), found, intro)
 
 
 def _community(

@@ -17,7 +17,6 @@ import numpy as np
 
 from graphrag_mcp.names.latin import language
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.graph import between, graph_of
 from graphrag_mcp.store.tables import Snapshot
@@ -115,7 +114,7 @@ def _links(snapshot: Snapshot, pairs: Sequence[tuple[str, str]]) -> dict[str, Ro
     """The relationships between these pairs, by the first of each."""
     edges = between(snapshot, {id for pair in pairs for id in pair})
     ids = {one: edges[min(one, here), max(one, here)][1] for one, here in pairs}
-    rows = {row["id"]: row for row in context.rows(snapshot, "relationships", list(ids.values()))}
+    rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
     return {one: rows[id] for one, id in ids.items() if id in rows}
 
 

@@ -27,8 +27,8 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
@@ -162,14 +162,14 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         return _of_full_id(snapshot, alone)
     if found := _by_uri(snapshot, given, alone) or _aliases(given):
         return found
-    named = context.symbols_named(snapshot, alone[:300])[: symbols.SAME]
+    named = entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]
     return [f"e{row['n']}" for row in named]
 
 
 def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
     """The short id of the row with this content id."""
     for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
-        for row in context.rows(snapshot, table, [id]):
+        for row in snapshot.served(table, [id]):
             return [passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
     return []
 
@@ -232,7 +232,7 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     row = found[0]
     if letter == "d":  # its whole text is in its passages already
         return _passages(snapshot, f"document_id = '{row['id']}'")
-    if letter == "e" and context.is_symbol(row) and (own := symbols.definition(snapshot, row)):
+    if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
     ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
     units = snapshot.by_key("text_units", ids, "id", ["n"])["n"].to_pylist()
@@ -327,13 +327,13 @@ def get_entity(
     row, found = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, found, budget, note)
-    hints, symbol = [note], context.is_symbol(row)
+    hints, symbol = [note], entities.is_symbol(row)
     own = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
     if not symbol and own.isdisjoint((asked, normalise_name(asked))):
         title = f"{one_line(row['title'], 80)} (e{row['n']})"
         hints.append(f"{asked[:80]!r} was read as {title}.")
     if found:
-        hints.append(f"Others hold this name: {context.named_list(found)}.")
+        hints.append(f"Others hold this name: {entities.named_list(found)}.")
     hint = " ".join(filter(None, hints))
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
@@ -506,7 +506,7 @@ def get_community_report(
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
     found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
     if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
-        found = context.rows(snapshot, "reports", [asked])
+        found = snapshot.served("reports", [asked])
     if not found:
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
         gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
@@ -538,7 +538,7 @@ def get_community_report(
     )
     above = next((one["title"] for one in kin if one["id"] == parent), "")
     detailed = response_format == "detailed"
-    page = hits.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    page = passages.page_of(result, budget - (NEXT if budget >= SMALL else 0))
     result.truncated = not _report(snapshot, page, row, result, above, detailed)
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
@@ -548,7 +548,12 @@ def get_community_report(
 
 
 def _report(
-    snapshot: Snapshot, page: hits.Page, row: Row, result: ReportResult, above: str, detailed: bool
+    snapshot: Snapshot,
+    page: passages.Page,
+    row: Row,
+    result: ReportResult,
+    above: str,
+    detailed: bool,
 ) -> bool:
     """Add the report to the page, in one shape for rules, agents and models. True where all of it had
     room."""

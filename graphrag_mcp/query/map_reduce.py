@@ -244,7 +244,7 @@ async def _ratings(
 ) -> tuple[list[float], list[str]]:
     """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
     gave none."""
-    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
+    found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
     missing: list[str] = []
@@ -285,7 +285,7 @@ async def read(
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
     ids = list(weight)[:MOST_REPORTS]
-    rows = await asyncio.to_thread(context.rows, snapshot, "reports", ids)
+    rows = await asyncio.to_thread(snapshot.served, "reports", ids)
     lines = fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
     rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
     number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}

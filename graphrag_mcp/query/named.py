@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
+from graphrag_mcp.query import entities
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
@@ -52,7 +52,7 @@ def _counted(
     if kind == "person":
         typed = _without_shared(typed)
     degree = {row["id"]: row["degree"] for row in typed}
-    parts = context.part_of(snapshot) if kind == "organization" else {}
+    parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     for document, ids in zip(*(column.to_pylist() for column in rows.columns), strict=True):
@@ -74,7 +74,7 @@ def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None) -> str:
     """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
-    row = context.rows(snapshot, "entities", [id])[0]
+    row = snapshot.served("entities", [id])[0]
     sentence = _sentence(snapshot, row["evidence"], documents)
     return (
         f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {sentence}"
@@ -105,13 +105,11 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
         found = [one for one in most_named(snapshot, kind, documents)[:TOP] if one[1] >= LEAST]
         if not found:
             continue
-        rows = {
-            row["id"]: row for row in context.rows(snapshot, "entities", [id for id, _ in found])
-        }
-        entities = [
+        rows = {row["id"]: row for row in snapshot.served("entities", [id for id, _ in found])}
+        shown = [
             f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
             for id, number in found
             if id in rows
         ]
-        lines.append(f"{KINDS[kind]}: {', '.join(entities)}")
+        lines.append(f"{KINDS[kind]}: {', '.join(shown)}")
     return "\n".join(["Named by most documents:", *lines]) if lines else ""

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, entities
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.readable import language_of
@@ -147,9 +147,9 @@ def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
     short name. Empty when a single name is no symbol."""
     found: list[tuple[str, list[Row]]] = []
     for name in dict.fromkeys(filter(None, (one.strip(" `") for one in start.split(",")))):
-        row, _ = context.resolve(snapshot, name)
-        rows = context.symbols_named(snapshot, name)[:SAME] if row is None else [row]
-        found.append((name, [one for one in rows if context.is_symbol(one)]))
+        row, _ = entities.resolve(snapshot, name)
+        rows = entities.symbols_named(snapshot, name)[:SAME] if row is None else [row]
+        found.append((name, [one for one in rows if entities.is_symbol(one)]))
     return found if len(found) > 1 or any(rows for _, rows in found) else []
 
 
@@ -456,7 +456,7 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
     units = [one["text_unit_id"] for one in names if one["by"] == "code"]
     ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
     found: list[Row] = []
-    for document in context.rows(snapshot, "documents", sorted(set(ids))):
+    for document in snapshot.served("documents", sorted(set(ids))):
         facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
         spans = [
             (one.start, one.end)

@@ -188,8 +188,8 @@ def _as_given(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
 def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
     """The entity or relationship that an id or a name means. NotFound names the nearest."""
     from graphrag_mcp.index.edits import Target
-    from graphrag_mcp.query import context
-    from graphrag_mcp.query.context import resolve
+    from graphrag_mcp.query import context, entities
+    from graphrag_mcp.query.entities import resolve
 
     asked = asked.strip().strip("[]` ")
     match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
@@ -198,12 +198,12 @@ def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
             raise NotFound(
                 f"there is no relationship {asked}", "get_entity shows those of an entity"
             )
-        ends = context.rows(snapshot, "entities", [found[0]["source_id"], found[0]["target_id"]])
+        ends = snapshot.served("entities", [found[0]["source_id"], found[0]["target_id"]])
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
     row, near = resolve(snapshot, asked)
     if row is None:
         ids = "The nearest are " + ", ".join(f"e{one['n']}" for one in near) + "; " if near else ""
-        names = f"Nearest: {context.named_list(near)}" if near else ""
+        names = f"Nearest: {entities.named_list(near)}" if near else ""
         raise NotFound(
             f"there is no entity {asked[:80]!r}", f"{ids}get_entity finds names", names=names
         )

@@ -121,10 +121,10 @@ async def local_search(
         )
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import local_search as search
+        from graphrag_mcp.query.local import Request, search
         from graphrag_mcp.query.passages import Form
 
-        return search(parts, query, **given, form=Form(*form), askers=_askers(ctx, parts))
+        return search(parts, Request(query, **given, form=Form(*form)), _askers(ctx, parts))
 
     late = too_long(SearchResult, "local_search", "search_text(query=...)")
     call = searched(ctx, "local_search", corpus, work, many, late, whole)
@@ -208,9 +208,10 @@ async def global_search(
         return found
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import global_search as search
+        from graphrag_mcp.query.global_ import search
+        from graphrag_mcp.query.local import Request
 
-        return search(parts, query, **given)
+        return search(parts, Request(query, **given))
 
     late = too_long(SearchResult, "global_search", "local_search(query=...)")
     call = searched(ctx, "global_search", corpus, work, many, late, whole)
@@ -236,7 +237,7 @@ async def search_text(
         return search(snapshot, query, max_tokens=inner, cursor=cursor, filters=filters)
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.federated import search_text as search
+        from graphrag_mcp.query.text_search import search
 
         return search(parts, query, max_tokens=inner, cursor=cursor, filters=filters)
 
