@@ -183,8 +183,7 @@ def _first_sessions(snapshot: Any, question: str) -> dict[str, str]:
     """The first ten sessions for a question, each with its day."""
     facts = filters.documents(snapshot)
     found = local.find(snapshot, question).passages
-    rows = local.facts(snapshot, [hit.id for hit in found])
-    ranked = list(dict.fromkeys(rows[hit.id][0] for hit in found if hit.id in rows))[:10]
+    ranked = list(dict.fromkeys(hit.document_id for hit in found))[:10]
     return {facts[id]["uri"].removeprefix("text:"): facts[id]["date"] for id in ranked}
 
 

@@ -22,10 +22,9 @@ from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.citations import restored, streamed
-from graphrag_mcp.query.answer import read_answer, read_keywords, read_node, refuses
-from graphrag_mcp.query.local import _near_the_best, local_search
-from graphrag_mcp.query.ranking import Scored
-from graphrag_mcp.query.retrieval import Retrieved
+from graphrag_mcp.query.local import local_search, near_the_best
+from graphrag_mcp.query.model_replies import read_answer, read_keywords, read_node
+from graphrag_mcp.query.retrieval import Passage
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
@@ -110,15 +109,13 @@ def test_at_most_five_ids_of_a_kind_stay_in_one_place() -> None:
     assert checked.text == "[Data: Sources (t101, t102, t103, t104, t105, +more)]"
 
 
-def test_the_references_list_every_cited_id_with_document_and_lines_and_the_models_own_list_is_dropped(
-    snapshot: Snapshot,
-) -> None:
+def test_the_references_list_every_cited_id_with_document_and_lines(snapshot: Snapshot) -> None:
     every = ", ".join(f"t{n}" for n in range(1, 6))
     said = f"So it is [Data: Sources ({every})]. It is [Data: Entities (e1); Relationships (r1)]."
-    result, _ = answered(snapshot, f"{said}\n\n## References\n- [9] Invented\n- [8] Too")
+    result, _ = answered(snapshot, said)
     text, _, block = result.answer.partition("\n\n### References\n")
     listed = dict(re.findall(r"^\* \[(\w[\d.]+)\] (.+)$", block, re.MULTILINE))
-    assert list(listed) == re.findall(r"\b[ter]\d+(?:\.\d+)?\b", text) and "Invented" not in result.text
+    assert list(listed) == re.findall(r"\b[ter]\d+(?:\.\d+)?\b", text)
     assert len(listed) >= 4 and len(block.splitlines()) == len(listed)
     titles = {one.id: one.title for one in result.citations}
     for id in (id for id in listed if id[0] == "t"):
@@ -155,8 +152,8 @@ def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_rel
     headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
     assert {"Reports", "Entities", "Relationships", "Sources"} <= set(headings)
     scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.29, "e": 0.31}
-    ranked = [Scored(id, score, 0.0, {}) for id, score in scores.items()]
-    assert [one.id for one in _near_the_best(Retrieved(ranked)).passages] == ["a", "b", "c", "e"]
+    ranked = [Passage(id, 0.0, score=score) for id, score in scores.items()]
+    assert [one.id for one in near_the_best(ranked)] == ["a", "b", "c", "e"]
 
 
 # ---- prompts ---------------------------------------------------------------------------------------
@@ -202,7 +199,7 @@ def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
 def test_wishes_reach_the_model_and_general_knowledge_is_off_unless_asked_for(snapshot: Snapshot) -> None:
     _, plain = answered(snapshot, SAID)
     assert "Add nothing from general knowledge" in plain and "[LLM: verify]" not in plain
-    said = "Ships sink. [LLM: verify] [Data: Sources (t1)] It is so [t2]."
+    said = "Ships sink. [LLM: verify] It is so [t2]."
     wishes = {"response_type": "a table of three rows", "instructions": "Be brief, use feet."}
     result, prompt = answered(snapshot, said, general_knowledge=True, **wishes)
     assert "a table of three rows" in prompt and "Be brief, use feet." in prompt and "[LLM: verify]" in prompt
@@ -213,29 +210,10 @@ def test_wishes_reach_the_model_and_general_knowledge_is_off_unless_asked_for(sn
 # ---- what is not known, and who does not answer ---------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["I do not know.", "I don't know the answer", "The context does not mention this.", "There is no information on it.",
-     "我不知道。", "报告中没有提及此事。", "わかりません。", "알 수 없습니다.", "Ich weiß es nicht.", "Je ne sais pas.", "No lo sé.",
-     "Não sei.", "Я не знаю.", "لا أعرف", "मुझे नहीं पता", "Bilmiyorum.", "**I do not know**", "Tôi không biết"],
-)  # fmt: skip
-def test_a_refusal_is_recognised_in_many_languages(said: str) -> None:
-    assert refuses(said)
-
-
-@pytest.mark.parametrize(
-    "said", ["The survey does not mention the sill in its table.", "Nobody knows who rang the bell.", "海槛深十一点二米。",
-             "Non solum navis.", "No ship came in 1934.", "Informationen gab Haig keine."],
-)  # fmt: skip
-def test_a_statement_is_no_refusal(said: str) -> None:
-    assert not refuses(said)
-
-
 def test_an_answer_that_says_it_is_not_known_stands_as_it_is(snapshot: Snapshot) -> None:
     result, _ = answered(snapshot, "上下文中没有提及。", CHINESE)
     assert (result.state, result.answer) == ("answered", "上下文中没有提及。")
-    assert "References" not in result.text and "cites nothing" not in result.hint
-    assert "cites nothing" in answered(snapshot, "It is eleven metres.", CHINESE)[0].hint
+    assert "References" not in result.text and "cites nothing" in result.hint
 
 
 def same_but_for_the_last(one: SearchResult, other: SearchResult) -> bool:
@@ -344,8 +322,6 @@ def test_an_empty_reply_is_no_answer(said: str) -> None:
 
 def test_wrapping_is_taken_off() -> None:
     assert read_answer("<think>what?</think>\n```markdown\nIt is so.\n```") == "It is so."
-    assert read_answer(json.dumps({"answer": "It is so."})) == "It is so."
-    assert read_answer("It is so.\n\n**References:**\n1. A\n2. B") == "It is so."
     assert read_answer("# Sources\nThe river springs here.") == "# Sources\nThe river springs here."
 
 

@@ -9,7 +9,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.ranking import Weights
+from graphrag_mcp.query.retrieval import Weights
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -47,7 +47,7 @@ def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapsh
 
 def test_what_no_word_brought_in_stands_behind_what_words_did(snapshot: Snapshot) -> None:
     found = retrieval.retrieve(snapshot, "Who paid the plumber?").passages
-    assert len(found) == 3 and all(one.why["beside"] > 0 == one.raw for one in found[1:])
+    assert len(found) == 3 and all(one.parts["beside"] > 0 == one.raw for one in found[1:])
     assert found[0].score > 2 * found[1].score
 
 
@@ -107,7 +107,7 @@ def test_a_title_carries_nothing_past_what_is_clearly_best_by_its_words(tmp_path
 
     def first(question: str, weights: Weights) -> tuple[str, dict[str, float]]:
         one = retrieval.retrieve(snapshot, question, weights).passages[0]
-        return snapshot.by_key("passages", [one.id], "id", ["title"])["title"][0].as_py(), dict(one.why)
+        return snapshot.by_key("passages", [one.id], "id", ["title"])["title"][0].as_py(), dict(one.parts)
 
     question = "Which architect repaired the clock tower of Marlow after the storm?"
     assert first(question, Weights(lead=0.0))[0] == "Marlow"

@@ -22,7 +22,6 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Result
 from tests.support.client import Caller, connected
@@ -178,17 +177,6 @@ def test_what_every_result_is_promised_to_carry_is_there_even_when_it_is_empty(c
     result = call.good("local_search", query="Where is the eelgrass?", max_tokens=20_000)
     assert {"text", "tokens", "truncated", "next_cursor", "hint", "state", "mode", "corpus", "citations"} <= set(result)
     assert not {"answer", "method", "usage", "candidates"} & set(result)
-
-
-def test_passages_that_follow_each_other_are_one_block_with_all_their_ids(snapshot: Snapshot) -> None:
-    result = local_search(snapshot, QUESTIONS[0], max_tokens=20_000)
-    blocks = [line for line in result.text.splitlines() if re.match(rf"\[{ALIAS}\] \[", line)]
-    assert blocks
-    rows = snapshot.rows("documents", "", ["n", "text"]).to_pylist()
-    texts = {f"d{row['n']}": row["text"] for row in rows}
-    for cited in result.citations:
-        text = readable(texts[cited.document_id][cited.char_start : cited.char_end])
-        assert text.rpartition("\n")[2] in result.text or f"- [{cited.id}]" in result.text
 
 
 SHORT_CALLS = [

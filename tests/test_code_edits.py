@@ -1,17 +1,13 @@
-"""An edit of source code: what is resolved again, communities by folder, and reports by rule."""
+"""Source code: an edit, communities by folder, and reports by rule."""
 
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.code.parse import parse
-from graphrag_mcp.code.resolve import Edge, affected, resolve
-from graphrag_mcp.code.symbols import SourceFile, dumped
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.communities import SMALL, cluster, texts_of
@@ -19,85 +15,6 @@ from graphrag_mcp.index.documents import Cancelled
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.store.tables import Snapshot
 from tests.test_code_graph import FILES, index, write
-
-NAMES = ("weigh", "open_lid", "seal", "Crate", "Scale", "Lid", "count_all", "ship_it")
-
-
-def file_of(turn: random.Random, number: int) -> str:
-    """A module with imports under other names, classes with bases, annotated results and calls."""
-    lines = []
-    for _ in range(turn.randrange(3)):
-        other, name = turn.randrange(5), turn.choice(NAMES)
-        alias = f" as {turn.choice(NAMES)}" if turn.random() < 0.4 else ""
-        lines.append(turn.choice([f"from .m{other} import {name}{alias}", f"from . import m{other}",
-                                  f"from .m{other} import *"] if turn.random() < 0.2 else
-                                 [f"from .m{other} import {name}{alias}"]))  # fmt: skip
-    if turn.random() < 0.4:
-        lines.append(f"{turn.choice(NAMES)} = {turn.choice(NAMES)}{turn.choice(('()', ''))}")
-    for name in turn.sample(NAMES, 3):
-        if name[0].isupper():
-            base = f"({turn.choice(('Crate', 'Scale', 'Lid'))})" if turn.random() < 0.4 else ""
-            lines += [f"class {name}{base}:", f"    def {turn.choice(NAMES[:3])}(self):",
-                      f"        return self.{turn.choice(NAMES[:3])}()"]  # fmt: skip
-        else:
-            back = f" -> {turn.choice(('Crate', 'Scale'))}" if turn.random() < 0.5 else ""
-            lines += [f"def {name}(thing){back}:", f"    x = {turn.choice(NAMES)}(thing)",
-                      f"    x.{turn.choice(NAMES[:3])}()", f"    m{number}.{turn.choice(NAMES)}(x)"]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def parsed(texts: dict[str, str]) -> dict[str, SourceFile]:
-    return {uri: parse(uri, text) for uri, text in texts.items()}
-
-
-def by_file(edges: list[Edge]) -> dict[str, list[Edge]]:
-    found: dict[str, list[Edge]] = {}
-    for one in edges:
-        found.setdefault(one.uri, []).append(one)
-    return found
-
-
-def touched(before: dict[str, SourceFile], now: dict[str, SourceFile], uri: str) -> set[str] | None:
-    facts = {name: dumped(file, []) for name, file in now.items() if name != uri}
-    return affected({uri: before[uri]}, {uri: now[uri]}, list(now.values()), facts)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_files_that_an_edit_does_not_touch_have_the_edges_they_had(seed: int) -> None:
-    turn, partly = random.Random(seed), 0
-    for _ in range(60):
-        texts = {f"x/p/m{number}.py": file_of(turn, number) for number in range(5)}
-        texts["x/p/__init__.py"] = "from .m0 import *\n"
-        uri = f"x/p/m{turn.randrange(5)}.py"
-        lines = texts[uri].splitlines()
-        if turn.random() < 0.5:
-            lines += file_of(turn, 9).splitlines()[-3:]
-        else:
-            at = turn.randrange(len(lines))
-            lines[at] = lines[at].replace(turn.choice(NAMES), turn.choice(NAMES))
-        before, now = parsed(texts), parsed(texts | {uri: "\n".join(lines) + "\n"})
-        found = touched(before, now, uri)
-        if found is None:
-            continue
-        assert uri in found
-        old, new = by_file(resolve(before.values())), by_file(resolve(now.values()))
-        assert [one for one in now if one not in found and old.get(one) != new.get(one)] == []
-        assert by_file(resolve(now.values(), found)) == {one: new[one] for one in new if one in found}
-        partly += len(found) < len(now)
-    assert partly > 5
-
-
-def test_an_edit_inside_a_function_touches_its_file_alone() -> None:
-    texts = {f"x/{name}": text for name, text in FILES.items() if name.endswith(".py")}
-    before = parsed(texts)
-    edited = texts["x/pkg/core.py"].replace("return weigh(self)", "return None")
-    assert touched(before, parsed(texts | {"x/pkg/core.py": edited}), "x/pkg/core.py") == {"x/pkg/core.py"}
-    renamed = texts["x/pkg/core.py"].replace("def seal", "def close_lid")
-    found = touched(before, parsed(texts | {"x/pkg/core.py": renamed}), "x/pkg/core.py")
-    assert found == {"x/pkg/core.py"}  # nobody else says seal or close_lid
-    moved = texts["x/pkg/core.py"].replace("def weigh", "def weigh_all")
-    found = touched(before, parsed(texts | {"x/pkg/core.py": moved}), "x/pkg/core.py")
-    assert found == {"x/pkg/core.py", "x/pkg/__init__.py", "x/app.py"}
 
 
 def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(

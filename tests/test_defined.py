@@ -7,7 +7,7 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.ranking import Weights
+from graphrag_mcp.query.retrieval import Weights
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -45,7 +45,7 @@ def test_the_definition_comes_before_its_uses(snapshot: Snapshot, question: str,
 def test_only_source_code_defines_anything(snapshot: Snapshot) -> None:
     found = retrieval.retrieve(snapshot, "show me the struct Bollard in the code").passages
     titles = {row["id"]: row["title"] for row in snapshot.rows("passages", "", ["id", "title"]).to_pylist()}
-    assert [titles[one.id] for one in found if "defines" in one.why] == ["pier.rs"]
+    assert [titles[one.id] for one in found if "defines" in one.parts] == ["pier.rs"]
 
 
 def test_plain_text_search_by_similarity_knows_no_definitions(snapshot: Snapshot) -> None:

@@ -15,8 +15,9 @@ import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query.drift import FORMS, KEEP_DAYS, Drift, _question
+from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
+from graphrag_mcp.query.follow_ups import FORMS, question
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import DriftResult
@@ -101,7 +102,7 @@ def test_two_branches_grow_from_one_node(drift: Drift) -> None:
     drift.step(first, open_next="none")
     drift.step(first, "One branch.", 50, ["What is the sill?"], open_next="none")
     drift.step(second, "Another, never opened.", 40, ["What is the Sule Channel?"], open_next="none")
-    graph = drift.walk().to_graph()
+    graph = drift.walk().graph
     assert isinstance(graph, nx.MultiDiGraph)
     assert {graph.nodes[one]["status"] for one in (first, second)} == {"answered"}
     assert [graph.nodes[next(iter(graph.successors(one)))]["query"] for one in (first, second)] == [
@@ -228,16 +229,16 @@ def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift, s
 
 
 @pytest.mark.parametrize(
-    ("question", "marks"),
+    ("asked", "marks"),
     [("Why was the Meridian Tern lost?", ("How is", "What did", "What part did", "What happened")),
      ("子午燕鸥号为什么沉没？", ("与", "为", "对", "在", "给", "时")), ("Warum ging die Meridian Tern verloren?", (" – ",)),
      ("子午燕鸥号はなぜ沈んだのですか？", (" – ",))],
 )  # fmt: skip
 def test_proposed_questions_speak_the_language_of_the_first_question(
-    snapshot: Snapshot, tmp_path: Path, question: str, marks: tuple[str, ...]
+    snapshot: Snapshot, tmp_path: Path, asked: str, marks: tuple[str, ...]
 ) -> None:
     drift = Drift(snapshot, tmp_path / "w.jsonl")
-    root = drift.start(question)
+    root = drift.start(asked)
     drift.step(root.open_node, f"Yes [{', '.join(one.id for one in root.citations[:3])}].", 60, open_next="none")
     queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
     assert queries and all(any(mark in query for mark in marks) for query in queries)
@@ -247,7 +248,7 @@ def test_proposals_ask_by_the_kind_of_name_and_say_what_the_relationship_is_abou
     here = {"title": "Tern", "type": "other"}
     link = {"keywords": "salvage; Tern, contract", "evidence": []}
     asked = [
-        _question(FORMS[language], {"title": "Ada", "type": kind}, here, link)
+        question(FORMS[language], {"title": "Ada", "type": kind}, here, link)
         for language in ("en", "zh", "") for kind in ("Person", "geo", "thing")
     ]  # fmt: skip
     assert asked == [

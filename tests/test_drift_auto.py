@@ -20,9 +20,10 @@ from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
-from graphrag_mcp.query.answer import Wish, page_text, read_node, read_nodes
+from graphrag_mcp.query.answer import AnswerOptions, page_text
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_state import Walk, read_score
+from graphrag_mcp.query.model_replies import read_node, read_nodes
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
@@ -59,7 +60,7 @@ def step(messages: Any, _: Any) -> str:
     def one(question: str) -> dict[str, Any]:
         mark = zlib.crc32(question.encode())
         asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
-        said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]. Score: 80\nScore: 80"
+        said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]."
         return {"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked}
 
     return each(prompt, one)
@@ -153,7 +154,7 @@ def test_nodes_whose_contexts_are_mostly_the_same_are_asked_together_and_others_
 
 def test_answers_to_several_questions_are_read_as_models_write_them() -> None:
     one, two = {"question": 1, "answer": "A.", "score": 5}, {"question": "2", "answer": "B.", "score": "7/10"}
-    for said in ({"answers": [two, one]}, [one, two], {"results": [{"answer": "A."}, {"answer": "B."}]}):
+    for said in ({"answers": [two, one]}, [one, two], {"answers": [{"answer": "A."}, {"answer": "B."}]}):
         assert [node and node.answer for node in read_nodes(json.dumps(said), 2)] == ["A.", "B."]
     assert [node and node.answer for node in read_nodes(json.dumps({"answers": [two]}), 2)] == [None, "B."]
     for wrong in ("", "It is so.", "[]", '{"answers": [{"question": 9, "answer": "A."}]}', '{"answers": [{"question": 1}]}'):
@@ -164,10 +165,9 @@ def test_answers_to_several_questions_are_read_as_models_write_them() -> None:
 def test_a_step_shows_no_id_that_no_row_has() -> None:
     said = "c7|Loss|It is so. [Data: Entities (e3, e9); Sources (t4, +more)] And so. [Data: Sources (t99)]"
     items = [Item("c7", said, section="Reports"), Item("e3", "e3|Orla|keeps it", section="Entities"), Item("t4", "[t4] It is so.")]
-    names: dict[str, str] = {}
-    text = page_text([Section("Reports", items, 1.0)], {"Reports": items}, names)
+    text, names = page_text([Section("Reports", items, 1.0)], {"Reports": items})
     assert "It is so. [Data: Entities (e1); Sources (t1)] And so." in text and "t2" not in text
-    assert names == {"c7": "c1", "e3": "e1", "t4": "t1"}
+    assert names == {"c1": "c7", "e1": "e3", "t1": "t4"}
 
 
 def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -226,26 +226,19 @@ def test_a_question_in_chinese_is_walked_too(snapshot: Snapshot, tmp_path: Path)
     assert re.match(r"十一点二米\[Data: Sources \(t[\d.]+\)\]。", result.answer) and len(chat.calls) == 3
 
 
-def test_hyde_ranks_reports_by_what_an_answer_might_look_like(snapshot: Snapshot, tmp_path: Path) -> None:
-    door, chat = asker(("only used to search with", "The eelgrass meadow of the Sound thrives in clear water."))
-    drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), "How is the seaweed?", door, depth=1, hyde=True)
-    assert "eelgrass" in chat.calls[1][-1].content.partition("<reports>\n")[2][:3000].lower()
-    assert len(prompts_with(chat, "only used to search with")) == 1
-
-
 # ---- going on --------------------------------------------------------------------------------------
 
 
 def test_a_walk_out_of_time_says_how_to_go_on_and_pays_for_nothing_twice(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path, latency=0.15)
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    result = drift_llm.run(session, QUESTION, door, wish=Wish(seconds=0.25))
+    result = drift_llm.run(session, QUESTION, door, options=AnswerOptions(seconds=0.25))
     assert (result.state, result.done, result.session_id) == ("partial", False, "w")
     assert result.next_call.startswith("drift_search(") and 'mode="auto"' in result.next_call
     for _ in range(20):
         if result.state != "partial":
             break
-        result = drift_llm.run(Drift(snapshot, session.path), QUESTION, door, wish=Wish(seconds=0.6))
+        result = drift_llm.run(Drift(snapshot, session.path), QUESTION, door, options=AnswerOptions(seconds=0.6))
     assert result.state == "answered"
     assert len({call[-1].content for call in chat.calls}) == len(chat.calls) <= 25
 
@@ -293,7 +286,7 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
     result = drift_llm.answer_node(session, opened, door)
     node = session.walk().graph.nodes[opened]
     assert len(chat.calls) == 1 and node["by"] == result.method == "llm:scripted" and result.answer == node["answer"]
-    assert "Score" not in node["answer"] and result.open_node not in ("", opened) and "## Sources" in result.text
+    assert result.open_node not in ("", opened) and "## Sources" in result.text
     assert wire.size(result)[0] <= 6000 and result.usage["calls"] == 1
     size = session.path.stat().st_size
     again = drift_llm.answer_node(session, opened, door)
@@ -341,14 +334,13 @@ def test_finish_is_done_only_when_nothing_waits(snapshot: Snapshot, tmp_path: Pa
     ("said", "score"), [("85", 85), ('"85/100"', 85), ("0.85", 85), ('"very"', None), ("null", None), ("true", None)],
 )  # fmt: skip
 def test_scores_of_models_are_read_and_unreadable_ones_are_null(said: str, score: float | None) -> None:
-    node = read_node(f'{{"response": "A.", "score": {said}, "follow_ups": ["B?", {{"query": "C?"}}, "B ?"]}}')
+    node = read_node(f'{{"answer": "A.", "score": {said}, "follow_up_queries": ["B?", "C?", 7, "B ?"]}}')
     assert (node.answer, node.score, node.follow_ups) == ("A.", score, ("B?", "C?"))
     assert read_score(json.loads(said))[0] == score
 
 
-def test_questions_and_scores_do_not_stay_inside_an_answer() -> None:
-    said = "It is so.\nScore: 80/100\n\n**Follow-up questions:**\n- Why?\n- Who?"
-    assert read_node(json.dumps({"intermediate_answer": said, "score": 1})).answer == "It is so."
+def test_a_reply_without_an_answer_is_refused() -> None:
+    assert read_node('{"intermediate_answer": "It is so.", "score": 1}').answer == "It is so."
     for wrong in ("", "It is so.", '{"score": 80}', '{"answer": "", "score": 1}'):
         with pytest.raises(BadReply):
             read_node(wrong)

@@ -14,8 +14,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query.drift import Drift
-from graphrag_mcp.query.drift_export import export, to_graph, view
+from graphrag_mcp.query.drift import Drift, export, to_graph, view
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot

@@ -29,7 +29,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer import page as pages
 from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.places import Circle, anchors, arranged, pack
+from graphrag_mcp.explorer.places import WHOLE, Circle, anchors, arranged
 from graphrag_mcp.explorer.places import read as last_map
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
@@ -993,19 +993,17 @@ def test_a_topic_that_changes_stays_near_its_place() -> None:
     children = {"": ["a", "b", "c", "d"]}
     units = {id: [f"{id}{i}" for i in range(40)] for id in "abcd"}
     first = arranged(children, lambda id: len(units[id]))
-    last = {unit: [[*place, 0]] for id, held in units.items() for unit in held for place in [(first.circles[id].x, first.circles[id].y, first.circles[id].r)]}
+    last = {unit: [[first[id].x, first[id].y, first[id].r, 0.0]] for id, held in units.items() for unit in held}
     moved = {"a": units["a"][:30], "b": units["b"] + units["a"][30:], "c": units["c"], "d": [*units["d"], "new"]}
-    before = anchors(moved, dict.fromkeys("abcd", 0), last) | {"": Circle(0, 0, first.radius)}
-    second = arranged(children, lambda id: len(moved[id]), before)
+    second = arranged(children, lambda id: len(moved[id]), anchors(moved, dict.fromkeys("abcd", 0), last))
     for id in "abcd":
-        apart = abs(complex(first.circles[id].x - second.circles[id].x, first.circles[id].y - second.circles[id].y))
-        assert apart < 0.1 * first.radius
+        assert abs(complex(first[id].x - second[id].x, first[id].y - second[id].y)) < 0.1
 
 
 def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
     for text in ("", "[]", '{"topics": 3, "radius": 1}', '{"topics": [{"way": [[1]], "units": ["a"]}], "radius": 1}'):
         (tmp_path / "places.json").write_text(text, "utf-8")
-        assert last_map(tmp_path / "places.json") == ({}, 0.0)
+        assert last_map(tmp_path / "places.json") == {}
 
 
 def test_circles_lie_inside_each_other_and_side_by_side() -> None:
@@ -1016,12 +1014,11 @@ def test_circles_lie_inside_each_other_and_side_by_side() -> None:
         return ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) ** 0.5 - one.r - other.r
 
     for parent, ids in children.items():
-        outer = found.circles.get(parent, Circle(0.0, 0.0, found.radius))
+        outer = found.get(parent, WHOLE)
         for at, id in enumerate(ids):
-            one = found.circles[id]
+            one = found[id]
             assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-5
-            assert all(gap(one, found.circles[other]) >= -1e-5 for other in ids[:at])
+            assert all(gap(one, found[other]) >= -1e-5 for other in ids[:at])
     assert arranged(children, lambda id: 1 + len(id) * 7 % 13) == found
-    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, {**found.circles, "": Circle(0.0, 0.0, found.radius)})
-    assert all(abs(again.circles[id].x - one.x) < 1e-4 and abs(again.circles[id].y - one.y) < 1e-4 for id, one in found.circles.items())
-    assert len(pack([1.0] * 300)) == 300
+    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, found)
+    assert all(abs(again[id].x - one.x) < 1e-4 and abs(again[id].y - one.y) < 1e-4 for id, one in found.items())

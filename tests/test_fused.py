@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.query import entities, retrieval
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -52,7 +52,7 @@ def test_what_it_likes_rises_and_what_it_did_not_read_stays_behind(snapshot: Sna
         return [float(text.startswith(f"Note {place}")) for text in texts]
 
     after = retrieval.retrieve(snapshot, "kettle", rerank=rerank)
-    assert after.passages[0].id == wanted.id and after.passages[0].why["rerank"] > 0
+    assert after.passages[0].id == wanted.id and after.passages[0].parts["rerank"] > 0
     assert after.passages[0].raw == wanted.raw and {one.id for one in after.passages} == {
         one.id for one in before.passages
     }
@@ -83,13 +83,8 @@ def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> No
     snapshot = open_snapshot(tmp_path / "c")
     found = retrieval.retrieve(snapshot, "Кто директор Северстроя?")
     assert [mention.form for mention in found.names if mention.strong] == ["Северстроя"]
-    first = retrieval.entities(snapshot, found)[0]
-    assert found.rows[first.id]["title"] == "Северстрой" and first.why["name"] == 1.0
-
-
-def test_han_names_with_the_same_beginning_stay_apart() -> None:
-    like = ranking.inflections(["中国人民银行", "северстроя", "анны беловой"])
-    assert like("северстрой") and like("анна белова") is False and not like("中国人民大学")
+    first = entities.ranked(snapshot, found)[0]
+    assert first.row["title"] == "Северстрой" and first.parts["name"] == 1.0
 
 
 def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_path: Path) -> None:
@@ -102,22 +97,21 @@ def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_pa
     )  # fmt: skip
     snapshot = open_snapshot(tmp_path / "c")
 
-    def shares(weights: ranking.Weights) -> list[float]:
-        found = retrieval.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?", weights).passages
-        assert "poet" in context.rows(snapshot, "passages", [found[0].id])[0]["text"]
-        return [one.why["named"] for one in found if "named" in one.why]
+    def shares() -> list[float]:
+        found = retrieval.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?").passages
+        assert "poet" in snapshot.served("passages", [found[0].id])[0]["text"]
+        return [one.parts["named"] for one in found if "named" in one.parts]
 
-    whole, *others = shares(ranking.Weights())
+    whole, *others = shares()
     assert whole == 0.3 and len(others) > 20 and sorted(others)[-4] < 0.01
-    assert set(shares(ranking.Weights(focus=0.0))) == {0.3}
 
 
 def test_what_a_title_brings_is_whole_for_the_best_and_for_a_document_of_one_passage() -> None:
-    def passage(id: str, document: str, position: int, text: float) -> ranking.Passage:
-        return ranking.Passage(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
+    def passage(id: str, document: str, position: int, text: float) -> retrieval.Passage:
+        return retrieval.Passage(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
 
     found = [passage("best", "a", 5, 0.8), passage("far", "a", 6, 0.2), passage("first", "a", 0, 0.2),
              passage("alone", "b", 0, 0.0), passage("other", "c", 3, 0.3)]  # fmt: skip
-    ranking.focus(found, "link", ranking.Weights())
+    retrieval._focus(found, "link")
     left = {one.id: round(one.parts["link"], 3) for one in found}
-    assert left == {"best": 0.4, "far": 0.002, "first": 0.2, "alone": 0.4, "other": 0.4}
+    assert left == {"best": 0.4, "far": 0.002, "first": 0.002, "alone": 0.4, "other": 0.4}

@@ -144,7 +144,7 @@ def test_the_command_itself_starts_the_server_before_it_writes(user: Path, insta
     assert 3 < done["started"]["tools"] < 15 and done["started"]["seconds"] < PATIENCE
     for words, says in (
         ([sys.executable, "-c", "raise SystemExit('no such module')"], "no such module"),
-        ([str(user / "gone")], "cannot be started"),
+        ([str(user / "gone")], "does not start"),
         ([sys.executable, "-c", "print(1)"], "does not start"),
     ):
         with pytest.raises(GraphRAGError, match=says):

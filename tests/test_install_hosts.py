@@ -211,7 +211,7 @@ def test_without_a_host_the_hosts_of_this_machine_are_listed(
     assert "Say which" in install("--undo", status=2)["error"]
 
 
-def test_a_file_that_its_host_writes_meanwhile_is_read_again(user: Path) -> None:
+def test_a_file_that_its_host_writes_meanwhile_is_left_alone(user: Path) -> None:
     host, file = BY_NAME["claude-code"], file_of("claude-code", user)
     file.write_text('{"numStartups": 1}')
     made = installs.entry(host, ["/v/bin/graphrag-mcp", "serve"], {}, [])
@@ -220,17 +220,6 @@ def test_a_file_that_its_host_writes_meanwhile_is_read_again(user: Path) -> None
     with pytest.raises(Busy, match="has changed meanwhile"):
         installs.apply(planned)
     assert json.loads(file.read_text()) == {"numStartups": 2}
-    times = []
-
-    def plan() -> installs.Change:
-        change = installs.installing(host, file, "graphrag", made)
-        times.append(1)
-        if len(times) < 3:
-            file.write_text(json.dumps({"numStartups": 2 + len(times)}))
-        return change
-
-    installs.retrying(plan)
-    assert (len(times), json.loads(file.read_text())["numStartups"]) == (3, 4) and "graphrag" in file.read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_named(user: Path, install: Install) -> None:

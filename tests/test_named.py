@@ -11,7 +11,6 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.hits import parts_of
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.passages import Form
@@ -145,25 +144,3 @@ def test_a_single_name_that_several_people_share_is_no_person_of_the_list(tmp_pa
     text = list_documents(snapshot, by="person").text
     assert "Alex Ferguson, 2 documents" in text and "Barry Ferguson, 2 documents" in text, text
     assert "] Ferguson," not in text, text
-
-
-def test_sentences_on_each_part_of_a_question_that_is_a_list(tmp_path: Path) -> None:
-    filler = "The pier was painted green in the spring, and the day was fine."
-    snapshot = made(tmp_path, {
-        "a": f"House prices, retail sales and interest rates fell in the island economy of Skerrow. {filler}",
-        "b": f"Interest rates rose to 4 per cent in Skerrow in March. {filler}",
-        "c": f"Retail sales of Skerrow grew before Christmas. {filler}",
-        "d": f"House prices in Skerrow dipped in November. {filler}",
-    })  # fmt: skip
-    query = "island economy of Skerrow, house prices, retail sales, interest rates"
-    text = local_search(snapshot, query, form=Form(breadth="sentences")).text
-    for said in ("Interest rates rose", "Retail sales of Skerrow", "House prices in Skerrow"):
-        assert said in text, text
-    assert "painted" not in text
-
-
-def test_a_question_that_is_a_sentence_has_no_parts() -> None:
-    assert parts_of("When, if ever, did Ada Wynn and Ned Farrow meet?") == []
-    assert parts_of("house prices and retail sales") == []
-    assert len(parts_of("house prices; retail sales and interest rates")) == 3
-    assert len(parts_of("房价上涨，零售额下降，利率")) >= 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +15,9 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query.explore import Connection, Graph, around, connect, explore_graph
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.graph import Path as Way
+from graphrag_mcp.query.graph import around, connect
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -65,9 +67,9 @@ def named(snapshot: Snapshot) -> dict[str, str]:
     return dict(zip(rows["id"].to_pylist(), rows["title"].to_pylist(), strict=True))
 
 
-def ways(snapshot: Snapshot, found: Connection) -> list[str]:
+def ways(snapshot: Snapshot, found: Sequence[Way]) -> list[str]:
     title = named(snapshot)
-    return [" ".join(title[id] for id in path.entities) for path in found.paths]
+    return [" ".join(title[id] for id in path.entities) for path in found]
 
 
 def chain(*names: str) -> Links:
@@ -82,9 +84,8 @@ def sample(sample_home: Path) -> Snapshot:
 # ---- paths -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("small", [25_000, 0])
 @pytest.mark.parametrize("seed", range(4))
-def test_shortest_and_strongest_paths_are_those_of_a_search_through_everything(tmp_path: Path, seed: int, small: int) -> None:
+def test_shortest_and_strongest_paths_are_those_of_a_search_through_everything(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     names = [f"N{at}" for at in range(24)]
     links: Links = {}
@@ -103,47 +104,37 @@ def test_shortest_and_strongest_paths_are_those_of_a_search_through_everything(t
 
     for _ in range(12):
         one, other = draw.sample(sorted(graph), 2)
-        found = connect(Graph(snapshot, small=small), id[one], id[other])
+        found = connect(snapshot, id[one], id[other])
         if not nx.has_path(graph, one, other):
-            assert found.paths == [] and any(found.ended)
+            assert found == []
             continue
         shortest = nx.shortest_path_length(graph, one, other)
         every = list(nx.all_simple_paths(graph, one, other, cutoff=shortest + 1))
-        assert len(found.paths[found.shortest].relationships) == shortest
-        assert found.whole and math.isclose(found.paths[found.strongest].strength, max(map(strength, every)))
-        for path in found.paths:
+        assert len(found[0].relationships) == shortest
+        assert math.isclose(found[0].strength, max(strength(way) for way in every if len(way) == shortest + 1))
+        assert math.isclose(max(path.strength for path in found), max(map(strength, every)))
+        for path in found:
             way = [title[one] for one in path.entities]
             assert way in every and math.isclose(path.strength, strength(way))
-        assert len({path.entities for path in found.paths}) == len(found.paths) <= 5
+        assert len({tuple(path.entities) for path in found}) == len(found) <= 3
 
 
 def test_a_way_through_somebody_whom_everybody_knows_is_not_the_strongest(tmp_path: Path) -> None:
     links = chain("A", "Hub", "B") | chain("A", "X", "Y", "B") | {("Hub", f"Z{at}"): 1.0 for at in range(60)}
     snapshot = written(tmp_path / "c", links)
     id = {name: one for one, name in named(snapshot).items()}
-    found = connect(Graph(snapshot, small=0), id["A"], id["B"])
-    assert ways(snapshot, found) == ["A Hub B", "A X Y B"]
-    assert (found.shortest, found.strongest) == (0, 1)
+    found = connect(snapshot, id["A"], id["B"])
+    assert ways(snapshot, found) == ["A Hub B", "A X Y B"] and found[0].strength < found[1].strength
+    kinds = [path["kind"] for path in explore_graph(snapshot, "A", "B").paths]
+    assert kinds == ["shortest", "strongest"]
 
 
 def test_alternatives_go_through_others_and_are_no_detours(tmp_path: Path) -> None:
     links = chain("A", "B") | chain("A", "P", "B") | chain("A", "Q", "B") | chain("P", "R", "Q")
     snapshot = written(tmp_path / "c", links)
     id = {name: one for one, name in named(snapshot).items()}
-    found = connect(Graph(snapshot), id["A"], id["B"])
+    found = connect(snapshot, id["A"], id["B"])
     assert sorted(ways(snapshot, found)) == ["A B", "A P B", "A Q B"]
-
-
-def test_a_hub_is_opened_only_when_there_is_no_other_way(tmp_path: Path) -> None:
-    links = chain("A", "Hub", "Other", "B") | {("Hub", f"Z{at}"): 1.0 for at in range(300)}
-    links |= {("Other", f"W{at}"): 1.0 for at in range(300)} | chain("A", "P", "Q", "R", "S", "B")
-    snapshot = written(tmp_path / "c", links)
-    id = {name: one for one, name in named(snapshot).items()}
-    graph = Graph(snapshot, small=0, most=100)
-    found = connect(graph, id["A"], id["B"])
-    assert graph.edges <= 100 and not found.whole  # what was found is said to be perhaps not the shortest
-    whole = connect(Graph(snapshot, small=0), id["A"], id["B"])
-    assert ways(snapshot, whole)[0] == "A Hub Other B" and whole.whole
 
 
 def test_without_a_path_both_sides_are_described(tmp_path: Path) -> None:
@@ -156,35 +147,31 @@ def test_without_a_path_both_sides_are_described(tmp_path: Path) -> None:
     assert {node["title"] for node in result.nodes} >= {"Ada", "Bea", "Cid", "Xan", "Yul"}
 
 
-def test_a_path_longer_than_anybody_follows_is_not_searched(tmp_path: Path) -> None:
+def test_a_long_path_is_found_whole(tmp_path: Path) -> None:
     snapshot = written(tmp_path / "c", chain(*(f"N{at:02}" for at in range(12))))
-    assert explore_graph(snapshot, "N00", "N08").paths[0]["entities"] == [f"e{at}" for at in range(1, 10)]
-    far = explore_graph(snapshot, "N00", "N11")
-    assert far.state == "partial" and "No path of up to 8 steps" in far.text
+    assert explore_graph(snapshot, "N00", "N11").paths[0]["entities"] == [f"e{at}" for at in range(1, 13)]
 
 
 # ---- neighbours ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("small", [25_000, 0])
-def test_neighbours_come_strongest_first_and_the_next_ring_has_its_places(tmp_path: Path, small: int) -> None:
+def test_neighbours_come_strongest_first_and_the_next_ring_has_its_places(tmp_path: Path) -> None:
     links = {("A", f"B{at}"): 1.0 + at for at in range(9)} | {(f"B{at}", f"C{at}"): 1.0 for at in range(9)}
     snapshot = written(tmp_path / "c", links)
     id = {name: one for one, name in named(snapshot).items()}
-    found = around(Graph(snapshot, small=small), id["A"], 2, 7)
+    found = around(snapshot, id["A"], 2, 7)
     title = named(snapshot)
-    assert [(title[one], hop) for one, hop in found.hops.items()] == [
+    assert [(title[one], hop) for one, hop in found.steps.items()] == [
         ("A", 0), ("B8", 1), ("B7", 1), ("B6", 1), ("B5", 1), ("C8", 2), ("C7", 2),
     ]  # fmt: skip
     assert found.found == [9, 9] and len(found.edges) == 6
 
 
 def test_a_hub_is_shown_but_does_not_flood(tmp_path: Path) -> None:
-    links = chain("A", "Hub") | chain("A", "B", "C") | {("Hub", f"Z{at:03}"): 9.0 for at in range(600)}
+    links = chain("A", "Hub") | chain("A", "B", "C") | {("Hub", f"Z{at:03}"): 1.0 for at in range(600)}
     snapshot = written(tmp_path / "c", links)
-    result = explore_graph(snapshot, "A", hops=2, max_nodes=20)
+    result = explore_graph(snapshot, "A", hops=2, max_nodes=4)
     assert sorted(node["title"] for node in result.nodes) == ["A", "B", "C", "Hub"]
-    assert "Not followed further" in result.hint and "Hub (e4)" in result.hint
     own = explore_graph(snapshot, "Hub", max_nodes=20)  # asked for itself, it is
     assert len(own.nodes) == 20 and "of 601 at 1 step" in own.text
 

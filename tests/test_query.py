@@ -14,7 +14,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query import lookup, ranking, reports, retrieval
+from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
@@ -355,7 +355,7 @@ def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None
 # ---- retrieval -----------------------------------------------------------------------------------
 
 
-def recall(snapshot: Snapshot, questions: list[dict], weights: ranking.Weights) -> float:
+def recall(snapshot: Snapshot, questions: list[dict], weights: retrieval.Weights) -> float:
     listed = snapshot.rows("passages", "", ["id", "uri"])
     uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
     found = 0.0
@@ -383,15 +383,15 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     question = "In which town does the family of the winner of the Tern Prize have its business?"
 
-    def titles(weights: ranking.Weights) -> list[str]:
+    def titles(weights: retrieval.Weights) -> list[str]:
         snapshot = open_snapshot(tmp_path / "c")
         ids = [one.id for one in retrieval.retrieve(snapshot, question, weights).passages]
         return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
-    assert titles(ranking.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(ranking.Weights())[:3]
-    linked = next(one for one in retrieval.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.why)
-    assert linked.why["link"] > 0
-    assert "Ilse Brandt" not in titles(ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
+    assert titles(retrieval.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(retrieval.Weights())[:3]
+    linked = next(one for one in retrieval.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.parts)
+    assert linked.parts["link"] > 0
+    assert "Ilse Brandt" not in titles(retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
@@ -404,8 +404,8 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    text_only = ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
-    assert recall(snapshot, questions, ranking.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
+    text_only = retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    assert recall(snapshot, questions, retrieval.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:

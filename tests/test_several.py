@@ -15,8 +15,8 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.cli.output import show
-from graphrag_mcp.query import federated
 from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.local import Request, search
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
@@ -68,14 +68,14 @@ def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
     parts = [(name, open_snapshot(home / "corpora" / name)) for name in ("notes", "sample", "zh")]
     shown, cursor = [], ""
     for _ in range(60):
-        page = federated.local_search(parts, "harbour lighthouse 茶馆", max_tokens=1500, cursor=cursor)
+        page = search(parts, Request("harbour lighthouse 茶馆", max_tokens=1500, cursor=cursor))
         assert page.tokens <= 1500
         shown += [one.id for one in page.citations]
         cursor = page.next_cursor
         if not cursor:
             break
     assert not cursor and len(shown) == len(set(shown)) > 10
-    whole = federated.local_search(parts, "harbour lighthouse 茶馆", max_tokens=20_000)
+    whole = search(parts, Request("harbour lighthouse 茶馆", max_tokens=20_000))
     assert {one.id for one in whole.citations} <= set(shown)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import ModelError
 from graphrag_mcp.evaluate.tune import (
     clean,
     clean_types,
@@ -17,8 +16,7 @@ from graphrag_mcp.evaluate.tune import (
     read_profile,
     sample,
 )
-from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import ScriptedEmbedder
+from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.text.tokens import count_tokens
 from tests.test_tune import PERSONA, PROFILE, indexed
 
@@ -27,44 +25,33 @@ from tests.test_tune import PERSONA, PROFILE, indexed
 
 def test_the_same_content_gives_the_same_random_sample_whatever_its_history(tmp_path: Path) -> None:
     texts = {f"d{n}": f"Vessel {n} lay at berth {n} of Corrie harbour in 19{n:02}." for n in range(30)}
-    asker = Asker(None, None, None)
     once = indexed(tmp_path / "a", texts)
     indexed(tmp_path / "b", dict(reversed(texts.items())))
     twice = indexed(tmp_path / "b", {"d3": texts["d3"] + " It left."})
     twice = indexed(tmp_path / "b", {"d3": texts["d3"]})
-    chosen = sample(once, "random", 8, 42, asker)
-    assert chosen == sample(twice, "random", 8, 42, asker) and len(chosen[0]) == 8
-    assert chosen != sample(once, "random", 8, 43, asker)
-    assert sample(once, "top", 3, 42, asker) == ([texts["d0"], texts["d1"], texts["d10"]], "")
+    chosen = sample(once, "random", 8, 42)
+    assert chosen == sample(twice, "random", 8, 42) and len(chosen) == 8
+    assert chosen != sample(once, "random", 8, 43)
+    assert sample(once, "top", 3, 42) == [texts["d0"], texts["d1"], texts["d10"]]
 
 
 def test_a_text_that_stands_in_several_documents_is_sampled_once(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": "The same text.", "b": "The same text.", "c": "Another text."})
-    asker = Asker(None, None, None)
     for selection in ("random", "top", "centroid"):
-        texts, _ = sample(snapshot, selection, 15, 42, asker)
+        texts = sample(snapshot, selection, 15, 42)
         assert sorted(texts) == ["Another text.", "The same text."]
 
 
-def test_the_centroid_leaves_out_what_is_off_the_subject_with_and_without_vectors(tmp_path: Path) -> None:
+def test_the_centroid_leaves_out_what_is_off_the_subject(tmp_path: Path) -> None:
     texts = {f"d{n}": f"The ferry of Corrie harbour left berth {n} for the island." for n in range(9)}
     snapshot = indexed(tmp_path, {**texts, "odd": "Boil lentils gently, then add cumin."})
-    embedder = ScriptedEmbedder()
-    for asker in (Asker(None, None, None), Asker(None, None, embedder)):
-        found, note = sample(snapshot, "centroid", 9, 42, asker)
-        asker.close()
-        assert sorted(found) == sorted(texts.values()) and note == ""
-    assert sum(map(len, embedder.calls)) == 10
-    failing = Asker(None, None, ScriptedEmbedder(fail=lambda number, texts: ModelError("no credit", "Pay")))
-    found, note = sample(snapshot, "centroid", 9, 42, failing)
-    failing.close()
-    assert sorted(found) == sorted(texts.values()) and "by words" in note
+    assert sorted(sample(snapshot, "centroid", 9, 42)) == sorted(texts.values())
 
 
 def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
     for selection in ("random", "top", "centroid"):
-        (text,), _ = sample(snapshot, selection, 3, 42, Asker(None, None, None))
+        (text,) = sample(snapshot, selection, 3, 42)
         assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text
 
 
@@ -87,10 +74,9 @@ def test_passages_take_turns_and_short_ones_come_last() -> None:
 
 
 @pytest.mark.parametrize("reply", [
-    json.dumps(PROFILE), "<think>hm</think>Here:\n```json\n" + json.dumps(PROFILE, indent=1) + "\n```", json.dumps([PROFILE]),
+    json.dumps(PROFILE), "<think>hm</think>Here:\n```json\n" + json.dumps(PROFILE, indent=1) + "\n```",
     json.dumps({**PROFILE, "entity_types": "person, vessel; public body\naccord"}),
-    json.dumps({**PROFILE, "entity_types": [{"name": "person"}, {"type": "vessel"}, "public_body", "accord"]}),
-    json.dumps({**PROFILE, "rating_criteria": "A number from 0 to 10 of " + str(PROFILE["rating_criteria"]) + "."}),
+    json.dumps({**PROFILE, "entity_types": ["person", 7, "vessel", "public_body", "accord"]}),
 ])  # fmt: skip
 def test_a_profile_is_read_in_any_of_its_usual_forms(reply: str) -> None:
     found = read_profile(reply)
@@ -145,7 +131,7 @@ def test_too_little_is_no_example(reply: str) -> None:
         read_example(reply, TEXT, ())
 
 
-def test_an_example_that_lost_its_separators_is_still_one() -> None:
+def test_an_example_is_read_line_by_line_and_its_names_stand_in_the_text() -> None:
     assert read_example("<think>(\"entity\"<|>X<|>y<|>z)</think>\n" + "\n".join(GOOD), TEXT, ()).relations
     with pytest.raises(BadReply, match="most names"):
         read_example("##".join(GOOD), "A text about something else.", ())

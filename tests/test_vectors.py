@@ -12,8 +12,8 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedEmbedder
-from graphrag_mcp.query import retrieval
-from graphrag_mcp.query.ranking import Passage
+from graphrag_mcp.query import entities, retrieval
+from graphrag_mcp.query.retrieval import Passage
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables, vectors
@@ -120,8 +120,8 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
     near = embedded(embedder, f"Birds\n{NOTES['Birds']}")
     assert not retrieval.retrieve(snapshot, "gulls offspring").passages
     found = retrieval.retrieve(snapshot, "gulls offspring", vector=near)
-    assert titles(snapshot, found)[0] == "Birds" and found.passages[0].why["vector"] > 0
-    assert found.passages[0].raw == 0.0 and found.passages[0].similarity == pytest.approx(1.0, abs=1e-4)
+    assert titles(snapshot, found)[0] == "Birds" and found.passages[0].parts["vector"] > 0
+    assert found.passages[0].raw == 0.0
     assert found.considered["near"] == len(NOTES)
 
 
@@ -134,9 +134,8 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
     both = retrieval.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
     raw = {one.id: one.raw for one in plain.passages}
     assert both.trust > 0.5 and {one.id: one.raw for one in both.passages if one.id in raw} == raw
-    assert plain.passages[0].similarity is None and both.passages[0].similarity is not None
     assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
-    assert both.passages[0].why["vector"] > 0
+    assert both.passages[0].parts["vector"] > 0
 
 
 def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
@@ -144,11 +143,11 @@ def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot,
     plain = retrieval.retrieve(snapshot, "rye bread and salt cakes")
     misled = retrieval.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
     assert misled.trust == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
-    assert misled.passages[0].why == plain.passages[0].why
+    assert misled.passages[0].parts == plain.passages[0].parts
 
 
 def test_words_that_occur_nowhere_leave_a_question_open() -> None:
-    some = {"p1": Passage("p1", 2.0, "", "p1", [], "tern terns nest")}
+    some = {"p1": Passage("p1", 2.0, terms="tern terns nest")}
     worth = {"terns": 1.0, "tern": 1.5}
     assert retrieval.openness(some, worth, 0) == 0.0 < retrieval.openness(some, worth, 3)
     assert retrieval.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
@@ -181,7 +180,7 @@ def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
     assert retrieval.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 
-def test_entities_and_relationships_near_the_question_are_proposed(tmp_path: Path) -> None:
+def test_entities_near_the_question_in_meaning_are_proposed(tmp_path: Path) -> None:
     embedder = ScriptedEmbedder()
     said = ("Ada Keene met Bram Olde in Port Kell.", "Cora Vane sold rye bread to Dirk Moss.", "Edna Rook keeps bees at Long Marsh.")
     texts = tuple(InlineText(text, f"n{number}") for number, text in enumerate(said))
@@ -190,6 +189,5 @@ def test_entities_and_relationships_near_the_question_are_proposed(tmp_path: Pat
     (row,) = snapshot.rows("entities", "title = 'Cora Vane'", ["id", "title", "description"]).to_pylist()
     near = embedded(embedder, f"{row['title']}: {row['description']}")
     found = retrieval.retrieve(snapshot, "zebra crossing", vector=near)
-    listed = {one.id: one for one in retrieval.entities(snapshot, found)}
-    assert listed[row["id"]].why["vector"] > 0 and found.rows[row["id"]]["title"] == row["title"]
-    assert not retrieval.relationships(snapshot, retrieval.retrieve(snapshot, "terns"))
+    listed = {one.row["title"]: one for one in entities.ranked(snapshot, found)}
+    assert listed[row["title"]].parts["vector"] > 0

@@ -265,7 +265,7 @@ def record(work: Path, reader: str) -> int:
 def replay(one: dict[str, Any]) -> tuple[int, int]:
     """Well-formed records in a kept reply, and those of them that the product's parser keeps."""
     from graphrag_mcp.index import claims, describe, records, report_reply
-    from graphrag_mcp.query import answer
+    from graphrag_mcp.query import model_replies
 
     kind, reply = one["kind"], one["reply"]
     if kind in ("extract", "extract_more"):
@@ -276,17 +276,19 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
     if kind == "report":
         return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
     if kind == "map":
-        return _listed(reply, "points"), len(answer.read_points(reply))
+        return _listed(reply, "points"), len(model_replies.read_points(reply))
     if kind in ("drift_auto_primer", "drift_auto_step"):
-        return min(_listed(reply, "follow_up_queries"), 12), len(answer.read_node(reply).follow_ups)
+        return min(_listed(reply, "follow_up_queries"), 12), len(
+            model_replies.read_node(reply).follow_ups
+        )
     if kind == "drift_auto_steps":
         there = _listed(reply, "answers")
-        return there, sum(one is not None for one in answer.read_nodes(reply, there))
+        return there, sum(one is not None for one in model_replies.read_nodes(reply, there))
     if kind == "rate":
-        return 1, int(answer.read_rating(reply) >= 0)
+        return 1, int(model_replies.read_rating(reply) >= 0)
     if kind == "keywords":
-        return 1, int(any(answer.read_keywords(reply)))
-    reading = describe.parse_description if kind == "describe" else answer.read_answer
+        return 1, int(any(model_replies.read_keywords(reply)))
+    reading = describe.parse_description if kind == "describe" else model_replies.read_answer
     return 1, int(bool(reading(reply)))
 
 

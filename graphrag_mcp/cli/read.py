@@ -182,8 +182,7 @@ def _page(options: argparse.Namespace) -> int:
 
 def drift(options: argparse.Namespace) -> int:
     """A DRIFT session as a tree, as JSON or as a chart; without a session, which there are."""
-    from graphrag_mcp.query.drift import Drift
-    from graphrag_mcp.query.drift_export import export
+    from graphrag_mcp.query.drift import Drift, export
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.query.federated import wanted
     from graphrag_mcp.store import sessions
@@ -291,18 +290,18 @@ def _shown(
 def _in_several(
     app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]
 ) -> Result:
-    from graphrag_mcp.query import federated
+    from graphrag_mcp.query import global_, local, text_search
+    from graphrag_mcp.query.passages import Form
 
     parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
     if options.mode == "text":
-        return federated.search_text(parts, options.query, filters=options.filter, **given)
-    given |= _wish(options)
-    if options.mode == "global":
-        return federated.global_search(parts, options.query, **given)
-    from graphrag_mcp.query.passages import Form
-
-    form = Form(options.breadth, options.sort)
-    return federated.local_search(parts, options.query, form=form, **given)
+        return text_search.search(parts, options.query, filters=options.filter, **given)
+    request = local.Request(
+        options.query, form=Form(options.breadth, options.sort), **given, **_wish(options)
+    )
+    return (
+        global_.search(parts, request) if options.mode == "global" else local.search(parts, request)
+    )
 
 
 def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:

@@ -69,9 +69,8 @@ def install(options: argparse.Namespace) -> int:
         )
         started = {"seconds": round(seconds, 2), "tools": tools}
     try:
-        change, backup = installs.retrying(
-            lambda: installs.installing(host, file, options.name, made)
-        )
+        change = installs.installing(host, file, options.name, made)
+        backup = installs.apply(change)
     except installs.NotEdited as error:
         block = installs.block(host, options.name, made)
         if not options.json:
@@ -129,7 +128,8 @@ def _everywhere(options: argparse.Namespace) -> int:
 def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     from graphrag_mcp.install import install as installs
 
-    change, _ = installs.retrying(lambda: installs.undoing(host, file, options.name))
+    change = installs.undoing(host, file, options.name)
+    installs.apply(change)
     if change.change == "absent":
         said = [f"there is no server {options.name!r} in {file}; nothing was changed"]
     else:

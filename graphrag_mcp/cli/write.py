@@ -43,7 +43,7 @@ from graphrag_mcp.types import Result
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
-    from graphrag_mcp.query.hits import Line
+    from graphrag_mcp.query.passages import Line
     from graphrag_mcp.store.reply_cache import AnswerBook
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult
@@ -421,12 +421,12 @@ def tune(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     output = Path(options.output).expanduser().absolute() if options.output else None
     given = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
-    wish = TuneRequest(
+    request = TuneRequest(
         **{name: getattr(options, name) for name in given},
         untyped=options.no_entity_types,
         output=output,
     )
-    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), wish)
+    found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
     files, then = [str(path) for path in found.files], ""
     if found.files:
         then = "; the next index run reads the texts with these prompts"

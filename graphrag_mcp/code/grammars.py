@@ -16,16 +16,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import SIGNATURE, Import, Offsets, Reference, SourceFile, Symbol
 
 Bound = Iterator[tuple[str, str]]  # local name, target
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
 
 
-def imports_of(file: SourceFile, said: str, start: int, end: int) -> list[Import]:
+def imports_of(file: SourceFile, statement: str, start: int, end: int) -> list[Import]:
     reader = _READERS.get(file.language)
-    bound = reader(file, said) if reader else ()
+    bound = reader(file, statement) if reader else ()
     return [Import(local, target, start, end) for local, target in bound if target]
 
 
@@ -44,15 +44,15 @@ def _relative(file: SourceFile, path: str) -> str:
     return ".".join(part.replace(".", "_").replace(" ", "_") for part in folders)
 
 
-def _script(file: SourceFile, said: str) -> Bound:
-    found = _SCRIPT_PATH.search(said)
+def _script(file: SourceFile, statement: str) -> Bound:
+    found = _SCRIPT_PATH.search(statement)
     if found is None:
         return
     if not found[1].startswith((".", "@/", "~/")):
         return  # a package
     module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1]))
     yield "", module
-    clause = said[: found.start()]
+    clause = statement[: found.start()]
     if re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
@@ -67,11 +67,11 @@ def _script(file: SourceFile, said: str) -> Bound:
     ):
         if alone[1] not in ("import", "export"):
             local = alone[1]
-            yield local, module if "require" in said else f"{module}.{local}"
+            yield local, module if "require" in statement else f"{module}.{local}"
 
 
-def _jvm(file: SourceFile, said: str) -> Bound:
-    words = said.strip().removesuffix(";").split()
+def _jvm(file: SourceFile, statement: str) -> Bound:
+    words = statement.strip().removesuffix(";").split()
     bare = " ".join(
         words[2 if words[1:2] == ["static"] else 1 :] if words[:1] == ["import"] else words
     )
@@ -93,24 +93,24 @@ def _jvm(file: SourceFile, said: str) -> Bound:
         yield alias.strip() or name.rpartition(".")[2], name
 
 
-def _go(file: SourceFile, said: str) -> Bound:
-    bare = said.strip().removeprefix("import").strip()
+def _go(file: SourceFile, statement: str) -> Bound:
+    bare = statement.strip().removeprefix("import").strip()
     found = re.match(r'([\w.]*)\s*["`]([^"`]+)["`]', bare)
     if found and "/" in found[2]:
         last = re.sub(r"[-.]go$|^go-", "", found[2].rpartition("/")[2])
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 
 
-def _rust(file: SourceFile, said: str) -> Bound:
+def _rust(file: SourceFile, statement: str) -> Bound:
     bare = re.sub(
-        r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", said
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", statement
     ).strip()
     yield from _use(file, bare.replace("\n", " "), "")
 
 
-def _use(file: SourceFile, said: str, before: str) -> Bound:
+def _use(file: SourceFile, tree: str, before: str) -> Bound:
     depth, part, parts = 0, "", []
-    for ch in said:
+    for ch in tree:
         depth += (ch == "{") - (ch == "}")
         if ch == "," and not depth:
             parts.append(part)
@@ -147,8 +147,8 @@ def _crate(file: SourceFile, path: str) -> str:
     return ".".join(parts)
 
 
-def _include(file: SourceFile, said: str) -> Bound:
-    found = re.search(r'"([^"]+)"', said)
+def _include(file: SourceFile, statement: str) -> Bound:
+    found = re.search(r'"([^"]+)"', statement)
     if found:
         path = re.sub(r"\.\w+$", "", found[1])
         here = _relative(file, "./" + path)
@@ -156,17 +156,17 @@ def _include(file: SourceFile, said: str) -> Bound:
         yield "*", _relative(file, path) if path.startswith(".") else "/" + path
 
 
-def _ruby(file: SourceFile, said: str) -> Bound:
-    found = re.search(r"""["']([^"']+)["']""", said)
-    if found and "require_relative" in said:
+def _ruby(file: SourceFile, statement: str) -> Bound:
+    found = re.search(r"""["']([^"']+)["']""", statement)
+    if found and "require_relative" in statement:
         yield "*", _relative(file, "./" + found[1].removesuffix(".rb"))
     elif found and "/" in found[1]:
         yield "*", "/" + found[1].removesuffix(".rb")
 
 
-def _php(file: SourceFile, said: str) -> Bound:
+def _php(file: SourceFile, statement: str) -> Bound:
     for one in re.findall(
-        r"[\w\\]+(?:\s+as\s+\w+)?", re.sub(r"^\s*use\s+(?:function|const)?\s*", "", said)
+        r"[\w\\]+(?:\s+as\s+\w+)?", re.sub(r"^\s*use\s+(?:function|const)?\s*", "", statement)
     ):
         path, _, alias = re.sub(r"\s+", " ", one).partition(" as ")
         parts = path.strip("\\").split("\\")
@@ -174,8 +174,8 @@ def _php(file: SourceFile, said: str) -> Bound:
             yield alias or parts[-1], f"{'/'.join(parts[:-1])}.{parts[-1]}"
 
 
-def _using(file: SourceFile, said: str) -> Bound:
-    name = re.sub(r"^\s*(?:global\s+)?using\s+(?:static\s+)?|;\s*$", "", said)
+def _using(file: SourceFile, statement: str) -> Bound:
+    name = re.sub(r"^\s*(?:global\s+)?using\s+(?:static\s+)?|;\s*$", "", statement)
     if "=" not in name and "." in name:
         yield "*", name.strip().replace(".", "/")
 
@@ -242,25 +242,17 @@ def read(file: SourceFile, text: str) -> bool:
 class _Reader:
     def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
         self.file, self.text, self.data = file, text, data
-        self.ascii = len(data) == len(text)
-        # Every 256th character's place in bytes, so that an offset costs a short decoding.
-        self.steps = [0]
-        for at in range(0, 0 if self.ascii else len(text), 256):
-            self.steps.append(self.steps[-1] + len(text[at : at + 256].encode("utf-8", "replace")))
+        self.offsets = Offsets(text)
         self.starts: list[int] = []  # of the definitions, which are nested
         self.scopes: list[tuple[int, int, str, str]] = []  # place of the outer one, end, name, kind
         self.owners: set[str] = set()  # what `this` may be
         self.types: dict[tuple[str, str], str] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
 
-    def at(self, byte: int) -> int:
-        if self.ascii:
-            return byte
-        step = max(bisect_right(self.steps, byte) - 1, 0)
-        held = self.data[self.steps[step] : byte].decode("utf-8", "ignore")
-        return min(step * 256 + len(held), len(self.text))
+    def span(self, node: Any) -> tuple[int, int]:
+        return self.offsets.at(*node.start_point), self.offsets.at(*node.end_point)
 
-    def said(self, node: Any) -> str:
+    def text_of(self, node: Any) -> str:
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
@@ -285,7 +277,7 @@ class _Reader:
                 place = found["var"][0]
                 inside = self.inside(place.start_byte, place.end_byte)[0]
                 self.types.setdefault(
-                    (inside, self.said(place).lstrip("$")), self.said(found["type"][0])
+                    (inside, self.text_of(place).lstrip("$")), self.text_of(found["type"][0])
                 )
         for found in matches:
             for node in found.get("base", ()):
@@ -293,11 +285,11 @@ class _Reader:
             for node in found.get("call", ()):
                 self._call(node, found)
             for node in found.get("import", ()):
-                start, end = self.at(node.start_byte), self.at(node.end_byte)
-                self.file.imports += imports_of(self.file, self.said(node), start, end)
+                start, end = self.span(node)
+                self.file.imports += imports_of(self.file, self.text_of(node), start, end)
 
     def _comment(self, node: Any) -> None:
-        start, end = self.at(node.start_byte), self.at(node.end_byte)
+        start, end = self.span(node)
         self.file.prose.append((start, end))
         line = node.end_point[0] + (node.end_point[1] > 0)
         first = self.comments.pop(node.start_point[0], (start, end))[0]
@@ -312,11 +304,11 @@ class _Reader:
 
     def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
         name = re.sub(
-            r"::|\s+", lambda match: "." if match[0] == "::" else "", self.said(found["name"][0])
+            r"::|\s+", lambda match: "." if match[0] == "::" else "", self.text_of(found["name"][0])
         )
         parent, within = self.inside(node.start_byte, node.end_byte)
         if "owner" in found:
-            parent, within = f"{self.file.module}.{self.said(found['owner'][0])}", "class"
+            parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
         full = f"{parent}.{name.strip('~.')}"
         if kind == "scope":
             self._enter(node, full, "scope")
@@ -329,10 +321,10 @@ class _Reader:
             if node.parent is not None and node.parent.type.startswith("export")
             else node
         )
-        start, end = self.at(outer.start_byte), self.at(node.end_byte)
+        start, end = self.span(outer)[0], self.span(node)[1]
         body = node.child_by_field_name("body")
         head = (
-            self.text[start : self.at(body.start_byte)]
+            self.text[start : self.span(body)[0]]
             if body
             else self.text[start:end].partition("\n")[0]
         )
@@ -353,36 +345,35 @@ class _Reader:
 
     def _doc(self, line: int) -> str:
         """The first paragraph of the comment that ends on the line above."""
-        held = self.comments.get(line)
-        if held is None:
+        comment = self.comments.get(line)
+        if comment is None:
             return ""
-        bare = _MARKS.sub("", self.text[held[0] : held[1]]).strip()
+        bare = _MARKS.sub("", self.text[comment[0] : comment[1]]).strip()
         bare = _TAG.split(bare)[0].strip()
         return " ".join(bare.partition("\n\n")[0].split())[:SIGNATURE]
 
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
         if kind in _TYPES:
-            start, end = self.at(node.start_byte), self.at(node.end_byte)
-            self.file.references.append(Reference("inherits", self.said(node), start, end, inside))
+            start, end = self.span(node)
+            self.file.references.append(
+                Reference("inherits", self.text_of(node), start, end, inside)
+            )
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]
         inside, _ = self.inside(callee.start_byte, callee.end_byte)
-        receiver = self.said(found["receiver"][0]) if "receiver" in found else ""
+        receiver = self.text_of(found["receiver"][0]) if "receiver" in found else ""
         receiver = receiver.replace("::", ".").replace("->", ".").lstrip("&*")
         known = self._type(receiver, inside)
         if receiver and not re.fullmatch(r"[$\w.]+", receiver):
             receiver = "?"
-        line = self.data.rfind(b"\n", 0, callee.start_byte) + 1
-        first = max(node.start_byte, line)
-        while self.data[first : first + 1] in (b" ", b"\t"):
-            first += 1
-        start = self.at(first)
-        end = self.at(node.end_byte)
-        stop = self.text.find("\n", self.at(callee.end_byte), end)
+        (start, end), (named, behind) = self.span(node), self.span(callee)
+        start = max(start, self.text.rfind("\n", 0, named) + 1)
+        start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
+        stop = self.text.find("\n", behind, end)
         end = stop if stop >= 0 else end
-        name = self.said(callee)
+        name = self.text_of(callee)
         self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))
 
     def _type(self, receiver: str, inside: str) -> str:

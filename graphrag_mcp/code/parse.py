@@ -11,19 +11,30 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from typing import Any, TypeGuard
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeGuard
 
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
-from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol, module_name
+from graphrag_mcp.code.symbols import (
+    SIGNATURE,
+    Import,
+    Offsets,
+    Reference,
+    SourceFile,
+    Symbol,
+    module_name,
+)
 from graphrag_mcp.text.prose import language_of
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_LINE_END = r"\r\n|\n|\r"
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Scope = _Function | ast.ClassDef
+_Definition = _Function | ast.ClassDef
+_Assignment = ast.Assign | ast.AnnAssign
 
 
 def read(file: SourceFile, text: str) -> bool:
@@ -32,244 +43,149 @@ def read(file: SourceFile, text: str) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    try:
         _Reader(file, text).module(tree)
-    except RecursionError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 
 
-class _Offsets:
-    """Characters of (line, column in UTF-8 bytes)."""
+@dataclass(slots=True)
+class _Scope:
+    """A module, class or function: its qualified name, what is known of the types of names in it,
+    and of those of `self.x`."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
-        self.plain = text.isascii()
-
-    def at(self, line: int, column: int) -> int:
-        start = self.starts[min(line - 1, len(self.starts) - 1)]
-        held = "" if self.plain else self.text[start : start + column]
-        if not held.isascii():
-            column = len(held.encode("utf-8", "replace")[:column].decode("utf-8", "ignore"))
-        return start + column
-
-    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        start = self.at(node.lineno, node.col_offset)
-        return start, self.at(
-            node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        )
+    name: str
+    kind: str
+    types: dict[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
-        self.file, self.text, self.offsets = file, text, _Offsets(text)
-        self.classes: set[str] = set()
+        self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
+        # What is assigned to each variable of the module, "" for what is no name and no call.
+        self.variables: dict[str, set[str]] = defaultdict(set)
 
     def module(self, tree: ast.Module) -> None:
         own = self.file.symbols[0]
-        doc = _doc(tree)
-        self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", doc)
-        self._imports(tree)
+        self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        self._body(tree.body, self.file.module, "module")
-        self._uses(tree.body, self.file.module, {}, {})
-        said: dict[str, set[str]] = {}
-        self._variables(tree.body, said)
-        known = ((name, values.pop()) for name, values in said.items() if len(values) == 1)
+        self._block(tree.body, _Scope(self.file.module, "module"))
+        known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
         self.file.variables = {name: value for name, value in known if value}
+
+    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return self.offsets.at(node.lineno - 1, node.col_offset), self.offsets.at(
+            end[0] - 1, end[1]
+        )
+
+    def _block(self, body: Iterable[ast.stmt], scope: _Scope) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                self._class(node, scope)
+            elif isinstance(node, _Function):
+                self._function(node, scope)
+            else:
+                self._statement(node, scope)
+
+    def _statement(self, node: ast.AST, scope: _Scope) -> None:
+        """The calls of a statement, the statements inside of it, and what it binds."""
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.stmt):
+                self._block([part], scope)
+            elif isinstance(part, ast.excepthandler | ast.match_case):
+                self._statement(part, scope)
+            else:
+                self._calls(part, scope)
+                if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
+                    scope.types[part.optional_vars.id] = self._type(part.context_expr, scope)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            self._imports(node)
+        elif isinstance(node, _Assignment):
+            self._assign(node, scope)
 
     # ---- definitions -----------------------------------------------------------------------------
 
-    def _body(self, body: list[ast.stmt], prefix: str, within: str) -> None:
-        for node in body:
-            if isinstance(node, _Function):
-                self._define(node, prefix, "method" if within == "class" else "function")
-                self._body(node.body, f"{prefix}.{node.name}", "function")
-            elif isinstance(node, ast.ClassDef):
-                self._define(node, prefix, "class")
-                self._body(node.body, f"{prefix}.{node.name}", "class")
-            elif within == "module" and isinstance(node, ast.Assign | ast.AnnAssign):
-                self._constant(node, prefix)
-            else:
-                for inner in _blocks(node):
-                    self._body(inner, prefix, within)
+    def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
+        self._define(node, scope, "class")
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node))
+        for base in node.bases:
+            self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
+        for one in (*node.decorator_list, *node.keywords):
+            self._calls(one, scope)
+        self._block(node.body, own)
 
-    def _define(self, node: _Scope, prefix: str, kind: str) -> None:
+    def _function(self, node: _Function, scope: _Scope) -> None:
+        self._define(node, scope, "method" if scope.kind == "class" else "function")
+        for one in (*node.decorator_list, node.args):
+            self._calls(one, scope)
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        types = scope.types | {one.arg: _annotation(one.annotation) for one in arguments}
+        decorators = [one.id for one in node.decorator_list if isinstance(one, ast.Name)]
+        if scope.kind == "class" and arguments and "staticmethod" not in decorators:
+            types[arguments[0].arg] = scope.name
+        own = _Scope(f"{scope.name}.{node.name}", "function", types, scope.fields)
+        self._block(node.body, own)
+
+    def _define(self, node: _Definition, scope: _Scope, kind: str) -> None:
         decorated = min([node, *node.decorator_list], key=lambda one: one.lineno)
-        start = self.offsets.at(decorated.lineno, decorated.col_offset) - (decorated is not node)
-        end = self.offsets.at(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        head = self.offsets.at(node.lineno, node.col_offset)
-        body = self.offsets.at(node.body[0].lineno, node.body[0].col_offset)
-        name, signature = f"{prefix}.{node.name}", _folded(_COLON.sub("", self.text[head:body]))
-        self.file.symbols.append(
-            Symbol(name, kind, start, end, signature[:SIGNATURE], _doc(node), prefix)
-        )
-        if kind == "class":
-            self.classes.add(name)
+        start = self._span(decorated)[0] - (decorated is not node)
+        head, end = self._span(node)
+        body = self._span(node.body[0])[0]
+        signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
+        place = f"{scope.name}.{node.name}", kind, start, end
+        self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
         self._docstring(node)
 
-    def _docstring(self, node: ast.Module | _Scope) -> None:
+    def _docstring(self, node: ast.Module | _Definition) -> None:
         if ast.get_docstring(node, clean=False) is not None:
-            self.file.prose.append(self.offsets.span(node.body[0]))
+            self.file.prose.append(self._span(node.body[0]))
 
-    def _constant(self, node: ast.Assign | ast.AnnAssign, prefix: str) -> None:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and target.id.isupper() and len(target.id) > 1:
-                start, end = self.offsets.span(node)
-                said = _folded(self.text[start:end])[:120]
-                name = f"{prefix}.{target.id}"
-                self.file.symbols.append(Symbol(name, "constant", start, end, said, "", prefix))
+    # ---- what statements bind --------------------------------------------------------------------
 
-    def _variables(self, body: list[ast.stmt], said: dict[str, set[str]]) -> None:
-        """What is assigned to each variable of the module, "" for what is no name and no call."""
-        for node in body:
-            if isinstance(node, ast.AnnAssign):
-                targets, kind = [node.target], _annotation(node.annotation)
-                value = f"{kind}()" if kind else ""
-            elif isinstance(node, ast.Assign):
-                targets, given = node.targets, _base_of(node.value)
-                call = isinstance(given, ast.Call)
-                value = self._type(given, {}, {}) if call else _dotted(given)
-            else:
-                for block in _blocks(node):
-                    self._variables(block, said)
+    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+        span = self._span(node)
+        for alias in node.names:
+            if isinstance(node, ast.ImportFrom):
+                base = self._base(node)
+                target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
+                self.file.imports.append(Import(alias.asname or alias.name, target, *span))
                 continue
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    said.setdefault(target.id, set()).add(value)
-
-    # ---- imports ---------------------------------------------------------------------------------
-
-    def _imports(self, tree: ast.Module) -> None:
-        for one in _statements(tree.body):
-            if isinstance(one, ast.Import):
-                for alias in one.names:
-                    local = alias.asname or alias.name.partition(".")[0]
-                    target = alias.name if alias.asname else alias.name.partition(".")[0]
-                    self._import(local, target, one)
-                    if not alias.asname and "." in alias.name:
-                        self._import(alias.name, alias.name, one)
-            elif isinstance(one, ast.ImportFrom):
-                base = self._base(one)
-                for alias in one.names:
-                    target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
-                    self._import(
-                        "*" if alias.name == "*" else alias.asname or alias.name, target, one
-                    )
+            head = alias.name.partition(".")[0]
+            target = alias.name if alias.asname else head
+            self.file.imports.append(Import(alias.asname or head, target, *span))
+            if not alias.asname and "." in alias.name:
+                self.file.imports.append(Import(alias.name, alias.name, *span))
 
     def _base(self, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
         parts = self.file.module.split(".")
         package = self.file.uri.rpartition("/")[2].startswith("__init__.")
-        kept = parts[: len(parts) - node.level + package]
-        return ".".join([*kept, *([node.module] if node.module else [])])
+        package_parts = parts[: len(parts) - node.level + package]
+        return ".".join([*package_parts, *([node.module] if node.module else [])])
 
-    def _import(self, local: str, target: str, node: ast.stmt) -> None:
-        self.file.imports.append(Import(local, target, *self.offsets.span(node)))
+    def _assign(self, node: _Assignment, scope: _Scope) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [one.id for one in targets if isinstance(one, ast.Name)]
+        stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
+        known = stated or self._type(node.value, scope)
+        if len(targets) == 1:
+            scope.types |= dict.fromkeys(names, known)
+        for name in names if scope.kind == "module" else ():
+            given = _base_of(node.value) if node.value else None
+            value = f"{stated}()" if stated else self._type(given, scope)
+            if not stated and not isinstance(given, ast.Call):
+                value = _dotted(given)
+            self.variables[name].add(value)
+            if name.isupper() and len(name) > 1:
+                start, end = self._span(node)
+                place = f"{scope.name}.{name}", "constant", start, end
+                text = _folded(self.text[start:end])[:120]
+                self.file.symbols.append(Symbol(*place, text, "", scope.name))
 
-    # ---- uses ------------------------------------------------------------------------------------
-
-    def _uses(
-        self, body: list[ast.stmt], inside: str, types: Mapping[str, str], fields: Mapping[str, str]
-    ) -> None:
-        """Calls and bases of a block, its functions and classes included, with the types of names."""
-        types = dict(types)
-        for node in body:
-            if isinstance(node, ast.ClassDef):
-                name = f"{inside}.{node.name}"
-                for base in node.bases:
-                    self._reference(_base_of(base), name, types, fields)
-                self._expressions([*node.decorator_list, *node.keywords], inside, types, fields)
-                self._uses(node.body, name, {}, self._fields(node, name))
-            elif isinstance(node, _Function):
-                self._function(node, inside, types, fields)
-            else:
-                self._statement(node, inside, types, fields)
-
-    def _function(
-        self, node: _Function, inside: str, types: Mapping[str, str], fields: Mapping[str, str]
-    ) -> None:
-        name = f"{inside}.{node.name}"
-        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        inner = dict(types)
-        for argument in arguments:
-            inner.pop(argument.arg, None)
-            if argument.annotation is not None:
-                inner[argument.arg] = _annotation(argument.annotation)
-        static = any(
-            isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list
-        )
-        if inside in self.classes and arguments and not static:
-            inner[arguments[0].arg] = inside
-        self._expressions([*node.decorator_list, node.args], inside, types, fields)
-        self._uses(node.body, name, inner, fields)
-
-    def _statement(
-        self, node: ast.stmt, inside: str, types: dict[str, str], fields: Mapping[str, str]
-    ) -> None:
-        blocks = _blocks(node)
-        if not blocks:
-            self._expressions([node], inside, types, fields)
-            self._learn(node, types, fields)
-            return
-        inner = [one for block in blocks for one in block]
-        heads = [*ast.iter_child_nodes(node)]
-        heads = [one for one in heads if isinstance(one, ast.expr | ast.withitem | ast.arguments)]
-        self._expressions(heads, inside, types, fields)
-        for one in heads:
-            if isinstance(one, ast.withitem) and isinstance(one.optional_vars, ast.Name):
-                types[one.optional_vars.id] = self._type(one.context_expr, types, fields)
-        for handler in getattr(node, "handlers", []):
-            self._expressions([handler.type] if handler.type else [], inside, types, fields)
-        for one in inner:
-            if isinstance(one, _Scope):
-                self._uses([one], inside, types, fields)
-            else:
-                self._statement(one, inside, types, fields)
-
-    def _learn(self, node: ast.stmt, types: dict[str, str], fields: Mapping[str, str]) -> None:
-        target = node.targets[-1] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Name) and len(node.targets) == 1:
-            known = self._type(node.value, types, fields)
-            types.pop(target.id, None)
-            if known:
-                types[target.id] = known
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            types[node.target.id] = _annotation(node.annotation)
-
-    def _expressions(
-        self, nodes: list[ast.AST], inside: str, types: Mapping[str, str], fields: Mapping[str, str]
-    ) -> None:
-        for node in nodes:
-            for one in _calls_in(node):
-                self._reference(one, inside, types, fields)
-
-    def _reference(
-        self, node: ast.expr, inside: str, types: Mapping[str, str], fields: Mapping[str, str]
-    ) -> None:
-        """A call, or else a base; its span is the expression on the line of the name."""
-        kind, target = ("calls", node.func) if isinstance(node, ast.Call) else ("inherits", node)
-        start, end = self.offsets.span(node)
-        named = self.offsets.span(target)[1]
-        if isinstance(target, ast.Attribute):
-            start = max(start, self.offsets.starts[(target.end_lineno or target.lineno) - 1])
-            start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
-        if (line := self.text.find("\n", named, end)) >= 0:
-            end = line - (self.text[line - 1] == "\r")
-        if isinstance(target, ast.Name):
-            self.file.references.append(Reference(kind, target.id, start, end, inside))
-        elif isinstance(target, ast.Attribute):
-            receiver, known = _dotted(target.value), self._type(target.value, types, fields)
-            self.file.references.append(
-                Reference(kind, target.attr, start, end, inside, receiver or "?", known)
-            )
-
-    def _fields(self, node: ast.ClassDef, name: str) -> dict[str, str]:
+    def _fields(self, node: ast.ClassDef) -> dict[str, str]:
         """Types of `self.x`: from annotations of the class and from what its methods assign."""
         found = {
             one.target.id: _annotation(one.annotation)
@@ -277,14 +193,13 @@ class _Reader:
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
         }
         for method in (one for one in node.body if isinstance(one, _Function)):
-            arguments = {
-                one.arg: _annotation(one.annotation) for one in method.args.args if one.annotation
-            }
-            for one in _statements(method.body):
+            arguments = {one.arg: _annotation(one.annotation) for one in method.args.args}
+            scope = _Scope("", "function", arguments)
+            for one in ast.walk(method):
                 if isinstance(one, ast.AnnAssign):
                     targets, known = [one.target], _annotation(one.annotation)
                 elif isinstance(one, ast.Assign):
-                    targets, known = one.targets, self._type(one.value, arguments, {})
+                    targets, known = one.targets, self._type(one.value, scope)
                 else:
                     continue
                 for target in targets if known else ():
@@ -292,31 +207,53 @@ class _Reader:
                         found.setdefault(target.attr, known)
         return found
 
-    def _type(
-        self, node: ast.expr | None, types: Mapping[str, str], fields: Mapping[str, str]
-    ) -> str:
+    # ---- uses ------------------------------------------------------------------------------------
+
+    def _calls(self, node: ast.AST, scope: _Scope) -> None:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Call):
+                self._reference(one, scope)
+
+    def _reference(self, node: ast.expr, scope: _Scope) -> None:
+        """A call, or else a base; its span is the expression on the line of the name."""
+        kind, target = ("calls", node.func) if isinstance(node, ast.Call) else ("inherits", node)
+        start, end = self._span(node)
+        named = self._span(target)[1]
+        if isinstance(target, ast.Attribute):
+            start = max(start, self.offsets.starts[(target.end_lineno or target.lineno) - 1])
+            start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
+        if (line := self.text.find("\n", named, end)) >= 0:
+            end = line - (self.text[line - 1] == "\r")
+        if isinstance(target, ast.Name):
+            self.file.references.append(Reference(kind, target.id, start, end, scope.name))
+        elif isinstance(target, ast.Attribute):
+            receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
+            place = kind, target.attr, start, end, scope.name
+            self.file.references.append(Reference(*place, receiver, known))
+
+    def _type(self, node: ast.expr | None, scope: _Scope) -> str:
         """The type of an expression as far as the text states it: a dotted name, "" for unknown.
 
         What a call returns is written `name()`; resolving it is left to what knows all files.
         """
         if isinstance(node, ast.Name):
-            return types.get(node.id, "")
+            return scope.types.get(node.id, "")
         if _of_self(node, "self", "cls"):
-            return fields.get(node.attr, "")
+            return scope.fields.get(node.attr, "")
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
             called = _dotted(node.func)
             head, _, rest = called.partition(".")
-            if rest and head in types and "." not in rest:
-                return f"{types[head]}.{rest}()"
+            if rest and scope.types.get(head) and "." not in rest:
+                return f"{scope.types[head]}.{rest}()"
             return f"{called}()" if called else ""
         if isinstance(node, ast.Await):
-            return self._type(node.value, types, fields)
+            return self._type(node.value, scope)
         if isinstance(node, ast.IfExp):
-            return self._type(node.body, types, fields) or self._type(node.orelse, types, fields)
+            return self._type(node.body, scope) or self._type(node.orelse, scope)
         if isinstance(node, ast.BoolOp):
-            return next(filter(None, (self._type(one, types, fields) for one in node.values)), "")
+            return next(filter(None, (self._type(one, scope) for one in node.values)), "")
         return ""
 
 
@@ -326,68 +263,15 @@ def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:
     return isinstance(value, ast.Name) and value.id in names
 
 
-_PLAIN = frozenset("id attr arg ctx op ops name names asname level type_comment kind".split())
-
-
-@cache
-def _inner(kind: type) -> tuple[str, ...]:
-    """Fields of a node that may hold calls; names and constants are half of all nodes."""
-    return tuple(name for name in getattr(kind, "_fields", ()) if name not in _PLAIN)
-
-
-def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
-    """All calls, faster than by `ast.walk`."""
-    todo: list[Any] = [node]
-    while todo:
-        one = todo.pop()
-        kind = type(one)
-        if kind is list:
-            todo += one
-            continue
-        if kind is ast.Call:
-            yield one
-        for name in _inner(kind):
-            if inner := getattr(one, name):
-                todo.append(inner)
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements, also those inside others; no expression is looked at."""
-    todo = body[::-1]
-    while todo:
-        node = todo.pop()
-        yield node
-        for block in reversed([node.body] if isinstance(node, _Scope) else _blocks(node)):
-            todo += reversed(block)
-
-
-_TRY = "body orelse finalbody handlers".split()
-_COMPOUND: dict[type, Sequence[str]] = {
-    **dict.fromkeys((ast.If, ast.For, ast.AsyncFor, ast.While), ("body", "orelse")),
-    **dict.fromkeys((ast.With, ast.AsyncWith), ("body",)),
-    **dict.fromkeys((ast.Try, getattr(ast, "TryStar", ast.Try)), _TRY),
-    ast.Match: ("cases",),
-}
-
-
-def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
-    """The blocks of a compound statement that are no scope of their own."""
-    found: list[list[ast.stmt]] = []
-    for name in _COMPOUND.get(type(node), ()):
-        held = getattr(node, name)
-        found += [one.body for one in held] if name in ("handlers", "cases") else [held]
-    return [block for block in found if block] if found else found
-
-
 def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def _doc(node: ast.Module | _Scope) -> str:
+def _doc(node: ast.Module | _Definition) -> str:
     return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())[:SIGNATURE]
 
 
-def _dotted(node: ast.expr) -> str:
+def _dotted(node: ast.expr | None) -> str:
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

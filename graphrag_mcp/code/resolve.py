@@ -5,7 +5,7 @@ and which symbols documents name. A name is resolved by the first of four rules 
 one definition: the same file, an imported name (also of a variable that holds an instance or stands for
 a class), a member of the receiver's class or its bases, the
 only definition of that name in the corpus. Where several remain there is no edge. The same files
-give the same edges, whatever their order. `affected` says which files an edit may give other edges.
+give the same edges, whatever their order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
@@ -70,25 +70,22 @@ class Corpus:
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
-def resolve(
-    files: Iterable[SourceFile], only: Container[str] | None = None, corpus: Corpus | None = None
-) -> list[Edge]:
-    """All edges, or those of the files with these uris, in the order of uri and place. `corpus`: what
-    is `known` of the files in the order of their uris."""
+def resolve(files: Iterable[SourceFile], corpus: Corpus | None = None) -> list[Edge]:
+    """All edges, in the order of uri and place. `corpus`: what is `known` of the files in the order
+    of their uris."""
     ordered = sorted(files, key=lambda file: file.uri)
-    wanted = [file for file in ordered if only is None or file.uri in only]
     corpus = corpus or known(ordered)
     edges: list[Edge] = []
-    for file in wanted:
+    for file in ordered:
         edges += _contained(corpus, file)
         edges += _imported(corpus, file)
     for file in ordered:
         inherits = list(_inherited(corpus, file))
         for edge in inherits:
             corpus.bases[edge.source].append(edge.target)
-        edges += inherits if only is None or file.uri in only else ()
+        edges += inherits
     corpus.found.clear()
-    for file in wanted:
+    for file in ordered:
         edges += _calls(corpus, file)
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
 
@@ -104,8 +101,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 )
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
-        for name, said in file.variables.items():
-            corpus.variables.setdefault((file.module, name), (file, said))
+        for name, value in file.variables.items():
+            corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
             for place in (file.module, file.uri):
                 if given.local == "*":
@@ -211,13 +208,13 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
     the class of the object that it holds."""
     if (module, name) not in corpus.variables:
         return ""
-    file, said = corpus.variables[module, name]
-    if said.endswith("()") and not instance:
+    file, value = corpus.variables[module, name]
+    if value.endswith("()") and not instance:
         return ""
     place = f"={name}", module
     if place not in corpus.found:
         corpus.found[place] = ""  # of variables that stand for each other
-        found = _type_of(corpus, file, said, module)
+        found = _type_of(corpus, file, value, module)
         kind = corpus.symbols[found].kind if found else ""
         corpus.found[place] = found if kind in CALLABLE else ""
     return corpus.found[place]
@@ -273,10 +270,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
 
 
-def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
+def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     """The class that a type as the reader wrote it means; of `name()` the class that it makes."""
-    if said.endswith("()"):
-        found = _type_of(corpus, file, said[:-2], inside)
+    if written.endswith("()"):
+        found = _type_of(corpus, file, written[:-2], inside)
         symbol = corpus.symbols.get(found)
         if symbol is None or symbol.kind in TYPES:
             return found
@@ -287,12 +284,12 @@ def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
         return meant(corpus, SourceFile(corpus.uri[home], file.language, home), returned[1], home)[
             0
         ]
-    if said in corpus.symbols:
-        return said
-    owner, _, last = said.rpartition(".")
+    if written in corpus.symbols:
+        return written
+    owner, _, last = written.rpartition(".")
     if owner in corpus.symbols and corpus.symbols[owner].kind in TYPES:
         return member(corpus, owner, last)
-    return meant(corpus, file, said, inside)[0] if said else ""
+    return meant(corpus, file, written, inside)[0] if written else ""
 
 
 def _home(corpus: Corpus, name: str) -> str:
@@ -397,100 +394,3 @@ def documented(corpus: Corpus, name: str) -> str:
     found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
     found = [one for one in found if one == name or one.endswith("." + name)]
     return found[0] if len(found) == 1 else ""
-
-
-# ---- edits -----------------------------------------------------------------------------------------
-
-# What a name means in a file depends on definitions, imports and bases of other files only through
-# names that the file itself writes, or that an import or a variable renames or a signature returns
-# on the way there. Where modules come or go, or bases or `*` imports change, all files are resolved again.
-MOST_CHANGED = 200  # changed names, above which asking for each costs more than resolving all
-_WORD = re.compile(r"\w+")
-
-
-def affected(
-    before: Mapping[str, SourceFile],
-    now: Mapping[str, SourceFile],
-    files: Sequence[SourceFile],
-    facts: Mapping[str, str],
-) -> set[str] | None:
-    """`before` and `now`: the edited source files by uri; `files`: all as they are now; `facts`:
-    what the files that were not edited state, as it is stored."""
-    if before.keys() != now.keys():
-        return None
-    names: set[str] = set()
-    for uri, old in before.items():
-        changed = _changed(old, now[uri])
-        if changed is None or _around(changed, files):
-            return None
-        names |= {name.rpartition(".")[2] for name in changed}
-    while more := _renamed(names, [*files, *before.values()]) - names:
-        names |= more
-    bases = (word for file in files for one in _bases(file) for word in _words(one))
-    if "*" in names or len(names) > MOST_CHANGED or not names.isdisjoint(bases):
-        return None
-    if not names:
-        return set(now)
-    told = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    return now.keys() | {uri for uri, text in facts.items() if told.search(text)}
-
-
-def _changed(old: SourceFile, new: SourceFile) -> set[str] | None:
-    """The names by which others may see a difference; None where any may see it. Of what is there
-    twice the first counts."""
-    whole = [
-        (
-            one.language,
-            one.module,
-            [(base.inside, base.receiver, base.name) for base in _bases(one)],
-            [given.target for given in one.imports if given.local == "*"],
-        )
-        for one in (old, new)
-    ]
-    if whole[0] != whole[1]:
-        return None
-    symbols, imports = (_defined(old), _defined(new)), (_bound(old), _bound(new))
-    if any(
-        symbols[0][name].kind != symbols[1][name].kind for name in symbols[0].keys() & symbols[1]
-    ):
-        return None
-    stated = [{(one.name, one.signature, one.parent) for one in held.values()} for held in symbols]
-    bound = imports[0].items() ^ imports[1].items() | old.variables.items() ^ new.variables.items()
-    return {name for name, *_ in stated[0] ^ stated[1]} | {name for name, _ in bound}
-
-
-def _defined(file: SourceFile) -> dict[str, Symbol]:
-    return {one.name: one for one in reversed(file.symbols)}
-
-
-def _bound(file: SourceFile) -> dict[str, str]:
-    return {given.local: given.target for given in reversed(file.imports)}
-
-
-def _around(names: set[str], files: Sequence[SourceFile]) -> bool:
-    """Is one of these the path to a module? Then it decides where paths begin."""
-    return any(file.module.startswith(f"{name}.") for name in names for file in files)
-
-
-def _renamed(names: set[str], files: Sequence[SourceFile]) -> set[str]:
-    """Names under which others import one of these, and of functions that return one."""
-    if not names:
-        return set()
-    told = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    found: set[str] = set()
-    for file in files:
-        found.update(one.local for one in file.imports if told.search(one.target))
-        found.update(name for name, said in file.variables.items() if told.search(said))
-        for one in file.symbols:
-            returned = RETURNS.search(one.signature) if "->" in one.signature else None
-            if returned and told.search(returned[1]):
-                found.add(one.short)
-    return found
-
-
-def _bases(file: SourceFile) -> list[Reference]:
-    return [one for one in file.references if one.kind == "inherits"]
-
-
-def _words(one: Reference) -> list[str]:
-    return _WORD.findall(f"{one.receiver} {one.name}")

@@ -108,6 +108,21 @@ class SourceFile:
         return found
 
 
+class Offsets:
+    """Characters of (line from 0, column in UTF-8 bytes)."""
+
+    def __init__(self, text: str, line_end: str = r"\n") -> None:
+        self.text, self.ascii = text, text.isascii()
+        self.starts = [0, *(match.end() for match in re.finditer(line_end, text)), len(text)]
+
+    def at(self, line: int, column: int) -> int:
+        start = self.starts[min(line, len(self.starts) - 1)]
+        if not self.ascii:
+            before = self.text[start : start + column].encode("utf-8", "replace")[:column]
+            column = len(before.decode("utf-8", "ignore"))
+        return start + column
+
+
 def _with_comment(text: str, start: int) -> int:
     """The first character of the comment lines directly above a definition."""
     line = text.rfind("\n", 0, start) + 1
@@ -145,8 +160,8 @@ def called(name: str) -> str:
 def dumped(file: SourceFile, units: list[list[object]]) -> str:
     """The file as JSON with its text units, [id, first character of its own, start, end] each."""
     rows = (
-        [[getattr(one, name) for name in kind.__slots__] for one in held]
-        for kind, held in (
+        [[getattr(one, name) for name in kind.__slots__] for one in rows_of_kind]
+        for kind, rows_of_kind in (
             (Symbol, file.symbols),
             (Reference, file.references),
             (Import, file.imports),
@@ -156,13 +171,12 @@ def dumped(file: SourceFile, units: list[list[object]]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def loaded(text: str, bases: bool = False) -> tuple[SourceFile, list[list[object]]]:
-    """`bases`: without the references of other kinds, which only the file itself asks for."""
+def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
     file.variables = later[0] if later else {}  # not in rows of earlier releases
     file.symbols = [Symbol(*one) for one in symbols]
-    file.references = [Reference(*one) for one in references if not bases or one[0] == "inherits"]
+    file.references = [Reference(*one) for one in references]
     file.imports = [Import(*one) for one in imports]
     return file, units
 

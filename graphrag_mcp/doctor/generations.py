@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, timeline
+from graphrag_mcp.query import entities, timeline
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
@@ -299,9 +299,9 @@ def _ids(snapshot: Snapshot, table: str) -> set[str]:
 
 def _statements(snapshot: Snapshot, about: str, new: set[str]) -> list[str]:
     """What new and changed documents (content ids) say of an entity, by day."""
-    row, near = context.resolve(snapshot, about)
+    row, near = entities.resolve(snapshot, about)
     if row is None:
-        advice = f"Nearest: {context.named_list(near[:5])}" if near else "Use search_text"
+        advice = f"Nearest: {entities.named_list(near[:5])}" if near else "Use search_text"
         raise NotFound(f"there is no entity {one_line(about, 80)!r}", advice)
     return timeline.lines(snapshot, row, new)[:SHOWN]
 

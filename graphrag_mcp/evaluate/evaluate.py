@@ -5,11 +5,11 @@ does better. No model is asked.
 - evidence: share of a question's evidence strings in the text of a result of at most `tokens`
   tokens, compared by letters and digits after NFKC and lower case.
 - answer: share of questions of which one answer string stands in that text.
-- wall and CPU milliseconds of the call, p50 and p95; no CPU through a server.
+- wall and CPU milliseconds of the call, p50 and p95.
 
 A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
-A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
-these."""
+A question has `question` and any of `gold`, `evidence` and `answer`; `id` and `type` may be there.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +31,6 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 
-_NAMED = {
-    "question": "question query q prompt input",
-    "gold": "gold gold_documents gold_docs documents docs document uris uri titles sources source "
-    "supporting_documents",
-    "evidence": "evidence evidences quotes quote supporting_facts contexts",
-    "answer": "answer answers answer_aliases expected expected_answer",
-    "type": "type kind category",
-    "id": "id qid question_id",
-}
-FIELDS = {name: tuple(words.split()) for name, words in _NAMED.items()}
 NAMES = ("corpus.jsonl", "queries.jsonl")
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'
 
@@ -83,12 +73,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
-    if delimiter:
+    if path.suffix.lower() in (".csv", ".tsv"):
+        delimiter = "," if path.suffix.lower() == ".csv" else "\t"
         reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
         for row in reader:
-            filled = {name: value for name, value in row.items() if name and value}
-            yield f"{path.name} line {reader.line_num}", filled
+            yield f"{path.name} line {reader.line_num}", row
         return
     try:
         whole = json.loads(text)
@@ -101,26 +90,19 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             except ValueError as error:
                 raise BadInput(f"{place} is not JSON ({error})", _ADVICE) from error
         return
-    if isinstance(whole, Mapping) and not any(name in whole for name in FIELDS["question"]):
-        lists = (value for value in whole.values() if isinstance(value, list) and value)
-        whole = next((some for some in lists if all(isinstance(x, Mapping) for x in some)), whole)
+    if isinstance(whole, dict):
+        whole = whole.get("questions", [whole])
     for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield f"{path.name} question {number}", row
 
 
 def _question(row: Any, place: str) -> Question:
-    if not isinstance(row, Mapping):
-        raise BadInput(f"{place} is no object", _ADVICE)
-    given = {str(name).strip().casefold(): value for name, value in row.items()}
-    held = {
-        field: next((given[name] for name in names if given.get(name)), "")
-        for field, names in FIELDS.items()
-    }
-    text = str(held["question"]).strip()
+    given = row if isinstance(row, dict) else {}
+    text = str(given.get("question") or "").strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
-    lists = (_strings(held[field]) for field in ("gold", "evidence", "answer"))
-    return Question(str(held["id"] or text[:80]), text, *lists, str(held["type"]))
+    lists = (_strings(given.get(field) or "") for field in ("gold", "evidence", "answer"))
+    return Question(str(given.get("id") or text[:80]), text, *lists, str(given.get("type") or ""))
 
 
 def _strings(value: Any) -> tuple[str, ...]:
@@ -245,10 +227,9 @@ def evaluate(
     tokens: int = TOKENS,
     documents: Sequence[Citation] = (),
     progress: Callable[[str, int, int], None] | None = None,
-    cpu: bool = True,
 ) -> EvalResult:
     """Ask every question in every mode. `documents` of the index, to tell gold that it does not
-    hold from gold that was not found; `cpu` is False when the search runs in another process."""
+    hold from gold that was not found."""
     if not questions or not modes:
         raise BadInput("there is nothing to evaluate", "Give questions and at least one mode")
     scores = []
@@ -261,7 +242,7 @@ def evaluate(
                 raise
         asked = []
         for number, question in enumerate(questions, 1):
-            asked.append(_asked(question, mode, search, tokens, cpu))
+            asked.append(_asked(question, mode, search, tokens))
             if progress is not None:
                 progress(mode, number, len(questions))
         scores.append(_scores(mode, asked))
@@ -270,7 +251,7 @@ def evaluate(
     return EvalResult(name, len(questions), tokens, tuple(scores), unknown)
 
 
-def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool) -> Asked:
+def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
     began, used = time.perf_counter(), time.process_time()
     try:
         narrow = search(mode, question.text, tokens)
@@ -281,13 +262,15 @@ def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool
         return Asked(question.id, values, 0, 0.0, 0.0, "failed", question.gold, str(error))
     found = list({one.document_id: one for one in wide.citations}.values())
     values = _values(question, narrow.text, found)
-    times = (round(wall, 3), round(spent, 3) if cpu else 0.0)
+    times = (round(wall, 3), round(spent, 3))
     missing = _missing(question.gold, found[: KS[-1]])
     return Asked(question.id, values, narrow.tokens, *times, narrow.state, missing)
 
 
 def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
-    return tuple(one for one in gold if not any(is_document(one, held) for held in documents))
+    return tuple(
+        one for one in gold if not any(is_document(one, document) for document in documents)
+    )
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
@@ -309,15 +292,17 @@ def plain(text: str) -> str:
     return "".join(ch for ch in unicodedata.normalize("NFKC", text).lower() if ch.isalnum())
 
 
-def is_document(gold: str, held: Citation) -> bool:
+def is_document(gold: str, document: Citation) -> bool:
     """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
     id?"""
-    if gold in (held.uri, held.document_id):
+    if gold in (document.uri, document.document_id):
         return True
-    path = PurePosixPath(held.uri.partition("#")[0])
-    if gold in (path.name, path.stem) or held.uri.endswith((f"/{gold}", f":{gold}", f"#{gold}")):
+    path = PurePosixPath(document.uri.partition("#")[0])
+    if gold in (path.name, path.stem) or document.uri.endswith(
+        (f"/{gold}", f":{gold}", f"#{gold}")
+    ):
         return True
-    return bool(held.title) and normalise_name(gold) == normalise_name(held.title)
+    return bool(document.title) and normalise_name(gold) == normalise_name(document.title)
 
 
 def _scores(mode: str, asked: Sequence[Asked]) -> ModeScores:
@@ -411,11 +396,11 @@ def table(result: EvalResult) -> str:
     for scores in result.modes:
         means = scores.means
         shown = [f"{means[name]:.1f}" if name in means else "" for name in metrics]
-        times = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
+        times = [f"{value:.1f}" for value in (*scores.wall_ms, *scores.cpu_ms)]
         counts = (str(scores.not_found), str(scores.failed))
         rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *times, *counts])
     title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
-    lines = [title, "", *_lines(head, rows)]
+    lines = [title, "", *table_lines(head, rows)]
     if result.unknown_gold:
         named = ", ".join(one[:60] for one in result.unknown_gold[:5])
         count = counted(len(result.unknown_gold), "gold documents")
@@ -435,9 +420,9 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
         rows.append([row.mode, row.metric, *sides, change, span, counts, f"{row.p:.3f}"])
     head = ["mode", "metric", one, other, "difference", "95 %", "better/worse", "p"]
     note = "* more than chance: sign test below 0.05 and an interval without 0"
-    return "\n".join([f"# {other} against {one}", "", *_lines(head, rows), "", note])
+    return "\n".join([f"# {other} against {one}", "", *table_lines(head, rows), "", note])
 
 
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     every = (head, ["---", *(["---:"] * (len(head) - 1))], *rows)
     return [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in every]

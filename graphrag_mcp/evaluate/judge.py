@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, TypeAdapter
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.evaluate.evaluate import sign_test
+from graphrag_mcp.evaluate.evaluate import sign_test, table_lines
 from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
@@ -68,13 +70,23 @@ class Judgement:
 
 
 def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
-    """Compare every pair in both orders. BadInput when no one can judge."""
+    """Compare every pair in both orders, all at once. BadInput when no one can judge."""
     may_judge(asker)
-    given = asker.wait(_given(asker, pairs))
+
+    async def both_orders() -> list[Answer[dict[str, int]]]:
+        orders = (
+            (pair, *sides)
+            for pair in pairs
+            for sides in ((pair.one, pair.other), (pair.other, pair.one))
+        )
+        asks = (_question(pair.question, first, second) for pair, first, second in orders)
+        return await asyncio.gather(*map(asker.ask, asks))
+
+    given = asker.wait(both_orders())
     wins = {name: [0, 0, 0] for name in CRITERIA}  # ties, one, other
     reasons: dict[str, None] = {}
     judged, by = 0, ""
-    for forth, back in given:
+    for forth, back in zip(given[::2], given[1::2], strict=True):
         if not forth.by or not back.by:
             reasons[forth.reason or back.reason or "no reply"] = None
             continue
@@ -96,19 +108,6 @@ def may_judge(asker: Asker) -> None:
         raise BadInput(what, "Set GRAPHRAG_MCP_CHAT_MODEL")
 
 
-async def _given(
-    asker: Asker, pairs: Sequence[Pair]
-) -> list[tuple[Answer[dict[str, int]], Answer[dict[str, int]]]]:
-    """Both orders of every pair, all at once: how many are in flight is the asker's business."""
-    asks = [
-        asker.ask(_question(pair.question, *answers))
-        for pair in pairs
-        for answers in ((pair.one, pair.other), (pair.other, pair.one))
-    ]
-    given = await asyncio.gather(*asks)
-    return list(zip(given[::2], given[1::2], strict=True))
-
-
 def _question(question: str, first: str, second: str) -> Ask[dict[str, int]]:
     parts = {"question": question, "first": first, "second": second}
     text = prompts.load("judge").substitute({name: _data(part) for name, part in parts.items()})
@@ -121,38 +120,32 @@ def _data(text: str) -> str:
     return _CLOSING.sub(r"<\\", text[:CHARACTERS]).strip() or "(no answer)"
 
 
+class Verdict(BaseModel):
+    winner: Literal[0, 1, 2]
+
+
 def read_verdicts(text: str) -> dict[str, int]:
     """The winner by criterion: 1, 2, or 0 for neither. BadReply when one is missing."""
     try:
-        held = replies.read(text)
+        given = _VERDICTS.validate_python(replies.read(text))
     except ValueError as error:
-        raise BadReply("there is no JSON in it") from error
-    held = held[0] if isinstance(held, list) and held else held
-    if not isinstance(held, Mapping):
-        raise BadReply("it is no JSON object")
-    given = {str(name).strip().casefold(): value for name, value in held.items()}
-    return {name: _winner(given.get(name), name) for name in CRITERIA}
+        raise BadReply("it is no JSON object with a winner of 0, 1 or 2 by criterion") from error
+    if missing := [name for name in CRITERIA if name not in given]:
+        raise BadReply(f"there is no winner of {missing[0]}")
+    return {name: given[name].winner for name in CRITERIA}
 
 
-def _winner(value: Any, name: str) -> int:
-    value = value.get("winner", value.get("better")) if isinstance(value, Mapping) else value
-    said = "" if value is None else str(value).strip().casefold()
-    if said in ("0", "tie", "neither", "none", "equal", "draw", "0.0"):
-        return 0
-    match = re.fullmatch(r"(?:answer)?[\s_#]*([12])(?:\.0)?", said)
-    if match is None:
-        raise BadReply(f"there is no winner of {name}")
-    return int(match[1])
+_VERDICTS = TypeAdapter(dict[str, Verdict])
 
 
 def table(one: str, other: str, found: Judgement) -> str:
     """One line per criterion, Markdown."""
-    title = f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions"
-    lines = [title, "", f"| criterion | {one} | {other} | ties | p |", "|---|---:|---:|---:|---:|"]
-    lines += [
-        f"| {row.criterion} | {row.one} | {row.other} | {row.ties} | {row.p:.3f} |"
+    rows = [
+        [row.criterion, str(row.one), str(row.other), str(row.ties), f"{row.p:.3f}"]
         for row in found.criteria
     ]
+    title = f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions"
+    lines = [title, "", *table_lines(["criterion", one, other, "ties", "p"], rows)]
     if found.unjudged:
         reasons = "; ".join(found.reasons[:3])
         lines += ["", f"{found.unjudged} questions were not judged: {reasons}."]

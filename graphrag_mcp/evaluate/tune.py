@@ -29,42 +29,144 @@ from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import normalise_name, sentences, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
 
+KIND = "tune"
+FOUND = "tuned.json"
+TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona is put into
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True)
+class TuneRequest:
+    """`limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
+    `language` are found unless given; a given language is also that of descriptions and reports."""
+
+    selection: str = "random"
+    limit: int = 15
+    min_examples: int = 2
+    max_tokens: int = 2000
+    domain: str = ""
+    language: str = ""
+    untyped: bool = False
+    seed: int = 42
+    output: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What was found of a corpus; "" or () where nothing was, and then the default stays."""
+
+    domain: str = ""
+    language: str = ""
+    persona: str = ""
+    role: str = ""
+    rating_criteria: str = ""
+    claim_description: str = ""
+    entity_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult(Profile):
+    """What was found and written. `examples` is how many were found, `usage` what was asked of
+    models.
+
+    `entity_types` are those that extraction will look for; () = any. `degraded` says where a
+    default stayed, and why."""
+
+    examples: int = 0
+    sampled: int = 0
+    files: tuple[Path, ...] = ()
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    degraded: tuple[str, ...] = ()
+
+
+def tune(
+    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, request: TuneRequest
+) -> TuneResult:
+    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or
+    to the folder that the request names.
+
+    Settings that someone changed stay: their entity types, language and description of claims are
+    used and not replaced. `settings` as loaded from the file and the environment, without what an
+    earlier tuning found. Raises BadInput, and NotFound for no text."""
+    given = Profile(
+        clean(request.domain, LONGEST["domain"]), clean(request.language, LONGEST["language"])
+    )
+    room = _checked(request, given)
+    if not asker.may_answer(KIND):
+        raise BadInput(
+            "tuning needs a chat model and none is configured",
+            "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts",
+        )
+    texts = sample(snapshot, request.selection, request.limit, request.seed)
+    if not texts:
+        raise NotFound("the index holds no text to tune by", "Index documents first")
+    degraded: list[str] = []
+    own = settings.entity_types != DEFAULTS.entity_types
+    wanted = list(LONGEST) if own or request.untyped else [*LONGEST, "entity_types"]
+    profile = _profile(asker, _question(texts, room, given), given, wanted, degraded)
+    types = settings.entity_types
+    if not own:
+        types = () if request.untyped else profile.entity_types or DEFAULTS.entity_types
+    profile = replace(profile, entity_types=types)
+    extraction = _filled("extract", {}, profile.persona)
+    language = settings.output_language or given.language
+    pool = [_example_ask(text, extraction, types, language) for text in passages(texts)]
+    examples = asker.wait(_examples(asker, pool, request.min_examples, degraded))
+    made = _texts_of(profile, examples, settings, extraction)
+    facts = {**asdict(profile), "output_language": given.language, "selection": request.selection}
+    facts |= {"limit": request.limit, "seed": request.seed, "sampled": len(texts)}
+    facts |= {"examples": len(examples), "model": asker.model, "files": sorted(made)}
+    if own or types == DEFAULTS.entity_types:
+        del facts["entity_types"]  # nothing was found that could replace anything
+    if made or "entity_types" in facts:
+        made[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
+    files = _write(request.output or folder / "prompts", made) if made else ()
+    counts = {"examples": len(examples), "sampled": len(texts), "usage": asker.spent().record()}
+    return TuneResult(**asdict(profile), **counts, files=files, degraded=tuple(degraded))
+
+
+def _checked(request: TuneRequest, given: Profile) -> int:
+    """The tokens that the question about the sample leaves for excerpts."""
+    if request.limit < 1 or not 0 <= request.min_examples <= MOST_EXAMPLES:
+        what = f"limit {request.limit} with min_examples {request.min_examples} cannot be used"
+        raise BadInput(what, f"Use a limit of at least 1 and 0 to {MOST_EXAMPLES} examples")
+    words = count_tokens(_question((), 0, given))
+    if request.max_tokens < words + LEAST_SAMPLE:
+        what = f"max_tokens {request.max_tokens} leaves no room for a sample"
+        advice = f"Use at least {words + LEAST_SAMPLE}"
+        raise BadInput(f"{what} beside {words} tokens of instructions", advice)
+    return request.max_tokens - words
+
+
+# ---- the sample ------------------------------------------------------------------------------------
+
 SELECTIONS = ("random", "top", "centroid")
 POOL = 300  # units among which the centroid is looked for; a mean of 300 hardly moves with more
-EMBEDDED = 6_000  # characters of a unit that are embedded: a unit of 1,200 tokens has some 5,000
-SHORT = 40  # tokens under which an excerpt holds too little to show how names are related
 
 
-def sample(
-    snapshot: Snapshot, selection: str, limit: int, seed: int, asker: Asker
-) -> tuple[list[str], str]:
-    """Texts of at most `limit` text units, and what was done instead of what was asked for ("" when
-    nothing).
+def sample(snapshot: Snapshot, selection: str, limit: int, seed: int) -> list[str]:
+    """Texts of at most `limit` text units, each once.
 
     `random` orders units by a hash of seed and text, so the same content gives the same sample
     whatever the history; `top` takes the first by address and position; `centroid` the nearest to
-    the mean of up to POOL random ones, by the embedding model where there is one, else by weighted
-    words."""
+    the mean of up to POOL random ones, by weighted words."""
     if selection not in SELECTIONS:
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
     if selection == "top":
-        return _top(snapshot, limit), ""
+        return _top(snapshot, limit)
     if selection == "random":
-        return _random(snapshot, limit, seed), ""
+        return _random(snapshot, limit, seed)
     pool = _random(snapshot, max(POOL, limit), seed)
-    vectors = asker.wait(asker.embed([text[:EMBEDDED] for text in pool])) if asker.embeds else []
-    whole = [vector for vector in vectors if vector is not None]
-    missing = len(whole) < len(vectors)
-    nearness = _by_vectors(whole) if whole and not missing else _by_words(pool)
-    why = "the centroid was found by words, because not every vector could be had"
+    nearness = _nearness(pool)
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
-    return [pool[at] for at in best[:limit]], why if missing else ""
+    return [pool[at] for at in best[:limit]]
 
 
 def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
@@ -83,10 +185,9 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
     units.sort(key=lambda row: (uri.get(row["document_id"], ""), row["chunk_index"], row["id"]))
     found: dict[str, None] = {}
     for start in range(0, len(units), limit):  # again only where texts repeat
-        some = [unit["id"] for unit in units[start : start + limit]]
-        found |= dict.fromkeys(_texts(snapshot, some))
-        if len(found) >= limit:
-            break
+        if len(found) < limit:
+            some = [unit["id"] for unit in units[start : start + limit]]
+            found |= dict.fromkeys(_texts(snapshot, some))
     return list(found)[:limit]
 
 
@@ -96,38 +197,29 @@ def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     return list(map(masked, rows["text"].to_pylist()))
 
 
-# ---- nearest the middle ---------------------------------------------------------------------------
-
-
-def _by_vectors(vectors: Sequence[bytes]) -> list[float]:
-    """Cosine of each vector with the mean of all of them."""
-    import numpy as np
-
-    rows = np.stack([np.frombuffer(vector, "<f4") for vector in vectors]).astype("f8")
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return (rows @ rows.mean(axis=0)).tolist()
-
-
-def _by_words(texts: Sequence[str]) -> list[float]:
-    """The same with tf-idf over the texts; idf counts them alone, so a name in one text pulls
-    nothing."""
+def _nearness(texts: Sequence[str]) -> list[float]:
+    """Cosine of each text with the mean of all, by tf-idf; idf counts these texts alone, so a name
+    in one of them pulls nothing."""
     counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
     holding = Counter(term for count in counts for term in count)
     rows: list[dict[str, float]] = []
-    middle: dict[str, float] = {}
+    middle: Counter[str] = Counter()
     for count in counts:
         row = {
             term: (1 + math.log(n)) * math.log(1 + len(texts) / holding[term])
             for term, n in count.items()
         }
-        norm = math.sqrt(sum(weight * weight for weight in row.values())) or 1.0
+        norm = math.hypot(*row.values()) or 1.0
         rows.append({term: weight / norm for term, weight in row.items()})
-        for term, weight in rows[-1].items():
-            middle[term] = middle.get(term, 0.0) + weight / len(texts)
+        middle.update({term: weight / len(texts) for term, weight in rows[-1].items()})
     return [sum(weight * middle[term] for term, weight in row.items()) for row in rows]
 
 
-# ---- excerpts -------------------------------------------------------------------------------------
+# ---- excerpts --------------------------------------------------------------------------------------
+
+# a passage names some 10 things; two such examples are half of what a text unit costs itself
+EXAMPLE_TOKENS = 350
+SHORT = 40  # tokens under which an excerpt holds too little to show how names are related
 
 
 def excerpts(texts: Sequence[str], budget: int) -> list[str]:
@@ -144,7 +236,7 @@ def excerpts(texts: Sequence[str], budget: int) -> list[str]:
     return found
 
 
-def passages(texts: Sequence[str], size: int) -> list[str]:
+def passages(texts: Sequence[str], size: int = EXAMPLE_TOKENS) -> list[str]:
     """Excerpts of at most `size` tokens: the first of every text, then the second of every text,
     and so on; those too short to show anything come last."""
     rounds = zip_longest(*(windows(text, size) for text in texts), fillvalue="")
@@ -159,35 +251,27 @@ def windows(text: str, size: int) -> Iterator[str]:
     for first, last in sentences(text):
         if end > start and count_tokens(text[start:last]) > size:
             yield text[start:end]
-            start = first
-        elif end == start:
-            start = first
-        end = last
+            start = end
+        start, end = (first if start == end else start), last
         if count_tokens(text[start:end]) > size:
-            if piece := _cut(text[start:end], size):
-                yield piece
+            piece = text[start:end]
+            while piece and (tokens := count_tokens(piece)) > size:
+                piece = piece[: min(len(piece) - 1, len(piece) * size // tokens)]
+            yield from filter(None, [piece.rstrip()])
             start = end
     if end > start:
         yield text[start:end]
 
 
-def _cut(text: str, size: int) -> str:
-    tokens = count_tokens(text)
-    while text and tokens > size:
-        text = text[: max(0, min(len(text) - 1, len(text) * size // tokens))]
-        tokens = count_tokens(text)
-    return text.rstrip()
+# ---- what the corpus is ----------------------------------------------------------------------------
 
-
-MOST_TYPES, LONGEST_TYPE = 20, 40
-MOST_WORDS = 4
+LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
+LEAST_EXCERPT = 30  # tokens of one of them
+MOST_TYPES, LONGEST_TYPE, MOST_WORDS = 20, 40, 4
 NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
 # Characters of each text; a persona of four long sentences has some 700.
 LONGEST = {"domain": 120, "language": 40, "persona": 900, "role": 500}
 LONGEST |= {"rating_criteria": 600, "claim_description": 400}
-_SCORE = re.compile(
-    r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ", re.IGNORECASE
-)
 PROFILE_SCHEMA: dict[str, Any] = {
     "title": "corpus_profile",
     "type": "object",
@@ -200,17 +284,34 @@ PROFILE_SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What was found of a corpus; "" or () where nothing was, and then the default stays."""
+def _question(texts: Sequence[str], room: int, given: Profile) -> str:
+    """The question about the sample, with at most `room` tokens of it, and what is decided."""
+    names = (name for name in ("domain", "language") if getattr(given, name))
+    decided = "; ".join(f"{name} is {getattr(given, name)!r}" for name in names)
+    known = f"\nAlready decided, to be repeated as it is: {decided}.\n" if decided else ""
+    tags = count_tokens(_tagged("")) + 1
+    texts = texts[: room // (tags + LEAST_EXCERPT)]
+    shown = "\n".join(_tagged(piece) for piece in excerpts(texts, room - tags * len(texts)))
+    return prompts.load("tune_profile").substitute(known=known, sample=shown)
 
-    domain: str = ""
-    language: str = ""
-    persona: str = ""
-    role: str = ""
-    rating_criteria: str = ""
-    claim_description: str = ""
-    entity_types: tuple[str, ...] = ()
+
+def _profile(
+    asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]
+) -> Profile:
+    """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
+    messages = (Message("user", prompt),)
+    ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
+    answer: Answer[Profile] = asker.wait(asker.ask(ask))
+    found = answer.value
+    language = given.language or found.language
+    profile = replace(found, domain=given.domain or found.domain, language=language)
+    if not answer.by:
+        degraded.append(f"profile: {_reason(answer)}; every default stays")
+        return profile
+    missing = [name for name in wanted if not getattr(profile, name)]
+    what = "the model gave none that can be used; the default stays"
+    degraded += [f"{name}: {what}" for name in missing]
+    return profile
 
 
 def read_profile(reply: str) -> Profile:
@@ -218,16 +319,12 @@ def read_profile(reply: str) -> Profile:
     tuning is for."""
     try:
         found = replies.read(reply)
-    except ValueError as error:
-        raise BadReply("no JSON object") from error
-    listed = found if isinstance(found, list) else [found]
-    found = next((one for one in listed if isinstance(one, dict)), None)
-    if found is None:
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
         raise BadReply("no JSON object")
-    values = {str(name).strip().lower().replace(" ", "_"): value for name, value in found.items()}
-    texts = {name: clean(_text(values.get(name)), longest) for name, longest in LONGEST.items()}
-    texts["rating_criteria"] = _SCORE.sub("", texts["rating_criteria"]).rstrip(" .")
-    profile = Profile(**texts, entity_types=clean_types(values.get("entity_types")))
+    texts = {name: clean(str(found.get(name) or ""), most) for name, most in LONGEST.items()}
+    profile = Profile(**texts, entity_types=clean_types(found.get("entity_types")))
     if not profile.persona and not profile.entity_types:
         raise BadReply("neither a persona nor entity types")
     return profile
@@ -258,11 +355,10 @@ def clean_types(value: Any) -> tuple[str, ...]:
     """Entity types: lower case, 1 to MOST_WORDS words each, no two the same, at most MOST_TYPES."""
     if isinstance(value, str):
         value = re.split(r"[,;、，\n]", value)
-    elif isinstance(value, Mapping):
-        value = list(value)
     found: dict[str, None] = {}
-    for one in value if isinstance(value, list | tuple) else ():
-        words = clean(_text(one), 200).strip(" .-*\"'").casefold().replace("_", " ").split()
+    for one in value if isinstance(value, list) else ():
+        text = clean(one if isinstance(one, str) else "", 200).strip(" .-*\"'")
+        words = text.casefold().replace("_", " ").split()
         kind = " ".join(words)
         short = len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE
         if short and kind[:1].isalpha() and kind not in NO_TYPE:
@@ -270,26 +366,15 @@ def clean_types(value: Any) -> tuple[str, ...]:
     return tuple(found)[:MOST_TYPES]
 
 
-def _text(value: Any) -> str:
-    """A value as text: models give lists of sentences, and objects with a name, where a text was
-    asked for."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return " ".join(_text(one) for one in value)
-    if isinstance(value, Mapping):
-        return _text(next((value[name] for name in ("name", "type", "text") if name in value), ""))
-    return "" if value is None or isinstance(value, bool) else str(value)
-
-
-# ---- worked examples ------------------------------------------------------------------------------
+# ---- worked examples -------------------------------------------------------------------------------
 
 MARK, FIELD = "<|COMPLETE|>", "<|>"
+MOST_EXAMPLES = 10
 LEAST_ENTITIES, LEAST_RELATIONS = 2, 1
 MOST_RECORDS = 25  # of a kind; an example goes with every question, and passages have some 10
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 400
 LONGEST_REPLY = 100_000  # characters that are looked at
-_SEPARATOR = re.compile(r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.I)
+_RECORD = re.compile(r"\(\s*\"(entity|relationship)\"(<\|>.*)\)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,263 +392,35 @@ class Example:
         return [f'("{tag}"{FIELD}{FIELD.join(fields)})' for tag, fields in tagged]
 
 
-def read_example(reply: str, text: str, types: Sequence[str], literal: bool = True) -> Example:
-    """The records of a reply that are well formed: an example that is wrong teaches every later
-    reply to be wrong.
-
-    Only relationships between entities of the example stay. BadReply when too little is left, or,
-    with `literal`, when most names do not stand in the text (with a language for the results they
-    may be translated)."""
-    body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
-    lines = "\n".join(line for line in map(str.strip, body.splitlines()) if line)
-    pieces = [_fields(piece) for piece in _SEPARATOR.split(lines) if FIELD in piece]
-    entities: dict[str, tuple[str, ...]] = {}
-    for tag, *fields in pieces:
-        if tag == "entity" and len(fields) == 3:
-            name = _plain(fields[0], LONGEST_NAME)
-            key, kind, said = normalise_name(name), _type(fields[1], types), _said(fields[2])
-            if kind and said and key and len(entities) < MOST_RECORDS:
-                entities.setdefault(key, (name, kind, said))
-    relations: dict[frozenset[str], tuple[str, ...]] = {}
-    for tag, *fields in pieces:
-        if tag == "relationship" and len(fields) == 5 and (strength := _strength(fields[-1])):
-            ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in fields[:2]]
-            parts = [_said(part) for part in fields[2:-1]]
-            if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
-                names = [entities[end][0] for end in ends]
-                relations.setdefault(frozenset(ends), (*names, *parts, strength))
-    if len(entities) < LEAST_ENTITIES or len(relations) < LEAST_RELATIONS:
-        raise BadReply(f"{len(entities)} usable entities and {len(relations)} usable relationships")
-    folded = " ".join(text.split()).casefold()
-    found = sum(name.casefold() in folded for name, *_ in entities.values())
-    if literal and found * 2 < len(entities):
-        raise BadReply("most names do not stand in the text")
-    strongest = sorted(relations.values(), key=lambda fields: -float(fields[-1]))[:MOST_RECORDS]
-    return Example(text, tuple(entities.values()), tuple(strongest))
-
-
-def _fields(piece: str) -> list[str]:
-    """The tag in lower case and the fields of one record, without its brackets."""
-    piece = piece.strip().strip("`").strip()
-    if piece.startswith("("):
-        piece = piece[1:].rpartition(")")[0] or piece[1:]
-    tag, *fields = (field.strip().strip('"“”').strip() for field in piece.split(FIELD))
-    return [tag.lower(), *fields]
-
-
-def _type(said: str, types: Sequence[str]) -> str:
-    """One of `types` or `other`; any clean type where there are none; "" for no type at all."""
-    cleaned = (clean_types([said]) or ("",))[0]
-    if not types or not cleaned:
-        return cleaned or ("other" if said.strip().lower() == "other" else "")
-    return cleaned if cleaned in types else "other"
-
-
-def _said(text: str) -> str:
-    return _plain(text, LONGEST_DESCRIPTION)
-
-
-def _strength(said: str) -> str:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", said)
-    return f"{float(match[1]):g}" if match and 0 < float(match[1]) <= 10 else ""
-
-
-KIND = "tune"
-FOUND = "tuned.json"
-# a passage names some 10 things; two such examples are half of what a text unit costs itself
-EXAMPLE_TOKENS = 350
-MOST_EXAMPLES = 10
-LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
-LEAST_EXCERPT = 30  # tokens of one of them
-TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona is put into
-DEFAULTS = Settings()
-
-
-@dataclass(frozen=True)
-class TuneRequest:
-    """`limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
-    `language` are found unless given; a given language is also that of descriptions and reports."""
-
-    selection: str = "random"
-    limit: int = 15
-    min_examples: int = 2
-    max_tokens: int = 2000
-    domain: str = ""
-    language: str = ""
-    untyped: bool = False
-    seed: int = 42
-    output: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TuneResult(Profile):
-    """What was found and written. `examples` is how many were found, `usage` what was asked of
-    models for it.
-
-    `entity_types` are those that extraction will look for; () = any. `degraded` says where a
-    default stayed, and why."""
-
-    examples: int = 0
-    sampled: int = 0
-    files: tuple[Path, ...] = ()
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    degraded: tuple[str, ...] = ()
-
-
-def tune(
-    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, wish: TuneRequest
-) -> TuneResult:
-    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or
-    to the folder that is wished for.
-
-    Settings that someone changed stay: their entity types, language and description of claims are
-    used and not replaced. `settings` as loaded from the file and the environment, without what an
-    earlier tuning found. Raises BadInput, and NotFound for no text."""
-    domain, language = (clean(getattr(wish, one), LONGEST[one]) for one in ("domain", "language"))
-    given = Profile(domain, language)
-    known = _known(given)
-    room = _checked(wish, known)
-    if not asker.may_answer(KIND):
-        raise BadInput(
-            "tuning needs a chat model and none is configured",
-            "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts",
-        )
-    before = asker.spent().record()
-    texts, note = sample(snapshot, wish.selection, wish.limit, wish.seed, asker)
-    if not texts:
-        raise NotFound("the index holds no text to tune by", "Index documents first")
-    degraded = [note] if note else []
-    own = settings.entity_types != DEFAULTS.entity_types
-    wanted = list(LONGEST) if own or wish.untyped else [*LONGEST, "entity_types"]
-    profile = _profile(asker, _question(texts, room, known), given, wanted, degraded)
-    types = settings.entity_types
-    if not own:
-        types = () if wish.untyped else profile.entity_types or DEFAULTS.entity_types
-    extraction = _filled("extract", {}, profile.persona)
-    told = Telling(extraction, types, settings.output_language or language)
-    pool = passages(texts, EXAMPLE_TOKENS)
-    examples = asker.wait(_examples(asker, told, pool, wish.min_examples, degraded))
-    profile = replace(profile, entity_types=types)
-    made = _sampled_texts(profile, examples, settings, extraction)
-    facts = {**asdict(profile), "output_language": language, "selection": wish.selection}
-    facts |= {"limit": wish.limit, "seed": wish.seed, "sampled": len(texts)}
-    facts |= {"examples": len(examples), "model": asker.model, "files": sorted(made)}
-    if own or types == DEFAULTS.entity_types:
-        del facts["entity_types"]  # nothing was found that could replace anything
-    if made or "entity_types" in facts:
-        made[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
-    files = _write(wish.output or folder / "prompts", made) if made else ()
-    usage = _spent(before, asker.spent().record())
-    counts = {"examples": len(examples), "sampled": len(texts)}
-    return TuneResult(
-        **asdict(profile), **counts, files=files, usage=usage, degraded=tuple(degraded)
+def _example_ask(
+    text: str, template: str, types: Sequence[str], language: str
+) -> Ask[Example | None]:
+    """The question for a worked example: the tuned extraction prompt, with types and language (may
+    be empty)."""
+    prompt = Template(template).safe_substitute(
+        entity_types=", ".join(types) or "whatever fits best, in one or two lower-case words",
+        language=f"Write in {language or 'the language of the text'}.",
+        examples=prompts.load("extract_examples").safe_substitute(),
+        text=_broken(text),
     )
 
+    def parse(reply: str) -> Example | None:
+        return read_example(reply, text, types, literal=not language)
 
-def _checked(wish: TuneRequest, known: str) -> int:
-    """The tokens that the question about the sample leaves for excerpts."""
-    if wish.limit < 1 or not 0 <= wish.min_examples <= MOST_EXAMPLES:
-        what = f"limit {wish.limit} with min_examples {wish.min_examples} cannot be used"
-        raise BadInput(what, f"Use a limit of at least 1 and 0 to {MOST_EXAMPLES} examples")
-    words = count_tokens(prompts.load("tune_profile").substitute(known=known, sample=""))
-    if wish.max_tokens < words + LEAST_SAMPLE:
-        what = f"max_tokens {wish.max_tokens} leaves no room for a sample"
-        advice = f"Use at least {words + LEAST_SAMPLE}"
-        raise BadInput(f"{what} beside {words} tokens of instructions", advice)
-    return wish.max_tokens - words
-
-
-# ---- what the corpus is ---------------------------------------------------------------------------
-
-
-def _known(given: Profile) -> str:
-    """What the user has decided, as lines of the prompt."""
-    names = (name for name in ("domain", "language") if getattr(given, name))
-    decided = [f"{name} is {getattr(given, name)!r}" for name in names]
-    return f"\nAlready decided, to be repeated as it is: {'; '.join(decided)}.\n" if decided else ""
-
-
-def _question(texts: Sequence[str], room: int, known: str) -> str:
-    """The question about the sample, with at most `room` tokens of it."""
-    tags = count_tokens(_tagged("")) + 1
-    texts = texts[: room // (tags + LEAST_EXCERPT)]
-    shown = "\n".join(_tagged(piece) for piece in excerpts(texts, room - tags * len(texts)))
-    return prompts.load("tune_profile").substitute(known=known, sample=shown)
-
-
-def _profile(
-    asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]
-) -> Profile:
-    """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
-    messages = (Message("user", prompt),)
-    ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
-    answer: Answer[Profile] = asker.wait(asker.ask(ask))
-    found = answer.value
-    language = given.language or found.language
-    profile = replace(found, domain=given.domain or found.domain, language=language)
-    if not answer.by:
-        degraded.append(f"profile: {_reason(answer)}; every default stays")
-        return profile
-    missing = [name for name in wanted if not getattr(profile, name)]
-    what = "the model gave none that can be used; the default stays"
-    degraded += [f"{name}: {what}" for name in missing]
-    return profile
-
-
-def _reason(answer: Answer[Any]) -> str:
-    return (answer.reason or "no answer").rstrip(". ")
-
-
-def _tagged(text: str) -> str:
-    """A text of the corpus as data: it cannot close its own tag."""
-    return f"<text>\n{_broken(text)}\n</text>"
-
-
-def _broken(text: str) -> str:
-    return re.sub(r"</(?=\s{0,20}text)", r"<\\/", text, flags=re.IGNORECASE)
-
-
-# ---- worked examples ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """How a worked example is asked for: the tuned extraction prompt, the types and the language
-    (may be empty)."""
-
-    template: str
-    types: tuple[str, ...]
-    language: str
-
-    def ask(self, text: str) -> Ask[Example | None]:
-        any_type = "whatever fits best, in one or two lower-case words"
-        prompt = Template(self.template).safe_substitute(
-            entity_types=", ".join(self.types) or any_type,
-            language=f"Write in {self.language or 'the language of the text'}.",
-            examples=prompts.load("extract_examples").safe_substitute(),
-            text=_broken(text),
-        )
-
-        def parse(reply: str) -> Example | None:
-            return read_example(reply, text, self.types, literal=not self.language)
-
-        return Ask(KIND, (Message("user", prompt),), parse, lambda: None)
+    return Ask(KIND, (Message("user", prompt),), parse, lambda: None)
 
 
 async def _examples(
-    asker: Asker, told: Telling, pool: Sequence[str], wanted: int, degraded: list[str]
+    asker: Asker, pool: Sequence[Ask[Example | None]], wanted: int, degraded: list[str]
 ) -> list[Example]:
     """As many examples as are wanted; [] when there are fewer than the corpus has text for."""
     needed = min(wanted, len(pool))
     found: list[Example] = []
     reasons: Counter[str] = Counter()
-    # texts that are tried: some are tables or lists of contents
-    most = min(len(pool), 2 * needed + 2)
-    at = 0
-    while len(found) < needed and at < most:
-        batch = pool[at : min(most, at + needed - len(found))]
-        at += len(batch)
-        for answer in await asyncio.gather(*(asker.ask(told.ask(text)) for text in batch)):
+    pool = pool[: 2 * needed + 2]  # that are tried: some texts are tables or lists of contents
+    while len(found) < needed and pool:
+        batch, pool = pool[: needed - len(found)], pool[needed - len(found) :]
+        for answer in await asyncio.gather(*map(asker.ask, batch)):
             if answer.value is not None:
                 found.append(answer.value)
             else:
@@ -579,10 +436,70 @@ async def _examples(
     return found
 
 
-# ---- files ----------------------------------------------------------------------------------------
+def _reason(answer: Answer[Any]) -> str:
+    return (answer.reason or "no answer").rstrip(". ")
 
 
-def _sampled_texts(
+def read_example(reply: str, text: str, types: Sequence[str], literal: bool = True) -> Example:
+    """The records of a reply that are well formed: an example that is wrong teaches every later
+    reply to be wrong.
+
+    Only relationships between entities of the example stay. BadReply when too little is left, or,
+    with `literal`, when most names do not stand in the text (with a language for the results they
+    may be translated)."""
+    body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
+    records = [match for piece in re.split(r"##|\n", body) if (match := _RECORD.fullmatch(piece))]
+    fields = [(one[1], *map(str.strip, one[2].split(FIELD)[1:])) for one in records]
+    entities: dict[str, tuple[str, ...]] = {}
+    for tag, name, *rest in fields:
+        if tag == "entity" and len(rest) == 2 and len(entities) < MOST_RECORDS:
+            name, kind, description = (
+                _plain(name, LONGEST_NAME),
+                _type(rest[0], types),
+                _described(rest[1]),
+            )
+            key = normalise_name(name)
+            if kind and description and key:
+                entities.setdefault(key, (name, kind, description))
+    relations: dict[frozenset[str], tuple[str, ...]] = {}
+    for tag, *rest in fields:
+        if tag == "relationship" and len(rest) == 5 and (strength := _strength(rest[-1])):
+            ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in rest[:2]]
+            parts = [_described(part) for part in rest[2:-1]]
+            if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
+                names = [entities[end][0] for end in ends]
+                relations.setdefault(frozenset(ends), (*names, *parts, strength))
+    if len(entities) < LEAST_ENTITIES or len(relations) < LEAST_RELATIONS:
+        raise BadReply(f"{len(entities)} usable entities and {len(relations)} usable relationships")
+    folded = " ".join(text.split()).casefold()
+    found = sum(name.casefold() in folded for name, *_ in entities.values())
+    if literal and found * 2 < len(entities):
+        raise BadReply("most names do not stand in the text")
+    strongest = sorted(relations.values(), key=lambda one: -float(one[-1]))[:MOST_RECORDS]
+    return Example(text, tuple(entities.values()), tuple(strongest))
+
+
+def _type(given: str, types: Sequence[str]) -> str:
+    """One of `types` or `other`; any clean type where there are none; "" for no type at all."""
+    cleaned = (clean_types([given]) or ("",))[0]
+    if not types or not cleaned:
+        return cleaned or ("other" if given.strip().lower() == "other" else "")
+    return cleaned if cleaned in types else "other"
+
+
+def _described(text: str) -> str:
+    return _plain(text, LONGEST_DESCRIPTION)
+
+
+def _strength(given: str) -> str:
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", given)
+    return f"{float(match[1]):g}" if match and 0 < float(match[1]) <= 10 else ""
+
+
+# ---- files -----------------------------------------------------------------------------------------
+
+
+def _texts_of(
     profile: Profile, examples: Sequence[Example], settings: Settings, extraction: str
 ) -> dict[str, str]:
     """File name -> text, of the prompts in which something is other than in the shipped ones."""
@@ -614,6 +531,15 @@ def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
     return f"{persona}\n\n{text}" if persona else text
 
 
+def _tagged(text: str) -> str:
+    """A text of the corpus as data: it cannot close its own tag."""
+    return f"<text>\n{_broken(text)}\n</text>"
+
+
+def _broken(text: str) -> str:
+    return re.sub(r"</(?=\s{0,20}text)", r"<\\/", text, flags=re.IGNORECASE)
+
+
 def _shown(example: Example) -> str:
     """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a
     template."""
@@ -631,9 +557,7 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
             if path.is_file() and path.read_text("utf-8", errors="replace") != texts.get(name):
                 os.replace(path, target / f"{name}.bak")
         for name, text in texts.items():
-            beside = target / f".{name}.{os.getpid()}.tmp"
-            beside.write_text(text, "utf-8", newline="\n")
-            os.replace(beside, target / name)
+            write_durably(target / name, text.encode())
     except OSError as error:
         raise BadInput(
             f"{target} cannot be written ({error.strerror})", "Name another folder with --output"
@@ -647,12 +571,3 @@ def _written_before(target: Path) -> set[str]:
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     return {name for name in listed if name in {f"{known}.md" for known in prompts.names()}}
-
-
-def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What this tuning cost, of an asker that may have done other things before."""
-    return {
-        name: round(value - before.get(name, 0), 6)
-        for name, value in after.items()
-        if isinstance(value, int | float)
-    }

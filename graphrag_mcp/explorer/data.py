@@ -1,28 +1,40 @@
 """The data of every view of the explorer: a view's name and parameters in, JSON out.
 
 Views: the map, a community, an entity, a passage, a path, the search box, DRIFT sessions, changes
-since a generation, documents by time. Credentials that stand in documents are masked, in the text of
-a passage with as many characters, so that offsets stay right. GraphRAGError for what is not there.
+since a generation, documents by time. Every statement comes with `cites`: {id, start, end, title,
+uri, line, date}, where start and end are characters (code points) of the text unit `id`, 0 and 0
+where the whole text unit is cited. Credentials that stand in documents are masked, in the text of a
+passage with as many characters, so that offsets stay right. GraphRAGError for what is not there.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
-from graphrag_mcp.explorer import views
-from graphrag_mcp.explorer.topics import TITLE, brief, map_, named, overview, topics
-from graphrag_mcp.explorer.views import Sources, paper, place_of
-from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, filters, hits, local, retrieval
-from graphrag_mcp.query.drift_state import Walk
+from graphrag_mcp.explorer.topics import (
+    NUMBERED,
+    TITLE,
+    Topic,
+    brief,
+    map_,
+    named,
+    overview,
+    topics,
+)
+from graphrag_mcp.packing.budget import one_line, referenced_ids
+from graphrag_mcp.query import context, entities, filters, local, passages, reports
+from graphrag_mcp.query.drift import marked, references
+from graphrag_mcp.query.drift_state import STATUS, Walk, cited_aliases
+from graphrag_mcp.query.graph import between, connect, graph_of
+from graphrag_mcp.query.listing import characteristic
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import segments, sessions
+from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.trust.credentials import masked, spans
@@ -32,11 +44,309 @@ from graphrag_mcp.types import Citation
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
 
-
+MEMBERS, DOCUMENTS, RELATIONS, STATEMENTS, PARTS = 60, 40, 40, 12, 400
 SESSIONS, ANSWER, CITES, LISTED = 100, 4_000, 12, 200
+PASSAGES, ENTITIES, COMMUNITIES, LIT = 20, 12, 6, 40
 YEARS = 4  # distinct years from which a timeline has a row a year
+LONG = 1_200  # characters of a statement or description
+SENTENCE = 320  # characters of a passage in the list
+NAMES = 24  # entities named beside a passage
 
+Row = Mapping[str, Any]
 Data = dict[str, Any]
+View = Callable[["App", Snapshot, Mapping[str, str]], Data]
+_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
+
+
+# ---- citations ---------------------------------------------------------------------------------------
+
+
+class Sources:
+    """The text units that a view cites, read once."""
+
+    def __init__(self, snapshot: Snapshot, ids: Iterable[str], texts: bool = False) -> None:
+        names = ["id", "n", "document_id", "line_start", *(["text"] if texts else [])]
+        rows = snapshot.by_key("text_units", list(dict.fromkeys(ids)), "id", names).to_pylist()
+        self.units = {row["id"]: row for row in rows}
+        self.documents = filters.documents(snapshot)
+
+    def cite(self, unit: str, start: int = 0, end: int = 0) -> Data | None:
+        """One citation; None where the text unit is gone."""
+        row = self.units.get(unit)
+        fact = self.documents.get(row["document_id"]) if row else None
+        if row is None or fact is None:
+            return None
+        place = {"id": f"t{row['n']}", "start": start, "end": end, "line": row["line_start"]}
+        return {**place, **_document(fact)}
+
+    def quoted(self, unit: str, sentence: str) -> Data | None:
+        """The citation of a sentence, with its place in the text unit where it stands there."""
+        row = self.units.get(unit)
+        start, end = place_of(sentence, row.get("text", "")) if row else (0, 0)
+        return self.cite(unit, start, end)
+
+
+def place_of(sentence: str, text: str) -> tuple[int, int]:
+    """Where a sentence stands in a text, line breaks and spaces aside; (0, 0) where it does not."""
+    sentence = sentence.strip().removesuffix("…").removesuffix("...").strip()
+    if (at := text.find(sentence)) >= 0 and sentence:
+        return at, at + len(sentence)
+    words = sentence[:1_000].split()
+    if len(words) < 3:
+        return 0, 0
+    found = re.search(r"[\s*_>#|-]{1,40}".join(map(re.escape, words)), text)
+    return found.span() if found else (0, 0)
+
+
+def _document(fact: Row) -> Data:
+    _, _, title, uri, name = fact["document"]
+    place = {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE)}
+    return {**place, "date": fact["date"]}
+
+
+def paper(fact: Row) -> Data:
+    """A document in a list."""
+    return {"n": int(fact["document"][0][1:]), **_document(fact)}
+
+
+def _numbered(snapshot: Snapshot, table: str, n: int, what: str) -> Row:
+    found = context.numbered(snapshot, table, [n])
+    if not found:
+        raise NotFound(f"there is no {what}{n} in this index any more", "Search for it")
+    return found[0]
+
+
+def _communities(snapshot: Snapshot, id: str) -> list[Topic]:
+    """Those that hold an entity or a text unit, the coarsest first."""
+    rows = snapshot.by_key("memberships", [id], "entity_id", ["path"]).to_pylist()
+    known = topics(snapshot).by_id
+    return [known[one] for one in (rows[0]["path"] if rows else ()) if one in known]
+
+
+# ---- community --------------------------------------------------------------------------------------
+
+
+def community(snapshot: Snapshot, n: int) -> Data:
+    """One community: its report with citations, what it holds, where it stands."""
+    row, found = _numbered(snapshot, "reports", n, "c"), topics(snapshot)
+    one = found.by_id.get(row["id"])
+    if one is None:
+        raise NotFound(f"c{n} is no community of this generation", "Search for it")
+    findings = context.findings(row)
+    texts = [row["summary"], *(finding.get("explanation", "") for finding in findings)]
+    cited = [id for text in texts for id in referenced_ids(text).get("Sources", ())]
+    sources = Sources(snapshot, cited, texts=True)
+    members = snapshot.by_key("entities", row["entity_ids"], "id", NUMBERED)
+    ranked = sorted(members.to_pylist(), key=lambda one: (-one["degree"], one["n"]))
+    units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
+    documents = list(dict.fromkeys(units["document_id"].to_pylist()))
+    papers = [paper(sources.documents[id]) for id in documents if id in sources.documents]
+    papers.sort(key=lambda one: (one["date"] or "9999", one["title"]))
+    return {
+        **brief(one),
+        "level": one.level,
+        "parents": [brief(above) for above in found.parents(one.id)],
+        "report": {
+            "method": row["method"],
+            "paragraphs": statements(row["summary"], sources),
+            "findings": [_finding(finding, sources) for finding in findings],
+        },
+        "children": [brief(found.by_id[id]) for id in one.children],
+        "members": [named(member) for member in ranked[:MEMBERS]],
+        "documents": papers[:DOCUMENTS],
+        "more": {
+            "members": max(0, len(ranked) - MEMBERS),
+            "documents": max(0, len(papers) - DOCUMENTS),
+        },
+    }
+
+
+def _finding(one: Mapping[str, str], sources: Sources) -> Data:
+    """What is found, with a title where its first statement does not say the same."""
+    summary, explanation = one.get("summary", ""), one.get("explanation", "")
+    title = "" if explanation.startswith(summary) else one_line(_DATA.sub("", summary), 200)
+    return {"title": title, "statements": statements(explanation, sources)}
+
+
+def statements(text: str, sources: Sources) -> list[Data]:
+    """The sentences of a report, each with the text units that its reference names."""
+    found: list[Data] = []
+    at = 0
+    for match in _DATA.finditer(text):
+        sentence = text[at : match.start()].strip()
+        at = match.end()
+        ids = referenced_ids(match[0]).get("Sources", [])[:5]
+        cites = [cite for id in ids if (cite := sources.quoted(id, sentence)) is not None]
+        if sentence.strip(" .;,"):
+            found.append({"text": one_line(sentence, LONG), "cites": cites})
+        elif found:
+            found[-1]["cites"] += cites
+    rest = text[at:].strip()
+    if rest.strip(" .;,。"):
+        found.append({"text": one_line(rest, LONG), "cites": []})
+    return found
+
+
+# ---- entity -----------------------------------------------------------------------------------------
+
+
+def entity(snapshot: Snapshot, n: int) -> Data:
+    """One entity: what is said of it and where, its strongest neighbours and what links these."""
+    row = _numbered(snapshot, "entities", n, "e")
+    id = row["id"]
+    of_it = f"source_id = '{id}' OR target_id = '{id}'"
+    light = snapshot.rows("relationships", of_it, ["id", "weight"])
+    ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
+    links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
+    others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
+    rows = snapshot.by_key("entities", others, "id", ["id", "n", "title", "type"]).to_pylist()
+    names = {other["id"]: other for other in rows}
+    claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
+    cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
+    sources = Sources(snapshot, [*cited, *(claim["text_unit_id"] for claim in claims)])
+    evidence = [_evidence(one, sources) for one in row["evidence"][:STATEMENTS]]
+    described = one_line(row["description"], LONG)
+    return {
+        **named(row),
+        "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
+        "texts": row["frequency"],
+        "description": "" if evidence and evidence[0]["text"] in described else described,
+        "communities": [brief(one) for one in _communities(snapshot, id)],
+        "statements": evidence,
+        "claims": [_claim(one, sources) for one in claims],
+        "relations": [
+            {"other": named(names[other]), "weight": link["weight"], **_link(link, sources)}
+            for link, other in zip(links, others, strict=True)
+            if other in names
+        ],
+        "edges": [
+            [names[a]["n"], names[b]["n"], weight]
+            for (a, b), (weight, _) in between(snapshot, names).items()
+        ],
+        "more": {"relations": max(0, len(ranked) - RELATIONS)},
+    }
+
+
+def _evidence(one: Row, sources: Sources) -> Data:
+    cite = sources.cite(one["text_unit_id"], one["start"], one["end"])
+    return {"text": one_line(one["text"], LONG), "cites": [cite] if cite else []}
+
+
+def _link(row: Row, sources: Sources) -> Data:
+    """What is said of a relationship, with its sentences."""
+    sentences = [_evidence(one, sources) for one in row["evidence"][:3]]
+    text = one_line(row["description"], LONG) or (sentences[0]["text"] if sentences else "")
+    if sentences and sentences[0]["text"] and sentences[0]["text"] in text:
+        text = sentences[0]["text"]
+    return {"text": text, "cites": [cite for one in sentences for cite in one["cites"]]}
+
+
+def _claim(row: Row, sources: Sources) -> Data:
+    spans = row["spans"]
+    cite = sources.cite(row["text_unit_id"], *(spans[:2] if len(spans) > 1 else (0, 0)))
+    dates = " to ".join(dict.fromkeys(filter(None, (row["start_date"][:10], row["end_date"][:10]))))
+    about = ", ".join(filter(None, (row["type"].lower(), row["status"].lower(), dates)))
+    return {
+        "text": f"{one_line(row['description'], LONG)} ({about})",
+        "cites": [cite] if cite else [],
+    }
+
+
+# ---- paths ------------------------------------------------------------------------------------------
+
+
+def path(snapshot: Snapshot, n: int, to: int) -> Data:
+    """How two entities are connected: the strongest way first, each step with its sentence."""
+    ends = [_numbered(snapshot, "entities", one, "e") for one in (n, to)]
+    if n == to:
+        raise BadInput("a path needs two different names", "Choose another one")
+    found = connect(snapshot, ends[0]["id"], ends[1]["id"])
+    ways = sorted(found, key=lambda one: -round(one.strength, 12))
+    ids = [id for way in ways for id in way.entities]
+    rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
+    names = {row["id"]: named(row) for row in rows}
+    ids = [id for way in ways for id in way.relationships]
+    links = {row["id"]: row for row in snapshot.served("relationships", ids)}
+    cited = [one["text_unit_id"] for row in links.values() for one in row["evidence"][:3]]
+    sources, paths = Sources(snapshot, cited), []
+    for way in ways:
+        steps = []
+        for a, b, link in zip(way.entities, way.entities[1:], way.relationships, strict=False):
+            if a in names and b in names and link in links:
+                step = {"from": names[a], "to": names[b], "weight": links[link]["weight"]}
+                steps.append({**step, **_link(links[link], sources)})
+        paths += [steps] if steps else []
+    reached = [0, 0] if ways else [graph_of(snapshot).reached(row["id"]) - 1 for row in ends]
+    return {"from": named(ends[0]), "to": named(ends[1]), "paths": paths, "reached": reached}
+
+
+# ---- texts ------------------------------------------------------------------------------------------
+
+
+def passage(snapshot: Snapshot, n: int) -> Data:
+    """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
+    found = context.numbered(snapshot, "text_units", [n])
+    if not found:
+        what = f"t{n} is not in this index any more: its document was changed or removed"
+        raise NotFound(what, "Search")
+    unit = found[0]
+    facts = filters.documents(snapshot)
+    if unit["document_id"] not in facts:
+        raise NotFound(f"the document of t{n} cannot be read", "Run doctor")
+    document = paper(facts[unit["document_id"]])
+    start, near = unit["char_start"], [unit["chunk_index"] - 1, unit["chunk_index"] + 1]
+    where = f"document_id = '{unit['document_id']}' AND chunk_index IN ({near[0]}, {near[1]})"
+    neighbours = snapshot.rows("text_units", where, ["n", "chunk_index"]).to_pylist()
+    neighbour = {row["chunk_index"]: f"t{row['n']}" for row in neighbours}
+    rows = sorted(context.numbered(snapshot, "passages", [n]), key=lambda row: row["part"])
+    ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
+    people = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
+    people.sort(key=lambda row: (-row["degree"], row["n"]))
+    return {
+        "id": f"t{n}",
+        "title": document["title"],
+        "document": document,
+        "line": unit["line_start"],
+        "last_line": unit["line_end"],
+        "text": unit["text"],
+        "parts": [[row["char_start"] - start, row["char_end"] - start] for row in rows],
+        "before": neighbour.get(near[0], ""),
+        "after": neighbour.get(near[1], ""),
+        "entities": [named(row) for row in people[:NAMES]],
+        "communities": [brief(one) for one in _communities(snapshot, unit["id"])],
+    }
+
+
+def document(snapshot: Snapshot, n: int) -> Data:
+    """A document: how each of its text units begins, and the communities that these are in."""
+    rows = snapshot.by_key("documents", [n], "n", ["id"]).to_pylist()
+    fact = filters.documents(snapshot).get(rows[0]["id"]) if rows else None
+    if fact is None:
+        raise NotFound(f"d{n} is not in this index any more", "Search")
+    columns = ["id", "n", "chunk_index", "line_start", "text"]
+    units = snapshot.by_key("text_units", [rows[0]["id"]], "document_id", columns).to_pylist()
+    units.sort(key=lambda row: row["chunk_index"])
+    ids = [unit["id"] for unit in units]
+    known = topics(snapshot).by_id
+    ways: Sequence[Row] = snapshot.by_key("memberships", ids, "entity_id", ["path"]).to_pylist()
+    ends = (way["path"][-1] for way in ways if way["path"])
+    last = dict.fromkeys(end for end in ends if end in known)
+    return {
+        **paper(fact),
+        "communities": [brief(known[id]) for id in last][:12],
+        "units": [
+            {
+                "id": f"t{unit['n']}",
+                "line": unit["line_start"],
+                "first": one_line(unit["text"][:800], 200),
+            }
+            for unit in units[:PARTS]
+        ],
+        "more": max(0, len(units) - PARTS),
+    }
+
+
+# ---- DRIFT -------------------------------------------------------------------------------------------
 
 
 def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
@@ -47,8 +357,7 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
     for path in sessions.listing(folder)[:SESSIONS]:
         walk = Walk(sessions.read(path))
         if walk.header.get("corpus") == corpus:
-            states = ("answered", "open", "frontier", "pruned")
-            counts = {name: len(walk.with_status(name)) for name in states}
+            counts = {name: len(walk.with_status(name)) for name in STATUS}
             listed.append({"id": path.stem, "query": one_line(walk.header["query"], 300), **counts})
     return {"sessions": listed}
 
@@ -59,21 +368,19 @@ def corpus_of(path: Path) -> str:
 
 
 def _session(snapshot: Snapshot, path: Path) -> Data:
-    from graphrag_mcp.query import drift as drifting
-
     walk = Walk(sessions.read(path))
     if walk.header.get("corpus") != snapshot.manifest.corpus:
         raise NotFound("there is no such DRIFT session on this corpus", "Choose another one")
     nodes = []
     for name, node in walk.graph.nodes(data=True):
         named = " ".join(f"[{alias}]" for alias in node["context"][:CITES])
-        known, gone = drifting.references(snapshot, [node["answer"], named])
-        lists = {"cites": drifting.cited_aliases(node["answer"]), "context": node["context"]}
+        known, gone = references(snapshot, [node["answer"], named])
+        lists = {"cites": cited_aliases(node["answer"]), "context": node["context"]}
         nodes.append(
             {
                 "id": name,
                 **{one: node[one] for one in ("parent", "query", "status", "score")},
-                "answer": drifting.marked(node["answer"], gone)[:ANSWER],
+                "answer": marked(node["answer"], gone)[:ANSWER],
                 **{
                     one: [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
                     for one, aliases in lists.items()
@@ -106,19 +413,13 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     if chosen is None:
         none = {"since": None, "generations": [], "documents": nothing, "communities": nothing}
         return {**none, "now": current.generation, "names": [], "more": 0}
-    before, now = (_documents(snapshot.folder, one) for one in (chosen, current))
-    facts = filters.documents(snapshot)
-    papers = {fact["uri"]: paper(fact) for fact in facts.values()}
-    others = (uri for uri in now.keys() & before.keys() if now[uri]["id"] != before[uri]["id"])
+    found = generations.changes(snapshot.folder, chosen.generation)
+    papers = {fact["uri"]: paper(fact) for fact in filters.documents(snapshot).values()}
     documents = {
-        "added": [papers[uri] for uri in sorted(now.keys() - before.keys()) if uri in papers],
-        "changed": [papers[uri] for uri in sorted(others) if uri in papers],
-        "removed": [
-            {"title": one_line(before[uri]["title"] or uri, TITLE), "uri": one_line(uri, TITLE)}
-            for uri in sorted(before.keys() - now.keys())
-        ],
+        "added": [papers[uri] for uri in found.added if uri in papers],
+        "changed": [papers[uri] for uri in found.changed if uri in papers],
+        "removed": [dict.fromkeys(("title", "uri"), one_line(uri, TITLE)) for uri in found.removed],
     }
-    more = {name: max(0, len(rows) - LISTED) for name, rows in documents.items()}
     old = Snapshot(snapshot.folder, chosen)
     came = generations.names(old, snapshot)[:LISTED]
     return {
@@ -126,15 +427,10 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         "now": current.generation,
         "generations": listed,
         "documents": {name: rows[:LISTED] for name, rows in documents.items()},
-        "communities": _communities(snapshot, old),
+        "communities": _changed_communities(snapshot, old),
         "names": [{"n": row["n"], "title": one_line(row["title"], TITLE)} for row in came],
-        "more": sum(more.values()),
+        "more": sum(max(0, len(rows) - LISTED) for rows in documents.values()),
     }
-
-
-def _documents(folder: Path, manifest: manifests.Manifest) -> dict[str, Data]:
-    rows = segments.live_documents(folder, manifest, ("uri", "id", "title")).to_pylist()
-    return {row["uri"]: row for row in rows}
 
 
 def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
@@ -151,7 +447,7 @@ def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
     return list(by_content.values())
 
 
-def _communities(snapshot: Snapshot, old: Snapshot) -> Data:
+def _changed_communities(snapshot: Snapshot, old: Snapshot) -> Data:
     """Communities of which the members are others than before: as they are now, and as they were."""
     known = topics(snapshot).by_id
     rows = old.rows("reports", "", ["id", "title", "level"]).to_pylist()
@@ -172,76 +468,71 @@ def _communities(snapshot: Snapshot, old: Snapshot) -> Data:
 
 def timeline(snapshot: Snapshot) -> Data:
     """Documents by the date that they state: a row a month, or a year where there are YEARS or more."""
-    from graphrag_mcp.query.listing import characteristic
-
     facts = filters.documents(snapshot)
     dates = {id: fact["date"] for id, fact in facts.items() if fact["date"]}
     length = 4 if len({date[:4] for date in dates.values()}) >= YEARS else 7
-    held: dict[str, list[str]] = defaultdict(list)
+    by_period: dict[str, list[str]] = defaultdict(list)
     for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
-        held[dates[id][:length]].append(id)
-    names = characteristic(snapshot, list(dates), dates, length)
+        by_period[dates[id][:length]].append(id)
+    names = characteristic(snapshot, dates, length)
     periods = [
         {
             "period": period,
-            "count": len(held[period]),
+            "count": len(by_period[period]),
             "terms": names.get(period, []),
-            "documents": [paper(facts[id]) for id in held[period][:6]],
-            "more": max(0, len(held[period]) - 6),
+            "documents": [paper(facts[id]) for id in by_period[period][:6]],
+            "more": max(0, len(by_period[period]) - 6),
         }
-        for period in sorted(held)
+        for period in sorted(by_period)
     ]
     return {"periods": periods[-400:], "undated": len(facts) - len(dates)}
 
 
-PASSAGES, ENTITIES, COMMUNITIES, LIT = 20, 12, 6, 40
-SENTENCE = 320  # characters of a passage in the list
+# ---- search ------------------------------------------------------------------------------------------
 
 
 def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
-    from graphrag_mcp.query import reports
-
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
-    passages = [] if local.unheard_of(found) else found.passages[:LIT]
-    entities = retrieval.entities(snapshot, found, ENTITIES) if passages else []
-    rows = [found.rows[one.id] for one in entities if one.score >= 0.3]
-    row, others = context.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
+    known = [] if local.only_common_words(found) else found.passages[:LIT]
+    ranked = entities.ranked(snapshot, found, ENTITIES) if known else []
+    rows = [one.row for one in ranked if one.score() >= 0.3]
+    row, others = entities.resolve(snapshot, query) if len(query) <= 300 and query else (None, [])
     first = [*([row] if row else []), *(others if row else [])]
     people = list({one["id"]: one for one in [*first, *rows]}.values())[:ENTITIES]
-    near = [] if people or passages else context.nearest_names(snapshot, query, 5)
-    known = topics(snapshot)
-    rated, _ = reports.select(snapshot, query) if passages else ([], {})
-    chosen = [known.by_id[one.id] for one in rated[:COMMUNITIES] if one.id in known.by_id]
-    read = hits.read(snapshot, [(one.id, one.score) for one in passages[:PASSAGES]])
-    top = max((hit.score for _, hit in read), default=0.0)
-    kept = [(id, hit) for id, hit in read if hit.score >= hits.WEAK * top]
+    near = [] if people or known else entities.nearest_names(snapshot, query, 5)
+    by_id = topics(snapshot).by_id
+    rated, _ = reports.select(snapshot, query) if known else ([], {})
+    chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
+    shown = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
     return {
         "query": query,
-        "hint": local.missing(found, query) if query else "",
+        "hint": local.missing(found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, [id for id, _ in kept], found.terms),
-        "lit": _lit(snapshot, [id for id, _ in kept]),
+        "passages": _passages(snapshot, shown, found.terms),
+        "lit": _lit(snapshot, shown),
     }
 
 
-def _passages(snapshot: Snapshot, ids: list[str], worth: dict[str, float]) -> list[dict[str, Any]]:
+def _passages(
+    snapshot: Snapshot, ids: list[str], weights: dict[str, float]
+) -> list[dict[str, Any]]:
     """The best sentence of each passage, with its place in the text unit."""
     rows = snapshot.served("passages", ids)
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
-        said = hits.best_sentence(readable(row["text"]), worth, (), SENTENCE)
+        sentence = passages.best_sentence(readable(row["text"]), weights, (), SENTENCE)
         unit = sources.units.get(row["text_unit_id"])
         if unit is None:
             continue
-        start, end = place_of(said.strip("…"), unit["text"])
+        start, end = place_of(sentence.strip("…"), unit["text"])
         cite = sources.cite(row["text_unit_id"], start, end)
         if cite is not None:
-            listed.append({"text": said, "cites": [cite]})
+            listed.append({"text": sentence, "cites": [cite]})
     return listed
 
 
@@ -255,16 +546,17 @@ def _lit(snapshot: Snapshot, ids: list[str]) -> list[list[float]]:
     return [[known[id].n, round(count / len(ways), 3)] for id, count in counts.most_common(200)]
 
 
-View = Callable[["App", "Snapshot", Mapping[str, str]], dict[str, Any]]
+# ---- all views ---------------------------------------------------------------------------------------
+
 
 VIEWS: dict[str, View] = {
     "overview": lambda app, snapshot, _: overview(snapshot, app.corpora()),
     "map": lambda _, snapshot, given: map_(snapshot, _number(given, "under", "c")),
-    "community": lambda _, snapshot, given: views.community(snapshot, _number(given, "id", "c")),
-    "entity": lambda _, snapshot, given: views.entity(snapshot, _number(given, "id", "e")),
-    "passage": lambda _, snapshot, given: views.passage(snapshot, _number(given, "id", "t")),
-    "document": lambda _, snapshot, given: views.document(snapshot, _number(given, "id", "d")),
-    "path": lambda _, snapshot, given: views.path(
+    "community": lambda _, snapshot, given: community(snapshot, _number(given, "id", "c")),
+    "entity": lambda _, snapshot, given: entity(snapshot, _number(given, "id", "e")),
+    "passage": lambda _, snapshot, given: passage(snapshot, _number(given, "id", "t")),
+    "document": lambda _, snapshot, given: document(snapshot, _number(given, "id", "d")),
+    "path": lambda _, snapshot, given: path(
         snapshot, _number(given, "id", "e"), _number(given, "to", "e")
     ),
     "search": lambda _, snapshot, given: search(snapshot, given.get("query", "")),

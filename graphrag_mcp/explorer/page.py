@@ -93,7 +93,7 @@ class Views:
 
     def __init__(self, app: App, corpus: str) -> None:
         self.app, self.corpus = app, corpus
-        self.held: dict[str, Data] = {}
+        self.data: dict[str, Data] = {}
         self.left = MOST
 
     def add(self, view: str, **given: str) -> Data | None:
@@ -101,14 +101,14 @@ class Views:
         from graphrag_mcp.explorer.data import load
 
         key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
-        if key not in self.held:
+        if key not in self.data:
             found = load(self.app, view, given, self.corpus)
             size = len(json.dumps(found, ensure_ascii=False, separators=(",", ":")))
             if size > self.left:
                 return None
             self.left -= size
-            self.held[key] = found
-        return self.held[key]
+            self.data[key] = found
+        return self.data[key]
 
 
 def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
@@ -125,7 +125,7 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     leaves = [str(one.n) for one in ranked if not one.children]
     dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
     shown_on_map = {"communities": marks(found, [one.id for one in ranked])}
-    views.held["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
+    views.data["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
     views.add("timeline")
     listed = snapshot.rows("entities", "", ["n", "title", "type", "degree"]).to_pylist()
     listed.sort(key=lambda row: (-row["degree"], row["n"]))
@@ -137,17 +137,17 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     papers = dict.fromkeys(str(one["document"]["n"]) for one in passages if one)
     for n in papers:
         views.add("document", id=n)
-    kinds = Counter(key.partition("?")[0] for key in views.held)
-    held = {"topics": kinds["community"], "entities": kinds["entity"], "texts": kinds["passage"]}
+    kinds = Counter(key.partition("?")[0] for key in views.data)
+    full = {"topics": kinds["community"], "entities": kinds["entity"], "texts": kinds["passage"]}
     counts = overview.get("counts", {})
     note = (
-        f"This file holds {held['topics']:,} of {len(found.by_id):,} topics, {held['entities']:,} of "
-        f"{counts.get('entities', 0):,} names and {held['texts']:,} texts in full, as of generation "
+        f"This file holds {full['topics']:,} of {len(found.by_id):,} topics, {full['entities']:,} of "
+        f"{counts.get('entities', 0):,} names and {full['texts']:,} texts in full, as of generation "
         f"{snapshot.manifest.generation}."
     )
-    views.held["overview?"] = {**overview, "note": note}
-    data = {"views": views.held, "names": names, "generation": snapshot.manifest.generation}
-    return page(data), held
+    views.data["overview?"] = {**overview, "note": note}
+    data = {"views": views.data, "names": names, "generation": snapshot.manifest.generation}
+    return page(data), full
 
 
 def _cited(data: Any) -> Iterable[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.explorer import places
-from graphrag_mcp.explorer.places import Circle, sunflower
+from graphrag_mcp.explorer.places import Circle
 from graphrag_mcp.packing.budget import one_line, render_references
-from graphrag_mcp.query import context, filters
+from graphrag_mcp.query import context, entities, filters
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 
@@ -47,15 +47,15 @@ class Topic:
     title: str
     size: int
     children: list[str]
-    circle: Circle = Circle(0.0, 0.0, 0.0)
-    type: str = ""
-    day: int = 0
+    type: str
+    day: int
+    circle: Circle = places.WHOLE
     colour: int = 0  # of the top community that it is in
 
 
 @dataclass(slots=True)
 class Topics:
-    """All communities of a generation, by id; `roots` in the order of their places."""
+    """All communities of a generation, by id, the largest first; `roots` are those at the top."""
 
     by_id: dict[str, Topic]
     roots: list[str]
@@ -90,106 +90,87 @@ def topics(snapshot: Snapshot, keep: bool = True) -> Topics:
 def _made(snapshot: Snapshot, keep: bool) -> Topics:
     names = ["id", "n", "level", "title", "n_text_units", "text_unit_ids"]
     reports = snapshot.rows("reports", "", names)
-    families = snapshot.rows("communities", "", ["id", "parent", "children"]).to_pylist()
-    family = {row["id"]: row for row in families}
+    communities = snapshot.rows("communities", "", ["id", "parent", "children", "entity_ids"])
+    family = {row["id"]: row for row in communities.drop(["entity_ids"]).to_pylist()}
+    rows = [row for row in reports.to_pylist() if row["id"] in family]
+    rows.sort(key=lambda row: (-row["n_text_units"], row["n"]))
+    units = {row["id"]: row["text_unit_ids"] for row in rows}
+    days, types = _days(snapshot, reports), _types(snapshot, communities)
+    place = {id: at for at, id in enumerate(units)}
     by_id: dict[str, Topic] = {}
-    for row in reports.select(names[:5]).to_pylist():
-        kin = family.get(row["id"])
-        if kin is not None:
-            title = one_line(row["title"], TITLE)
-            own = (row["id"], row["n"], row["level"], kin["parent"], title)
-            by_id[row["id"]] = Topic(*own, row["n_text_units"], kin["children"])
-    first, days = _units(snapshot, reports)
-    order = {id: (first.get(id, 1 << 60), one.n) for id, one in by_id.items()}
-    for id, one in by_id.items():
-        one.children = sorted((c for c in one.children if c in by_id), key=order.__getitem__)
-        one.day = days.get(id, 0)
-    tops = (id for id, one in by_id.items() if one.parent not in by_id)
-    roots = sorted(tops, key=order.__getitem__)
-    held = dict(zip(reports["id"].to_pylist(), reports["text_unit_ids"].to_pylist(), strict=True))
-    made = _placed(snapshot, by_id, roots, held, keep)
-    types = _types(snapshot)
-    for id, one in by_id.items():
-        one.circle, one.type = made.unit(id), types.get(id, "")
+    for row in rows:
+        id, kin = row["id"], family[row["id"]]
+        children = sorted((one for one in kin["children"] if one in place), key=place.__getitem__)
+        own = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
+        facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
+        by_id[id] = Topic(*own, *facts)
+    roots = [id for id, one in by_id.items() if one.parent not in by_id]
+    found = Topics(by_id, roots)
+    _place(snapshot, found, units, keep)
     facts = filters.documents(snapshot).values()
     dated = sorted(fact["date"] for fact in facts if fact["date"])
-    return Topics(by_id, roots, *((dated[0], dated[-1]) if dated else ("", "")))
+    if dated:
+        found.first_day, found.last_day = dated[0], dated[-1]
+    return found
 
 
-def _placed(
-    snapshot: Snapshot,
-    by_id: Mapping[str, Topic],
-    roots: Sequence[str],
-    held: Mapping[str, Sequence[str]],
-    keep: bool,
-) -> places.Map:
-    """The circles of the communities, where those of the same text units were on the last map."""
-    path = snapshot.folder / LAST
-    last, radius = places.read(path)
-    before = places.anchors(held, {id: one.level for id, one in by_id.items()}, last)
-    before |= {"": Circle(0.0, 0.0, radius)} if radius else {}
-    children = {"": roots, **{id: one.children for id, one in by_id.items()}}
-    made = places.arranged(children, lambda id: by_id[id].size, before)
+def _place(
+    snapshot: Snapshot, found: Topics, units: Mapping[str, Sequence[str]], keep: bool
+) -> None:
+    """Give the communities their circles and colours, where those of the same text units were on the
+    last map."""
+    path, by_id = snapshot.folder / LAST, found.by_id
+    last = places.read(path)
+    before = places.anchors(units, {id: one.level for id, one in by_id.items()}, last)
+    children = {"": found.roots, **{id: one.children for id, one in by_id.items()}}
+    circles = places.arranged(children, lambda id: by_id[id].size, before)
+    colours = _coloured(found.roots, units, last)
     ways = {}
     for id, one in by_id.items():
+        way = (*(above.id for above in found.parents(id)), id)
+        one.circle, one.colour = circles[id], colours[way[0]]
         if not one.children:
-            above = [id]
-            while (parent := by_id[above[0]].parent) in by_id:
-                above.insert(0, parent)
-            ways[tuple(above)] = held[id]
-    colours = _coloured(sorted(roots, key=lambda id: (-by_id[id].size, id)), held, last)
-    for way in ways:
-        for id in way:
-            by_id[id].colour = colours[way[0]]
-    places.write(path, made, ways, colours, keep)
-    return made
+            ways[way] = units[id]
+    places.write(path, circles, ways, colours, keep)
 
 
 def _coloured(
-    roots: Sequence[str], held: Mapping[str, Sequence[str]], last: Mapping[str, places.Way]
+    roots: Sequence[str], units: Mapping[str, Sequence[str]], last: Mapping[str, places.Way]
 ) -> dict[str, int]:
     """A number for each top community: that of most of its text units on the last map, else a free one."""
     found: dict[str, int] = {}
     for id in roots:
-        votes = Counter(int(last[unit][0][3]) for unit in held[id] if unit in last)
-        free = (number for number in range(len(roots)) if number not in found.values())
-        asked = (colour for colour, _ in votes.most_common() if colour not in found.values())
-        found[id] = next(asked, -1)
-        if found[id] < 0:
-            found[id] = next(free)
+        votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
+        wanted = [*(colour for colour, _ in votes.most_common()), *range(len(roots))]
+        found[id] = next(colour for colour in wanted if colour not in found.values())
     return found
 
 
-def _units(snapshot: Snapshot, reports: pa.Table) -> tuple[dict[str, int], dict[str, int]]:
-    """By community: the smallest number of its text units, and the mean day of their documents."""
-    units = snapshot.rows("text_units", "", ["id", "n", "document_id"])
-    dated = filters.documents(snapshot)
-    day = {id: _ordinal(fact["date"]) for id, fact in dated.items() if fact["date"]}
-    days = pa.array([day.get(id) for id in units["document_id"].to_pylist()], pa.int64())
-    units = units.append_column("day", days)
-    flat = _held(reports, "text_unit_ids", units.select(["id", "n", "day"]))
-    found = flat.group_by("id").aggregate([("n", "min"), ("day", "mean")]).to_pylist()
-    first = {row["id"]: row["n_min"] for row in found if row["n_min"] is not None}
-    return first, {row["id"]: int(row["day_mean"]) for row in found if row["day_mean"]}
+def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
+    """By community the mean day of the documents of its text units."""
+    units = snapshot.rows("text_units", "", ["id", "document_id"])
+    dates = {id: fact["date"] for id, fact in filters.documents(snapshot).items()}
+    day = [_ordinal(dates.get(id, "")) or None for id in units["document_id"].to_pylist()]
+    units = units.append_column("day", pa.array(day, pa.int64()))
+    means = _members(reports, "text_unit_ids", units).group_by("id").aggregate([("day", "mean")])
+    return {row["id"]: int(row["day_mean"]) for row in means.to_pylist() if row["day_mean"]}
 
 
-def _held(rows: pa.Table, column: str, members: pa.Table) -> pa.Table:
+def _types(snapshot: Snapshot, communities: pa.Table) -> dict[str, str]:
+    """By community: the type that most of its entities have, but for "other"."""
+    entities = snapshot.rows("entities", "type != 'other'", ["id", "type"])
+    members = _members(communities, "entity_ids", entities)
+    counts = members.group_by(["id", "type"]).aggregate([("type", "count")]).to_pylist()
+    counts.sort(key=lambda row: (-row["type_count"], row["type"]), reverse=True)
+    return {row["id"]: row["type"] for row in counts}  # the last one, of most entities, counts
+
+
+def _members(rows: pa.Table, column: str, members: pa.Table) -> pa.Table:
     """A row for every member of a row's list `column`: the member's columns, with the row's id."""
     at = pc.index_in(pc.list_flatten(rows[column]), members["id"])
     ids = rows["id"].take(pc.list_parent_indices(rows[column]))
-    return members.take(at).set_column(members.column_names.index("id"), "id", ids)
-
-
-def _types(snapshot: Snapshot) -> dict[str, str]:
-    """By community: the type that most of its entities have, but for "other"."""
-    rows = snapshot.rows("communities", "", ["id", "entity_ids"])
-    entities = snapshot.rows("entities", "", ["id", "type"])
-    flat = _held(rows, "entity_ids", entities)
-    flat = flat.filter(pc.not_equal(flat["type"], "other"))
-    counts: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for row in flat.group_by(["id", "type"]).aggregate([("type", "count")]).to_pylist():
-        counts[row["id"]].append((-row["type_count"], row["type"] or ""))
-    return {id: min(some)[1] for id, some in counts.items()}
+    found = members.take(at).set_column(0, "id", ids)
+    return found.filter(pc.is_valid(found[found.column_names[-1]]))
 
 
 def _ordinal(date: str) -> int:
@@ -208,13 +189,13 @@ def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
     for one in (found.by_id[id] for id in ids):
         above, circle = found.by_id.get(one.parent), one.circle
         facts = {"parent": above.n if above else 0, "children": len(one.children)}
-        facts |= _place(circle.x, circle.y, circle.r)
+        facts |= _rounded(circle.x, circle.y, circle.r)
         facts |= {"type": one.type, "day": one.day, "colour": one.colour}
         listed.append({**brief(one), **facts})
     return listed
 
 
-def _place(x: float, y: float, r: float) -> dict[str, float]:
+def _rounded(x: float, y: float, r: float) -> dict[str, float]:
     return {"x": round(x, 7), "y": round(y, 7), "r": round(r, 7)}
 
 
@@ -238,19 +219,19 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
 
 def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     """The entities of a community, those of most relationships in the middle."""
-    held = snapshot.by_key("communities", [one.id], "id", ["entity_ids"]).to_pylist()
-    ids = held[0]["entity_ids"] if held else []
+    community = snapshot.by_key("communities", [one.id], "id", ["entity_ids"]).to_pylist()
+    ids = community[0]["entity_ids"] if community else []
     rows = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
     rows.sort(key=lambda row: (-row["degree"], row["n"]))
     rows = rows[:DOTS]
-    around = sunflower(len(rows)) if rows else []
+    around = places.spiral([1.0] * len(rows))
     size, circle = 0.55 / max(len(rows), 4) ** 0.5, one.circle
     reach = 0.86 * circle.r
     return [
         {
             **named(row),
             "community": one.n,
-            **_place(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5),
+            **_rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5),
         }
         for row, (x, y) in zip(rows, around, strict=True)
     ]
@@ -267,10 +248,10 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
     kinds = ("documents", "passages", "entities", "relationships", "communities")
     tops = [found.by_id[id] for id in found.roots]
     largest = sorted(tops, key=lambda one: (-one.size, one.n))[:MAIN]
-    rows = context.rows(snapshot, "reports", [one.id for one in largest])
+    rows = snapshot.served("reports", [one.id for one in largest])
     texts = {row["id"]: render_references(row["summary"], {}) for row in rows}
     summary = {id: context.first_sentence(text, 280) for id, text in texts.items()}
-    central = context.rows(snapshot, "entities", context.central(snapshot, 20)[:12])
+    central = snapshot.served("entities", entities.central(snapshot, 20)[:12])
     return {
         "title": snapshot.manifest.corpus,
         "corpora": list(corpora),

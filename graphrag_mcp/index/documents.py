@@ -657,17 +657,11 @@ def _linked(
     held = snapshot.rows("code").to_pylist() if snapshot is not None else []
     left = [row for row in held if row["id"] not in gone]
     if last:
-        # What an earlier batch replaced is not known any more: then all is resolved.
-        whole = any(row["links"] == source_code.UNLINKED for row in held)
-        before = None if whole or not held else [row for row in held if row["id"] in gone]
-        links = source_code.link([*left, *rows], before)
+        links = source_code.link([*left, *rows])
         gone_units |= source_code.apply(snapshot, batch.fresh, links)
         again = {row["id"] for row in links.rows}
         rows = [*(row for row in rows if row["id"] not in again), *links.rows]
         gone |= again
-    elif len(left) < len(held) and left:
-        gone.add(left[0]["id"])
-        rows = [*rows, left[0] | {"links": source_code.UNLINKED}]
     return {"code": Change(sorted(gone), graph_to_table("code", rows))}
 
 

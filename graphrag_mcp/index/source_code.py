@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
-from graphrag_mcp.code.resolve import Edge, affected, documented, known, resolve
+from graphrag_mcp.code.resolve import Edge, documented, known, resolve
 from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.graph import (
@@ -153,7 +153,7 @@ def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence
         [row["id"], unit.passages[0].start, unit.span.start, unit.span.end]
         for row, unit in zip(units, cuts, strict=True)
     ]
-    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
+    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": "{}"}
 
 
 # ---- all files -------------------------------------------------------------------------------------
@@ -172,27 +172,18 @@ class Links:
         self.changed: list[str] = []
 
 
-def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
-    """Resolve the names of rows of `code`: of all, or of what an edit of the rows `before` touches."""
-    links, only, files = Links(), None, dict[str, tuple[Row, SourceFile, list[Any]]]()
-    if before is not None:
-        edited = {row["uri"] for row in before}
-        edited |= {row["uri"] for row in rows if row["links"] == UNLINKED}
-        files = {row["uri"]: (row, *loaded(row["facts"], True)) for row in rows}
-        only = _touched(files, edited, before)
-    for row in rows:
-        if only is None or row["uri"] in only:
-            files[row["uri"]] = (row, *loaded(row["facts"]))
+def link(rows: Sequence[Row]) -> Links:
+    """Resolve the names of all rows of `code`."""
+    links = Links()
+    files = {row["uri"]: (row, *loaded(row["facts"])) for row in rows}
     sources = [file for _, file, _ in files.values() if file.language != PROSE]
     kinds = {one.name: one.kind for file in sources for one in file.symbols}
     titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
     edges: dict[str, list[Edge]] = {}
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
-    for edge in resolve(sources, only, corpus):
+    for edge in resolve(sources, corpus) if corpus else ():
         edges.setdefault(edge.uri, []).append(edge)
     for uri, (row, file, units) in files.items():
-        if only is not None and uri not in only:
-            continue
         said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
@@ -210,23 +201,6 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         if changed or before_.keys() != now.keys():
             links.rows.append(row | {"links": json.dumps(now, separators=(",", ":"))})
     return links
-
-
-UNLINKED = "{}"  # of a row that was not resolved with the others yet
-
-
-def _touched(
-    files: Mapping[str, tuple[Row, SourceFile, Any]], edited: set[str], before: Sequence[Row]
-) -> set[str] | None:
-    """The uris of files that may have other edges now; None where any may. `before`: the rows that
-    edits replaced or took away."""
-    old = (loaded(row["facts"], True)[0] for row in before)
-    was = {file.uri: file for file in old if file.language != PROSE}
-    sources = {uri: file for uri, (_, file, _) in files.items() if file.language != PROSE}
-    now = {uri: file for uri, file in sources.items() if uri in edited}
-    facts = {uri: row["facts"] for uri, (row, _, _) in files.items() if uri not in edited}
-    found = affected(was, now, list(sources.values()), facts)
-    return None if found is None else found | edited
 
 
 class _Titles(dict[str, str]):

@@ -27,28 +27,26 @@ def parse_json(text: str) -> dict[str, Any]:
     """A document of plain JSON; text without any is an empty object."""
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        for name, _ in pairs[: 0 if len(found) == len(pairs) else None]:
-            if sum(name == other for other, _ in pairs) > 1:  # writing it again would drop one
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:  # writing it again would drop one
                 lines = _lines_of(text, json.dumps(name, ensure_ascii=False))
                 where = f"lines {', '.join(map(str, lines))}"
-                raise Unreadable(f"an object has {name[:80]!r} more than once ({where})", lines[-1])
+                what = f"an object has {name[:80]!r} more than once ({where})"
+                raise Unreadable(what, lines[-1])
+            found[name] = value
         return found
 
-    def constant(name: str) -> None:
-        raise Unreadable(f"{name} is no value of JSON", _lines_of(text, name)[0])
-
     try:
-        document = json.loads(
-            text if text.strip() else "{}", object_pairs_hook=members, parse_constant=constant
-        )
+        document = json.loads(text if text.strip() else "{}", object_pairs_hook=members)
+        json.dumps(document, allow_nan=False)
     except Unreadable:
         raise
     except json.JSONDecodeError as error:
         what = f"{error.msg[0].lower()}{error.msg[1:]}, at column {error.colno}"
         raise Unreadable(f"it is not plain JSON, without comments ({what})", error.lineno) from None
     except (ValueError, RecursionError):
-        raise Unreadable("a value is too long, or nested too deeply", 1) from None
+        raise Unreadable("a number is too large, or it is nested too deeply", 1) from None
     if not isinstance(document, dict):
         raise Unreadable("the document is not an object", _lines_of(text, text.split()[0])[0])
     return document
@@ -75,10 +73,7 @@ def _printed(document: dict[str, Any], text: str) -> str:
     step = re.search(r"\n([ \t]+)\S", text)
     indent = step[1] if step else None if text.strip() and "\n" not in text.strip() else 2
     escaped = bool(text.strip()) and text.isascii()
-    try:
-        made = json.dumps(document, indent=indent, ensure_ascii=escaped, allow_nan=False)
-    except (ValueError, RecursionError):
-        raise Unreadable("a number is too large, or it is nested too deeply", 1) from None
+    made = json.dumps(document, indent=indent, ensure_ascii=escaped)
     end = text[len(text.rstrip()) :] if text.strip() else "\n"
     return made.replace("\n", "\r\n" if "\r\n" in text else "\n") + end
 

@@ -6,7 +6,6 @@ holds the name of the variable that has it."""
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import write_durably
 
 FILE = "graphrag-mcp.toml"
 HEAD = """\
@@ -64,9 +64,7 @@ def init(folder: Path, force: bool = False) -> list[Path]:
     try:
         (folder / "prompts").mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            beside.write_text(text, "utf-8", newline="\n")
-            os.replace(beside, path)
+            write_durably(path, text.encode())
     except OSError as error:
         what = f"{folder} cannot be written ({error.strerror})"
         raise BadInput(what, "Name another folder") from error

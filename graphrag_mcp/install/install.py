@@ -19,6 +19,7 @@ from graphrag_mcp.install import config_files
 from graphrag_mcp.install.config_files import Unreadable
 from graphrag_mcp.install.hosts import HOSTS, Host, user_file
 from graphrag_mcp.settings import ENVIRONMENT
+from graphrag_mcp.store.manifest import write_durably
 
 # what may be read, and where indexes are: as the command says each time
 FOLDERS = frozenset(("--root", "--home"))
@@ -27,37 +28,37 @@ FOLDERS = frozenset(("--root", "--home"))
 def arguments(
     known: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The new arguments with those of the old ones that the new do not speak of, and what is to be
-    said of them.
+    """The new arguments with those of the old ones that the new do not name, and notes on them.
 
     An option that is named now counts as named now, and folders only so: fewer folders are fewer
     folders. Whatever else is not named stays, since a `--read-only` written by hand must not be
     gone after the next run."""
-    new = list(made["args"])
-    args = known.get("args")
+    new, args = list(made["args"]), known.get("args")
     old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     if "serve" not in old or "serve" not in new:
-        said = f"the entry had other arguments, which are replaced: {_shown(old)}"
-        return new, (said,) if old else ()
-    was, is_now = old.index("serve"), new.index("serve")
-    start, notes = new[:is_now], []
-    if old[:was] != start and known.get("command") == made["command"]:
-        words = iter(old[:was])
+        words_shown = f"the entry had other arguments, which are replaced: {_shown(old)}"
+        return new, (words_shown,) if old else ()
+    start, had = new[: new.index("serve")], old[: old.index("serve")]
+    notes = []
+    if had != start and known.get("command") == made["command"]:
+        words = iter(had)
         if all(word in words for word in start):  # ours, in their order, and something of theirs
-            start = old[:was]
-            notes.append(f"kept how it is started: {_shown(start)}")
+            start = had
+            notes.append(f"kept how it is started: {_shown(had)}")
         else:
-            notes.append(f"no longer started with: {_shown(old[:was])}")
-    before, after = options_of(old[was + 1 :]), options_of(new[is_now + 1 :])
-    named = {one[0] for one in after} | FOLDERS
-    kept = [one for one in before if one[0] not in named]
-    gone = [one for one in before if one[0] in named and one not in after]
-    if kept:
-        said = _shown(word for one in kept for word in one)
-        notes.append(f"kept what the entry had: {said}; to be rid of it run --undo first")
+            notes.append(f"no longer started with: {_shown(had)}")
+    before, after = (options_of(words[words.index("serve") + 1 :]) for words in (old, new))
+    named = {option[0] for option in after} | FOLDERS
+    own = [option for option in before if option[0] not in named]
+    gone = [option for option in before if option[0] in named and option not in after]
+    if own:
+        words_shown = _shown(word for option in own for word in option)
+        notes.append(f"kept what the entry had: {words_shown}; to be rid of it run --undo first")
     if gone:
-        notes.append(f"no longer in the entry: {_shown(word for one in gone for word in one)}")
-    return [*start, "serve", *(word for one in (*after, *kept) for word in one)], tuple(notes)
+        words_shown = _shown(word for option in gone for word in option)
+        notes.append(f"no longer in the entry: {words_shown}")
+    words = [word for option in (*after, *own) for word in option]
+    return [*start, "serve", *words], tuple(notes)
 
 
 def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -92,7 +93,6 @@ HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
 # Codex waits 10 by itself; uvx may have to fetch everything first
 START_SECONDS = {False: 30, True: 180}
-TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,14 @@ def entry(
 
 
 def variables(
-    host: Host, project: bool, said: Sequence[str], environ: Mapping[str, str]
+    host: Host, project: bool, given_names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """What `--env` asks for: values that may be written, names passed by reference, and what to
     tell the user."""
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
-    for one in said:
+    for one in given_names:
         name, given, value = one.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise BadInput(
@@ -208,16 +208,13 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     if not ours(known):
         what = f"the server {name!r} in {file} is not graphrag-mcp"
         raise BadInput(what, "Give the name of ours with --name")
-    kept = _read(backup_of(file))
-    # An entry that stood there before ours was ours too, of an earlier day: undo takes both away.
-    if kept is not None:
-        with contextlib.suppress(Unreadable, BadInput):
-            was = _decoded(kept, file)
-            with_ours = _encoded(_put(host, was, name, known), kept)
-            if name not in _servers(host, was, file) and with_ours == before:
-                return Change(file, before, kept, "restored")
-    if kept is None and _put(host, "", name, known) == text:
-        return Change(file, before, None, "removed")
+    saved = _read(backup_of(file))
+    # An entry that the earlier file held too was ours, of an earlier day: undo takes both away.
+    with contextlib.suppress(Unreadable, BadInput):
+        was = _decoded(saved, file)
+        with_ours = _encoded(_put(host, was, name, known), saved)
+        if name not in _servers(host, was, file) and with_ours == before:
+            return Change(file, before, saved, "removed" if saved is None else "restored")
     after = _edited(file, lambda: _taken(host, text, name))
     return Change(file, before, _encoded(after, before), "removed")
 
@@ -226,38 +223,23 @@ def apply(change: Change) -> Path | None:
     """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been
     changed."""
     file, backup = change.file, backup_of(change.file)
-    if change.before == change.after:
-        return backup if backup.exists() and change.change != "absent" else None
-    if _read(file) != change.before:
-        raise Busy(f"{file} has changed meanwhile", "Quit the host and run this again")
-    try:
-        if change.after is None:
-            file.resolve().unlink()  # what a link leads to, as it was made
-        else:
-            if change.before is None:
-                backup.unlink(missing_ok=True)  # of a file that has gone since
-            elif change.change == "added" or (change.change == "updated" and not backup.exists()):
-                _write(backup, change.before, like=file)
-            _write(file, change.after)
-        if change.change in ("restored", "removed"):
-            backup.unlink(missing_ok=True)
-    except OSError as error:
-        what = f"{error.filename or file} cannot be written ({error.strerror})"
-        advice = "Name another file with --config, or paste what --print shows"
-        raise BadInput(what, advice) from error
-    return backup if backup.exists() else None
-
-
-def retrying(plan: Callable[[], Change]) -> tuple[Change, Path | None]:
-    """Plan and write; again when the host wrote its file in between, as some do every few seconds."""
-    for left in reversed(range(TRIES)):
-        change = plan()
+    if change.before != change.after:
+        if _read(file) != change.before:
+            raise Busy(f"{file} has changed meanwhile", "Quit the host and run this again")
         try:
-            return change, apply(change)
-        except Busy:
-            if not left:
-                raise
-    raise AssertionError
+            if change.after is None:
+                file.resolve().unlink()  # what a link leads to, as it was made
+            else:
+                if change.before is not None and (change.change == "added" or not backup.exists()):
+                    _write(backup, change.before, like=file)
+                _write(file, change.after)
+            if change.before is None or change.change in ("restored", "removed"):
+                backup.unlink(missing_ok=True)
+        except OSError as error:
+            what = f"{error.filename or file} cannot be written ({error.strerror})"
+            advice = "Name another file with --config, or paste what --print shows"
+            raise BadInput(what, advice) from error
+    return backup if backup.exists() and change.change != "absent" else None
 
 
 def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
@@ -376,24 +358,9 @@ def _encoded(text: str, before: bytes | None) -> bytes:
 
 
 def _write(file: Path, content: bytes, like: Path | None = None) -> None:
-    """All of it or nothing, through a link to where it leads, with the mode and the owner that the
-    file has."""
-    target = file.resolve()
+    """All of it or nothing, through a link to where it leads, with the mode that the file has."""
+    target, model = file.resolve(), (like or file).resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    model = like.resolve() if like else target
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    known = model.stat() if model.exists() else None
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        if known is not None:
-            os.chmod(beside, stat.S_IMODE(known.st_mode))
-            if hasattr(os, "chown") and os.geteuid() == 0:
-                os.chown(beside, known.st_uid, known.st_gid)
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    mode = stat.S_IMODE(model.stat().st_mode) if model.exists() else 0o600
+    write_durably(target, content)
+    target.chmod(mode)

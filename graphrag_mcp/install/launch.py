@@ -111,17 +111,14 @@ def trial(
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         try:
             return anyio.run(listed, errors)
-        except TimeoutError as error:
-            late, cause = f"no answer within {seconds:.0f} s", error
-        except OSError as error:
-            what = f"{words[0]} cannot be started ({error.strerror or error})"
+        except Exception as error:  # of the system, the protocol's own, and groups of them
+            errors.seek(0)
+            why = " / ".join(errors.read().strip().splitlines()[-3:])[:400]
+            if not why:
+                late = f"no answer within {seconds:.0f} s"
+                why = late if isinstance(error, TimeoutError) else f"no answer that is MCP: {error}"
+            what = f"the server does not start as this host would start it ({why})"
             raise GraphRAGError(what, _BY_HAND) from error
-        except Exception as error:  # the protocol's own, and groups of them
-            late, cause = "no answer that is MCP", error
-        errors.seek(0)
-        last = " / ".join(errors.read().strip().splitlines()[-3:])[:400]
-    what = f"the server does not start as this host would start it ({last or late})"
-    raise GraphRAGError(what, _BY_HAND) from cause
 
 
 def _package_folder() -> Path:

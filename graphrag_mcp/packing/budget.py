@@ -16,18 +16,14 @@ from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.trust.key import mark
 from graphrag_mcp.types import Citation, Result
 
-CHARACTERS = (
-    48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
-)
+CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: in any script this stays below it
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
 _REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 _HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
-NEAR = (
-    3  # characters between two passages that are read as one: the white space where a text was cut
-)
+NEAR = 3  # characters between two passages that are read as one: white space
 
 
 # ---- lines ------------------------------------------------------------------------------------
@@ -76,9 +72,7 @@ def joined(items: Sequence[Item]) -> list[str]:
     """
     blocks: list[list[Item]] = []
     for item in items:
-        met = []
-        if item.span[1]:
-            met = [block for block in blocks if any(adjoin(item, other) for other in block)]
+        met = [block for block in blocks if any(adjoin(item, other) for other in block)]
         if not met:
             blocks.append([item])
             continue
@@ -91,7 +85,7 @@ def joined(items: Sequence[Item]) -> list[str]:
 
 def adjoin(one: Item, other: Item) -> bool:
     """Are these two passages of one document that follow each other, or overlap?"""
-    if not other.span[1] or one.citation is None or other.citation is None:
+    if not (one.span[1] and other.span[1] and one.citation and other.citation):
         return False
     near = one.span[0] <= other.span[1] + NEAR and other.span[0] <= one.span[1] + NEAR
     return near and one.citation.document_id == other.citation.document_id
@@ -185,6 +179,9 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
 
 
+SOURCES = 2  # shown of a short reference
+
+
 def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
     """References as the ids of their sources alone, `[t3, t7]`; of their entities where they name no
     source."""
@@ -201,22 +198,11 @@ def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str
     return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
 
 
-SOURCES = 2  # shown of a short reference
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
-TITLES = (
-    0,
-    40,
-    12,
-    5,
-    1,
-    None,
-)  # characters of a cut item's title in its head, where all (0) leave no room for text
-LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
-ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
+LEAST_TEXT = 8  # tokens of text below which the head of a cut item is shortened
 FENCE = 20  # tokens of the marks around what documents say
 TRIES = 12  # fillings of a result, each with less room than the one before
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
-
 
 ResultType = TypeVar("ResultType", bound=Result)
 
@@ -238,7 +224,6 @@ class Item:
     also: tuple[Citation, ...] = ()
     # of the text below its first line, in the document; for passages that are whole
     span: tuple[int, int] = (0, 0)
-    part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 
     def citations(self) -> tuple[Citation, ...]:
@@ -248,38 +233,26 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Section:
     """Items in order of worth from `offset` on, and the share of the budget they are sure of.
-
-    `places` are the items' places in the whole ranking where rows are missing from it; `more` says
-    that the ranking goes on behind the last item. `header` is the line of column names under the
-    heading. `cut` makes a part of an item that fits into so many tokens, for what would be left
-    over."""
+    `more`: the ranking goes on behind the last item. `header` is the line of column names under the
+    heading."""
 
     name: str
     items: Sequence[Item]
     share: float
     offset: int = 0
     header: str = ""
-    places: Sequence[int] = ()
     more: bool = False
     greedy: bool = True  # takes part when what others did not use is given away
-    cut: Callable[[Item, int], Item | None] | None = None
-
-    def offset_after(self, taken: int) -> int:
-        if not taken:
-            return self.offset
-        return self.places[taken - 1] + 1 if self.places else self.offset + taken
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What fits: per section the items of this page; `cut` when a single item had to be shortened;
-    `left` in tokens."""
+    """What fits: per section the items of this page; `cut` when a single item had to be shortened."""
 
     taken: Mapping[str, list[Item]]
     offsets: tuple[int, ...]
     more: bool
     cut: bool = False
-    left: int = 0
 
 
 def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
@@ -287,12 +260,8 @@ def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
     if max_tokens <= 0:
         return default, f"max_tokens {max_tokens} cannot be used, so {default} was."
     used = min(max(max_tokens, LOWEST), HIGHEST)
-    return (
-        used,
-        ""
-        if used == max_tokens
-        else f"max_tokens {max_tokens} was changed to {used} ({LOWEST} to {HIGHEST}).",
-    )
+    changed = f"max_tokens {max_tokens} was changed to {used} ({LOWEST} to {HIGHEST})."
+    return used, "" if used == max_tokens else changed
 
 
 def cost(item: Item) -> int:
@@ -303,13 +272,12 @@ def cost(item: Item) -> int:
 def saved(item: Item, taken: Sequence[Item]) -> int:
     """Tokens that the item costs less where it is joined to one that stands there: its head and
     what both hold."""
-    beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
+    beside = [other for other in taken if adjoin(item, other)]
     if not beside:
         return 0
-    shared = max(
-        min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside
-    )
-    share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
+    (start, end), spans = item.span, [other.span for other in beside]
+    shared = max(min(end, other[1]) - max(start, other[0]) for other in spans)
+    share = max(shared, 0) / max(end - start, 1)
     return count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
 
 
@@ -323,41 +291,25 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     order = sorted(sections, key=lambda section: section.name != first)  # stable
     left, characters, cut = budget, CHARACTERS - 6_000, False
-    for shares in (True, False):
-        for section in order:
-            room = min(left, int(section.share * budget)) if shares else left * section.greedy
-            letters = (
-                min(characters, int(section.share * (CHARACTERS - 6_000))) if shares else characters
-            )
-            for item in section.items[len(taken[section.name]) :]:
-                price, size = (
-                    cost(item) - saved(item, taken[section.name]),
-                    int(len(item.text) * 1.05) + 400,
-                )
-                if price > room or size > letters:
-                    part = None
-                    if section.cut and not shares and taken[section.name]:
-                        part = section.cut(item, int(room))
-                    if part is not None and size <= letters and (price := cost(part)) <= room:
-                        taken[section.name].append(part)
-                        left -= price
-                    break
-                taken[section.name].append(item)
-                room, left = room - price, left - price
-                letters, characters = letters - size, characters - size
-            if not shares and section.items and not any(taken.values()):
-                taken[section.name].append(shorten_item(section.items[0], left, characters))
-                left, cut = 0, True
-    more = any(
-        section.more or len(taken[section.name]) < len(section.items) for section in sections
-    )
-    return Page(
-        taken,
-        tuple(section.offset_after(len(taken[section.name])) for section in sections),
-        more,
-        cut,
-        left,
-    )
+    rounds = [(section, section.share) for section in order]
+    for section, share in [*rounds, *((one, 1.0) for one in order if one.greedy)]:
+        room = min(left, int(share * budget))
+        letters = min(characters, int(share * (CHARACTERS - 6_000)))
+        for item in section.items[len(taken[section.name]) :]:
+            price = cost(item) - saved(item, taken[section.name])
+            size = int(len(item.text) * 1.05) + 400
+            if price > room or size > letters:
+                break
+            taken[section.name].append(item)
+            room, left = room - price, left - price
+            letters, characters = letters - size, characters - size
+    if not any(taken.values()):
+        for section in [one for one in order if one.items][:1]:
+            taken[section.name].append(shorten_item(section.items[0], left, characters))
+            cut = True
+    more = any(one.more or len(taken[one.name]) < len(one.items) for one in sections)
+    offsets = tuple(section.offset + len(taken[section.name]) for section in sections)
+    return Page(taken, offsets, more, cut)
 
 
 def compose(
@@ -384,45 +336,27 @@ def compose(
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
     # around an empty text there is none
     room -= FENCE if budget >= SMALL and not intro.strip() else 0
-
-    def show(page: Page) -> int:
-        """Put the page into the result; how many tokens it is over the budget then, less than 0 for
-        what is left."""
-        shown = [item for section in sections for item in page.taken[section.name]]
-        bare = (
-            page.cut
-            and budget < SMALL
-            and len(shown) == 1
-            and shown[0].text.startswith(f"[{shown[0].id}]")
-        )
-        block = _with_one_head(shown[0].text, shown) if bare else markdown(sections, page)
-        result.text = "\n\n".join(part for part in (intro, block) if part)
-        if "citations" in type(result).model_fields:
-            result.citations = list(
-                {cited.id: cited for item in shown for cited in item.citations()}.values()
-            )
-        for name, target in (into or {}).items():
-            setattr(
-                result,
-                target,
-                [dict(item.data) for item in page.taken.get(name, []) if item.data is not None],
-            )
-        result.next_cursor = cursor(page.offsets) if page.more else ""
-        result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
-        if page.cut and shown[0].id.rpartition("/")[2].startswith("t") and (room > ROOM_FOR_CALL):
-            result.next_call = (
-                f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
-            )
-        tokens, characters = sent(result)
-        return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
-
     for attempt in range(TRIES):
         page = fill(sections, room, first)
-        if page.cut and room > ROOM_FOR_CALL:
-            page = fill(sections, room - 50, first)
-        over = show(page)
+        shown = [item for section in sections for item in page.taken[section.name]]
+        result.text = "\n\n".join(filter(None, (intro, markdown(sections, page))))
+        if "citations" in type(result).model_fields:
+            cited = {place.id: place for item in shown for place in item.citations()}
+            result.citations = list(cited.values())  # type: ignore[attr-defined]
+        for name, target in (into or {}).items():
+            rows = [dict(item.data) for item in page.taken.get(name, []) if item.data is not None]
+            setattr(result, target, rows)
+        result.next_cursor = cursor(page.offsets) if page.more else ""
+        result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
+        if page.cut and budget >= SMALL and shown[0].id.rpartition("/")[2].startswith("t"):
+            result.next_call = (
+                f'get_source(ids=["{shown[0].id}"])'  # the next page begins behind it
+            )
+        tokens, characters = sent(result)
+        over = max(tokens - budget, int(characters > CHARACTERS))
         if over <= 0:
-            return _counted(result, page, budget)
+            result.tokens = size(result)[0]
+            return result
         # what cannot be seen costs more than its price
         room = max(room - over - 3 - (room // 6 if attempt > 2 else 0), 1)
     # with less, the footer gives way in the tool
@@ -430,55 +364,26 @@ def compose(
     return finish(result, budget - below)
 
 
-def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
-    """With its size; and, where a passage is shown in part and there is room, with the call that
-    gives it whole, for the next page begins after it."""
-    parts = [item.id for items in page.taken.values() for item in items if item.part]
-    if parts and not result.next_call:
-        result.next_call = f'get_source(ids=["{parts[0]}"])'
-        if sent(result)[0] > budget:
-            result.next_call = ""
-    result.tokens = min(size(result)[0], budget)
-    return result
-
-
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
-
-    Where the citation alone would fill the budget it goes: the first line of the item names the
-    source as well."""
+    Where its head alone would fill the budget, that is shortened as well."""
     head, _, body = item.text.partition("\n")
     if not body:
         head, body = "", item.text
-    item = replace(item, tokens=0, span=(0, 0))
-    for title in TITLES:  # first the whole head and title, then less of them, then no citation
-        if title is None:
-            item, head = replace(item, citation=None, also=()), one_line(head, 60)
-        elif title:
-            short = one_line(item.citation.title, max(title, 5)) if item.citation else ""
-            cited = item.citation and item.citation.model_copy(update={"title": short})
-            bare = title == 1 and head.startswith(f"[{item.id}]") and len(head) > len(item.id) + 6
-            item = replace(item, citation=cited)
-            head = f"[{item.id}]" if bare else one_line(head, len(item.id) + 3 + title)
-        fixed = cost(replace(item, text=head or " "))
-        if budget - fixed >= LEAST_TEXT:
-            break
-    kept = shorten(body, max(budget - fixed, 4), max(characters - 1_000, 400))
+    if head and budget - count_tokens(head) < LEAST_TEXT + 2:
+        head = f"[{item.id}]" if head.startswith(f"[{item.id}]") else one_line(head, 60)
+    left = max(budget - count_tokens(head) - 2, 4)
+    kept = shorten(body, left, max(characters - 1_000, 400))
     citation = item.citation
     if citation is not None:
-        lost_lines = body[len(kept) :].count("\n")
-        citation = citation.model_copy(
-            update={
-                "char_end": citation.char_start + len(kept),
-                "line_end": max(citation.line_start, citation.line_end - lost_lines),
-            }
-        )
+        last = max(citation.line_start, citation.line_end - body[len(kept) :].count("\n"))
+        end = citation.char_start + len(kept)
+        citation = citation.model_copy(update={"char_end": end, "line_end": last})
     data = dict(item.data) if item.data is not None else None
     if data and "char_end" in data:
         data["char_end"] = data["char_start"] + len(kept)
-    return replace(
-        item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data
-    )
+    text = f"{head}\n{kept} …".lstrip("\n")
+    return replace(item, text=text, citation=citation, data=data, tokens=0, span=(0, 0))
 
 
 def markdown(sections: Sequence[Section], page: Page) -> str:
@@ -488,10 +393,7 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
         items = page.taken.get(section.name, [])
         if not items:
             continue
-        texts = (
-            joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
-        )
-        texts = [_with_one_head(text, items) for text in texts]
+        texts = [_with_one_head(text, items) for text in joined(items)]
         gap = "\n\n" if any("\n" in text for text in texts) else "\n"
         lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
         blocks.append(lines + gap.join(texts))
@@ -501,14 +403,15 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
 def _with_one_head(text: str, items: Sequence[Item]) -> str:
     """The block with a backslash before each line that looks like a head and is not its own."""
     head, newline, body = text.partition("\n")
-    own = any(
-        head.startswith((f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|"))
+    heads = tuple(
+        f"{before}{item.id}{after}"
         for item in items
+        for before, after in (("[", "]"), ("- [", "]"), ("  - [", "]"), ("", "|"))
     )
-    return (head if own else quoted(head)) + newline + quoted(body)
+    return (head if head.startswith(heads) else quoted(head)) + newline + quoted(body)
 
 
-# ---- the wall ----------------------------------------------------------------------------------
+# ---- results that are still too long -------------------------------------------------------------
 
 
 def lighten(result: Result) -> None:
@@ -520,10 +423,8 @@ def lighten(result: Result) -> None:
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:
     """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then
-    lists, then the text.
-
-    What the text no longer shows is cited no longer. The caller has packed with `fill` before, so
-    this is the wall behind it and normally changes nothing."""
+    lists, then the text. What the text no longer shows is cited no longer. A result that was made
+    by `fill` is hardly ever over it."""
     result.tokens = max_tokens
     tokens, characters = size(result)
     for attempt in range(28):
@@ -544,11 +445,7 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
     for name, value in result:
         if name == "next_call":  # half a call helps no one: whole until the last, then gone
             result.next_call = value if attempt < 12 else ""
-        elif (
-            isinstance(value, str)
-            and name in ("hint", "description", "title")
-            and len(value) > longest
-        ):
+        elif name in ("hint", "description", "title") and len(value) > longest:
             setattr(result, name, value[:longest].rstrip() + " …" if longest else "")
         elif isinstance(value, list) and name != "citations" and attempt >= 1:
             setattr(result, name, value[: math.floor(len(value) * keep)])
@@ -557,11 +454,8 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
         if len(text) < len(result.text):
             ends = [end for _, end in sentences(text)][:-1]
             result.text = (text[: ends[-1]] if ends else text).rstrip() + " …" if text else ""
-    cited = getattr(result, "citations", [])
-    if cited and attempt >= 1:
+    if attempt >= 1 and (cited := getattr(result, "citations", [])):
         shown = [citation for citation in cited if f"[{citation.id}]" in result.text]
-        if len(shown) == len(cited) and attempt > 8:
-            shown = cited[: math.floor(len(cited) * keep)]
         result.citations = shown  # type: ignore[attr-defined]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -26,7 +26,7 @@ _GROUPS = {
     "relaciones relazione relazioni relação relações 关系 關係 関係 関係性 リレーションシップ リレーション 관계",
     "Sources": "source sources quelle quellen fuente fuentes fonte fonti fontes text texts 来源 來源 源文本 文本单元 "
     "文本單元 原文 出典 情報源 ソース 출처",
-    "Reports": "report reports bericht berichte berichten rapport rapports informe informes reporte reportes 报告 報告 "
+    "Reports": "report reports community communities bericht berichte berichten rapport rapports informe informes reporte reportes 报告 報告 "
     "報告書 社区报告 レポート 보고서",
     "Claims": "claim claims covariate covariates behauptung behauptungen affirmation affirmations allégation "
     "allégations revendication revendications afirmación afirmaciones declaración declaraciones reclamación "
@@ -48,7 +48,7 @@ _NAMES = "|".join(
 _BEGIN = re.compile(
     rf"[\[【［〔{{（(]{{1,2}}\s*(?:{_DATA})\s*[:：]|"
     rf"[\[【［〔]{{1,2}}\s*(?:{_NAMES})"
-    r"(?:\s*(?:ids?|nos?\.?|nr\.?))?\s*[:：]?\s*[(（\[#]?\s*#?\d",
+    r"(?:\s*(?:ids?|nos?\.?|nr\.?))?\s*[:：]?\s*[(（\[#]?\s*#?[terc]?\d",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"[\[【［〔{（(]+[^.。!！?？\n\[\]]{0,200}")
@@ -56,7 +56,8 @@ _OPEN, _CLOSE = "[【［〔{（(", "]】］〕}）)"
 _ROUND = "（(）)"
 _BRACKETS = re.compile(r"[\[【［〔{（(\]】］〕}）)\n]")
 _TOKEN = re.compile(
-    r"[0-9a-f]{16,}|(\d{1,9})(?:\s*[-–—−~～〜至到]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)"
+    r"[0-9a-f]{16,}|(?:\b([terc]))?(\d{1,9})(?:\s*[-–—−~～〜至到]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)",
+    re.IGNORECASE,
 )
 
 
@@ -88,10 +89,9 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
     it before."""
     parts: list[str] = []
     at = 0
-    while begin := _BEGIN.search(text, at):
-        end = _end(text, begin.start())
-        made = write(_read(text[begin.start() : end]))
-        before = text[at : begin.start()].rstrip(" \t\u3000")
+    for begin, end in _places(text):
+        made = write(_read(text[begin:end]))
+        before = text[at:begin].rstrip(" \t\u3000")
         stop = _STOP.match(text, end)
         if stop and not _STOPPED.search(before[-3:]):
             before, end = before + stop[1], stop.end()
@@ -105,6 +105,14 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
             parts.append(" ")
     parts.append(text[at:])
     return "".join(parts)
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    """Where references begin and end."""
+    end = 0
+    while begin := _BEGIN.search(text, end):
+        end = _end(text, begin.start())
+        yield begin.start(), end
 
 
 _STOP = re.compile(r"[ \t]*([.!?]+(?![\w.])|[。．！？]+)")
@@ -149,7 +157,9 @@ def _first_line(text: str, begin: int) -> int:
 def _read(reference: str) -> Cited:
     found = Cited()
     group = ""
-    for first, last, word, plus in _TOKEN.findall(reference):
+    for letter, first, last, word, plus in _TOKEN.findall(reference):
+        if letter:
+            group = GROUPS[letter.lower()]
         if first:
             numbers = [int(first)]
             if last and int(first) < int(last):
@@ -193,36 +203,17 @@ def _named(word: str) -> tuple[str, bool]:
 
 
 GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"}
+_LETTER = {group: letter for letter, group in GROUPS.items()}
 _NUMBERED_HEAD = re.compile(r"(?:- )?\[?([terc]\d{1,9}(?:\.\d{1,4})?)(?=[\]|])")
 _NUMBERED_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 _ALIAS = re.compile(r"(?<![A-Za-z0-9.])[terc]\d{1,9}(?:\.\d{1,4})?(?![A-Za-z0-9])")
 _INNER = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 _CLOSING = re.compile(r"</(?=\s*(?:context|reports?|text|answers?|question)\b)", re.IGNORECASE)
-
-# What a bracket of an answer looks like, in ASCII and full width; a reference may hold round ones
-# of its own.
-_BRACKET = re.compile(
-    r"[\[［【]([^\[\]［］【】\n]{1,2000})[\]］】]"
-    r"|[(（]\s*(?:Data|数据|數據|資料|データ|데이터)\s*[:：]((?:[^()（）\n]|[(（][^()（）\n]{0,400}[)）]){1,2000})[)）]"
-    r"|[(（]([^()（）\n]{1,200})[)）]"
+# Ids alone in a bracket, in ASCII and full width: [t1], 【t1，t2】, [t1 and e2].
+_IDS = re.compile(
+    r"[\[［【]\s*([A-Za-z]\d{1,9}(?:(?:[\s,，;；、]|and|und|et|y|和|与|\+more)+[A-Za-z]\d{1,9})*)\s*[\]］】]"
 )
-_GROUP_NAMES = {
-    "t": r"sources?|text[ _]?units?|来源|來源|资料|資料|文本|出典|ソース|출처|quellen?|fuentes?|источники",
-    "e": r"entit(?:y|ies)|实体|實體|エンティティ|엔티티|entitäten|entidades|entités",
-    "r": r"relationships?|relations?|关系|關係|関係|관계|beziehungen",
-    "c": r"reports?|communit(?:y|ies)|community reports?|报告|報告|レポート|보고서|berichte?|informes?|rapports?",
-}
-_NUMBERED_GROUP = re.compile(
-    "|".join(f"(?P<{letter}>{names})" for letter, names in _GROUP_NAMES.items()).join(
-        ("(?:", r")\s*[(:]?\s*")
-    ),
-    re.IGNORECASE,
-)
-_ID = re.compile(r"([A-Za-z]{0,12})\s?#?(\d{1,9}(?:\.\d{1,4})?)(?![A-Za-z0-9])")
-_PLAIN = re.compile(r"([A-Za-z])(\d{1,9}(?:\.\d{1,4})?)\Z")
-_REST = re.compile(r"(?:[\s,;:()]|\+?more|and)+")
-_JOINING = ("+more", "more", "and", "und", "et", "y", "和", "与")
-_WIDE = str.maketrans("，、；：（）＋．", ",,;:()+.")
+_ID = re.compile(r"([A-Za-z])(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,61 +289,39 @@ def data(text: str) -> str:
 
 def restored(text: str, names: Mapping[str, str]) -> Checked:
     """References brought into the form `[Data: Sources (t33, t4); Entities (e12)]` with the ids
-    that `names` gives.
-
-    `names`: local id -> id to show. Full-width brackets, plain `[t1]`, bare numbers under a group's
-    name and foreign group names are understood; at most 5 ids of one kind stay, then `+more`. A
-    bracket that is no reference stays."""
+    that `names` gives (local id -> id to show), in whatever spelling. At most 5 ids of one kind
+    stay, then `+more`. A bracket that is no reference stays."""
     cited: dict[str, None] = {}
     unknown: dict[str, None] = {}
 
-    def bracket(match: re.Match[str]) -> str:
-        inside = (match[1] or match[2] or match[3]).translate(_WIDE).strip()
-        found = _ids(inside, bool(match[2]), names)
-        if found is None:
-            return match[0]
-        if match[3] is not None and any(one not in names for one in found):
-            return match[0]  # "(e2)" may be a square of a chess board
-        unknown.update(dict.fromkeys(one for one in found if one not in names))
-        known = dict.fromkeys(names[one] for one in found if one in names)
+    def write(ids: Sequence[str], more: bool = False) -> str:
+        unknown.update(dict.fromkeys(id for id in ids if id not in names))
+        known = dict.fromkeys(names[id] for id in ids if id in names)
         cited.update(known)
-        return _reference(list(known), "+more" in inside)
+        return _reference(list(known), more)
 
-    text = _BRACKET.sub(bracket, text)
+    def plain(match: re.Match[str]) -> str:
+        ids = [f"{letter.lower()}{number}" for letter, number in _ID.findall(match[1])]
+        if any(id[0] not in GROUPS for id in ids):
+            return match[0]
+        ours = match[1] == match[1].lower() or all(id in names for id in ids)
+        return write(list(dict.fromkeys(ids))) if ours else match[0]  # "[C4]" is hardly ours
+
+    parts: list[str] = []
+    at = 0
+    for begin, end in _places(text):
+        one = _read(text[begin:end])
+        groups = [
+            (_LETTER[group], numbers) for group, numbers in one.numbers.items() if group in _LETTER
+        ]
+        ids = [f"{letter}{number}" for letter, numbers in groups for number in numbers]
+        parts += (_IDS.sub(plain, text[at:begin]), write(ids, bool(one.more)))
+        at = end
+    text = "".join([*parts, _IDS.sub(plain, text[at:])])
     text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)
     text = re.sub(r"(?<![ \t])[ \t]++([.,;。，；])", r"\1", text)
-    return Checked(
-        re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown)
-    )
-
-
-def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:
-    """The local ids that a bracket names; None when it is no reference at all."""
-    head = r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*"
-    body = re.sub(head, "", inside, flags=re.IGNORECASE)
-    marked = data_said or body != inside
-    groups = list(_NUMBERED_GROUP.finditer(body))
-    if groups and (marked or groups[0].start() == 0):
-        found: list[str] = []
-        for group, following in zip(groups, [*groups[1:], None], strict=True):
-            part = body[group.end() : following.start() if following else len(body)]
-            letter = str(group.lastgroup)
-            for prefix, number in _ID.findall(part):
-                own = letter
-                if prefix.lower() in GROUPS and prefix.lower() != letter:
-                    own = prefix.lower()
-                found.append(own + number)
-        if marked or (found and not _REST.sub("", _ID.sub("", _NUMBERED_GROUP.sub("", body)))):
-            return list(dict.fromkeys(found))
-    parts = [part for part in re.split(r"[,;\s]+", body) if part and part.lower() not in _JOINING]
-    plain = [_PLAIN.match(part) for part in parts]
-    if parts and all(one is not None and one[1].lower() in GROUPS for one in plain):
-        ids = list(dict.fromkeys(one[1].lower() + one[2] for one in plain if one is not None))
-        if (
-            marked or body == body.lower() or all(id in names for id in ids)
-        ):  # "[C4]" is hardly ours
-            return ids
-    return [] if marked else None
+    text = re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE)
+    return Checked(text, tuple(cited), tuple(unknown))
 
 
 def _reference(ids: Sequence[str], more: bool) -> str:

@@ -32,6 +32,7 @@ from graphrag_mcp.types import (
 # Fields of a search that are left out while they are empty: half of what an empty result would
 # cost.
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates", "more"}
+QUIET_PLACE = ("line_start", "line_end", "why", "said", "when")  # the same of a citation
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
 EXACT = set(
@@ -54,20 +55,12 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 
 
 def wire(result: Result) -> dict[str, Any]:
-    """The result as it goes out: without the fields of a search, and the lines of a citation, that
-    say nothing."""
-    data = result.model_dump()
-    for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
-        if not data[name]:
-            del data[name]
-    if not data.get("suspicious"):
-        data.pop("suspicious", None)
+    """The result as it goes out: without the fields of a search, and of a citation, that say
+    nothing."""
+    quiet = {"suspicious", *(QUIET if isinstance(result, SearchResult) else ())}
+    data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
     for place in data.get("citations", ()):
-        for name in [
-            name
-            for name in ("line_start", "line_end", "why", "said", "when")
-            if not place.get(name)
-        ]:
+        for name in [name for name in QUIET_PLACE if not place.get(name)]:
             place.pop(name, None)
     return {name: one if name in EXACT else shown(one) for name, one in data.items()}
 
@@ -79,10 +72,8 @@ def shown(value: Any) -> Any:
     if isinstance(value, list):
         return [shown(one) for one in value]
     if isinstance(value, dict):
-        return {
-            name: one if name in EXACT and name != "text" else shown(one)
-            for name, one in value.items()
-        }
+        exact = EXACT - {"text"}
+        return {name: one if name in exact else shown(one) for name, one in value.items()}
     return value
 
 
@@ -127,11 +118,8 @@ def footer(result: Result, page: str = "") -> list[str]:
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
     """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
     not `below`."""
-    text, flags = result.text, result.suspicious
-    result.text, result.suspicious = dressed(result, text, footer(result) if below else ())
-    found = size(result)
-    result.text, result.suspicious = text, flags
-    return found
+    text, flags = dressed(result, result.text, footer(result) if below else ())
+    return size(result.model_copy(update={"text": text, "suspicious": flags}))
 
 
 def outgoing(result: Result, below: bool = True) -> int:
@@ -149,13 +137,11 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
         return "\n\n".join((body, *lines)), dict(found)
     own, body = _own(result, body)
     within = [line for line in lines if _holds_names(line)]
-    said = (
-        [f"Flagged: {', '.join(f'{id} ({what})' for id, what in found.items())}."] if found else []
-    )
+    named = ", ".join(f"{id} ({what})" for id, what in found.items())
+    said = [f"Flagged: {named}."] if found else []
     whole = fencing.fenced("\n\n".join((body, *within)))
-    return "\n\n".join((*own, *said, whole, *(line for line in lines if line not in within))), dict(
-        found
-    )
+    rest = [line for line in lines if line not in within]
+    return "\n\n".join((*own, *said, whole, *rest)), dict(found)
 
 
 @lru_cache(maxsize=64)
@@ -193,18 +179,11 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
     if not isinstance(result, DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
-        ours = [
-            line
-            for line in prompts.load(name).template.splitlines()
-            if line.strip() and "$" not in line
-        ]
+        template = prompts.load(name).template.splitlines()
+        ours = [line for line in template if line.strip() and "$" not in line]
         if ours and all(line in text for line in ours):
             for line in ours:
-                text = (
-                    text.replace(f"{line}\n", "", 1)
-                    if f"{line}\n" in text
-                    else text.replace(line, "", 1)
-                )
+                text = text.replace(f"{line}\n" if f"{line}\n" in text else line, "", 1)
             return ours, text.strip("\n")
     return [], text
 

@@ -104,7 +104,7 @@ export function path(data) {
   const none = `No connection was found: ${counted(data.reached[0], "name")} can be reached from one side and ${number(data.reached[1])} from the other.`;
   return [element("h1", { dir: "auto" }, `${visible(short(data.from.title, 60))} – ${visible(short(data.to.title, 60))}`),
     element("p", { class: "note" }, link("entity/" + data.from.n, short(data.from.title, 60)), " and ", link("entity/" + data.to.n, short(data.to.title, 60))),
-    data.paths.length ? "" : element("p", {}, none), data.whole ? "" : note("Not everything between them was read: a shorter way may exist."),
+    data.paths.length ? "" : element("p", {}, none),
     ...data.paths.flatMap((steps, at) => [heading(`${at ? "Another way" : "The strongest way"}, ${counted(steps.length, "step")}`), element("ol", {}, steps.map(step))])];
 }
 

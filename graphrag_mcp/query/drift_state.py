@@ -1,12 +1,15 @@
-"""The query-state graph of a DRIFT session: built from the events of its journal, scored and shown.
+"""The query-state graph of a DRIFT session: built from the events of its journal, and scored; and
+what agents and models send, read.
 
 A networkx `MultiDiGraph` whose nodes carry {parent, query, kind, status, score, answer, ...} and
 whose edges lead from a question to its follow-ups. The same events always give the same graph."""
 
 from __future__ import annotations
 
+import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
 
 SAME = 0.8  # token overlap (Jaccard) from which two questions count as one
 QUERY_CHARACTERS = 500
+STATUS = ("answered", "open", "frontier", "pruned")
+WHOLE = -1  # answers as recorded, with their history and context
+ALIAS = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
+BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
+_SCORE = re.compile(r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|(%))?\s*\.?\s*")
 
 
 class Walk:
@@ -35,6 +43,7 @@ class Walk:
         self.header: dict[str, Any] = {}
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}
+        self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
         self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
         folds = {
@@ -46,14 +55,12 @@ class Walk:
         }
         for event in events:
             fold = folds.get(str(event.get("op")))
-            if fold is not None and (self.header or event["op"] == "start"):
+            if fold is not None and bool(self.header) != (event["op"] == "start"):
                 fold(event)
 
     # ---- folding ---------------------------------------------------------------------------------
 
     def _start(self, event: Mapping[str, Any]) -> None:
-        if self.header:
-            return
         self.header = dict(event)
         self.root = self._node("", str(event["query"]), "primer", 0)
 
@@ -61,18 +68,14 @@ class Walk:
         """One answer with its follow-ups and prunings. A later answer to a node replaces; the
         earlier ones are kept."""
         node = self.graph.nodes.get(event.get("node"))
+        self.steps[event.get("node", "")] = event
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            node.update(
-                answer=event["answer"],
-                score=event["score"],
-                status="answered",
-                by=event.get("by", ""),
-            )
-        if node is not None:
-            for query in event.get("follow_ups", ()):
-                self._follow_up(event["node"], query)
+            given = {"answer": event["answer"], "score": event["score"], "by": event.get("by", "")}
+            node.update(given, status="answered")
+        for query in event.get("follow_ups", ()) if node is not None else ():
+            self._follow_up(event["node"], query)
         for id in event.get("prune", ()):
             pruned = self.graph.nodes.get(id)
             if pruned is not None and pruned["status"] != "answered" and id != self.root:
@@ -80,17 +83,13 @@ class Walk:
 
     def _open(self, event: Mapping[str, Any]) -> None:
         node = self.graph.nodes.get(event.get("node"))
-        if node is None:
-            return
-        node.update(
-            context=list(event.get("context", ())), entities=list(event.get("entities", ()))
-        )
-        node["calls"] += 1
-        node["tokens"] += int(event.get("tokens", 0))
-        if event.get("after"):
-            node["after"] = event["after"]
-        if node["status"] == "frontier":
-            node["status"] = "open"
+        if node is not None:
+            node["context"] = list(event.get("context", ()))
+            node["entities"] = list(event.get("entities", ()))
+            node["calls"] += 1
+            node["tokens"] += int(event.get("tokens", 0))
+            node["after"] = event.get("after") or node["after"]
+            node["status"] = "open" if node["status"] == "frontier" else node["status"]
 
     def _round(self, event: Mapping[str, Any]) -> None:
         groups = event.get("groups") or [[id] for id in event.get("nodes", ())]
@@ -98,7 +97,7 @@ class Walk:
 
     def _asked(self, event: Mapping[str, Any]) -> None:
         """What a model was asked for: added up, by stage too."""
-        self.usage = added(self.usage, event.get("usage", {}))
+        self.usage = _added(self.usage, event.get("usage", {}))
 
     def _follow_up(self, source: str, query: str) -> None:
         """A new node, or only an edge when this question is there already; nothing when it repeats
@@ -115,23 +114,10 @@ class Walk:
         query = clean_query(query)
         id = content_id(parent, query)[:12]
         self.words[id] = words(query)
-        self.graph.add_node(
-            id,
-            parent=parent,
-            query=query,
-            kind=kind,
-            depth=depth,
-            status="frontier",
-            score=None,
-            answer="",
-            by="",
-            history=[],
-            context=[],
-            entities=[],
-            calls=0,
-            tokens=0,
-            after="",
-        )
+        place = {"parent": parent, "query": query, "kind": kind, "depth": depth}
+        state = {"status": "frontier", "score": None, "answer": "", "by": "", "history": []}
+        spent = {"context": [], "entities": [], "calls": 0, "tokens": 0, "after": ""}
+        self.graph.add_node(id, **place, **state, **spent)
         return id
 
     # ---- asking ----------------------------------------------------------------------------------
@@ -144,7 +130,7 @@ class Walk:
                 return id
         return ""
 
-    def worth(self, id: str) -> float:
+    def priority(self, id: str) -> float:
         """How promising a frontier node is, 0 to 1.3.
 
         0.5 x its parent's score / 100 (0.25 where that is null) + 0.3 x the share of the first
@@ -156,27 +142,17 @@ class Walk:
         first = self.words[self.root]
         shared = len(first & self.words[id]) / len(first) if first else 0.0
         asked = min(max(self.graph.in_degree(id) - 1, 0), 3)
-        return (
-            0.5 * (0.25 if score is None else score / 100)
-            + 0.3 * shared
-            + 0.2 / max(node["depth"], 1)
-            + 0.1 * asked
-        )
+        share = 0.25 if score is None else score / 100
+        return 0.5 * share + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
 
     def frontier(self) -> list[str]:
         """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each
         depth."""
-        visited: dict[int, int] = {}
-        for _, node in self.graph.nodes(data=True):
-            if node["status"] in ("open", "answered"):
-                visited[node["depth"]] = visited.get(node["depth"], 0) + 1
-        ids = [
-            id
-            for id, node in self.graph.nodes(data=True)
-            if node["status"] == "frontier"
-            and visited.get(node["depth"], 0) < self.header["breadth"]
-        ]
-        return sorted(ids, key=lambda id: (-round(self.worth(id), 9), id))
+        nodes = self.graph.nodes
+        visited = Counter(nodes[id]["depth"] for id in self.with_status("open", "answered"))
+        breadth = self.header["breadth"]
+        ids = [id for id in self.with_status("frontier") if visited[nodes[id]["depth"]] < breadth]
+        return sorted(ids, key=lambda id: (-round(self.priority(id), 9), id))
 
     def with_status(self, *status: str) -> list[str]:
         return [id for id, node in self.graph.nodes(data=True) if node["status"] in status]
@@ -188,10 +164,43 @@ class Walk:
     def tokens(self) -> int:
         return sum(node["tokens"] for _, node in self.graph.nodes(data=True))
 
-    # ---- views -----------------------------------------------------------------------------------
+    # ---- a part of it ----------------------------------------------------------------------------
 
-    def to_graph(self) -> nx.MultiDiGraph:
-        return self.graph.copy()
+    def shortened(self, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
+        """This walk with `gone` at its nodes. Answers of at most `longest` characters, without
+        bookkeeping (WHOLE: as recorded); only the `most` first nodes (0: all)."""
+        shown = copy.copy(self)
+        shown.graph = self.graph.copy()
+        if most:
+            shown.graph.remove_nodes_from({*self.graph} - self._first(most))
+        for id, node in shown.graph.nodes(data=True):
+            node["gone"] = gone.get(id, [])
+            if longest != WHOLE:
+                node["answer"] = one_line(node["answer"], longest) if longest else ""
+                node["query"] = one_line(node["query"], 200 if longest else 80)
+                for name in ("history", "context", "entities", "calls", "tokens", "after"):
+                    del node[name]
+        return shown
+
+    def _first(self, most: int) -> set[str]:
+        """The root, then whatever follows from what is kept: the best answered first, then what is
+        most promising."""
+
+        def place(id: str) -> tuple[int, float, str]:
+            node = self.graph.nodes[id]
+            answered = node["status"] == "answered"
+            score = (node["score"] or 0.0) if answered else round(self.priority(id), 9)
+            return STATUS.index(node["status"]), -score, id
+
+        chosen = {self.root}
+        while len(chosen) < most:
+            rim = {target for id in chosen for target in self.graph.successors(id)} - chosen
+            if not rim:
+                break
+            chosen.add(min(rim, key=place))
+        return chosen
+
+    # ---- views -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Node-link JSON of the graph, the session's header beside it."""
@@ -214,36 +223,40 @@ class Walk:
         """The tree of questions, best answered first; a question met again is only named."""
         lines: list[str] = []
         seen: set[str] = set()
-        stack = [(self.root, 0)]
-        while stack:
-            id, depth = stack.pop()
-            node = self.graph.nodes[id]
+
+        def rank(id: str) -> tuple[bool, float, str]:
+            score = self.graph.nodes[id]["score"]
+            return score is None, -(score or 0.0), id
+
+        def add(id: str, depth: int) -> None:
+            node, indent = self.graph.nodes[id], "  " * depth
             mark = "" if node["score"] is None else f", score {node['score']:g}"
             again = " (see above)" if id in seen else ""
-            lines.append(f"{'  ' * depth}- `{id}` {node['query']} [{node['status']}{mark}]{again}")
-            if id in seen:
-                continue
-            seen.add(id)
-            if node["answer"]:
-                lines.append(f"{'  ' * depth}  {one_line(node['answer'], 300)}")
-            below = sorted(set(self.graph.successors(id)), key=self._rank, reverse=True)
-            stack += [(target, depth + 1) for target in below]
+            lines.append(f"{indent}- `{id}` {node['query']} [{node['status']}{mark}]{again}")
+            if not again:
+                seen.add(id)
+                lines.extend(
+                    [f"{indent}  {one_line(node['answer'], 300)}"] if node["answer"] else []
+                )
+                for target in sorted(set(self.graph.successors(id)), key=rank):
+                    add(target, depth + 1)
+
+        add(self.root, 0)
         return "\n".join(lines)
 
-    def _rank(self, id: str) -> tuple[int, float, str]:
-        score = self.graph.nodes[id]["score"]
-        return (score is None, -(score or 0.0), id)
 
-
-def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The sum of two accounts, name by name, whatever is nested in them."""
     total = dict(one)
     for name, value in other.items():
         if isinstance(value, Mapping):
-            total[name] = added(total.get(name, {}), value)
+            total[name] = _added(total.get(name, {}), value)
         elif isinstance(value, int | float):
             total[name] = total.get(name, 0) + value
     return total
+
+
+# ---- questions and answers -----------------------------------------------------------------------
 
 
 def words(query: str) -> frozenset[str]:
@@ -264,34 +277,29 @@ def clean_query(query: str) -> str:
     return re.sub(r"^(?:[-*•]|\d{1,2}[.)])\s+", "", flat)[:QUERY_CHARACTERS].strip()
 
 
+def cited_aliases(answer: str) -> list[str]:
+    """The short ids inside brackets of an answer, each once, in order."""
+    parts = BRACKETS.findall(answer)
+    return list(dict.fromkeys(match[0] for part in parts for match in ALIAS.finditer(part)))
+
+
 def read_score(value: object) -> tuple[float | None, str]:
     """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are
-    understood.
-
-    A fraction between 0 and 1 is a share of 100."""
+    understood. A fraction between 0 and 1 is a share of 100."""
     if value is None or value == "":
         return None, ""
-    if isinstance(value, bool):
-        return None, f"The score {value!r} is no number, so this node has none and ranks last."
-    match = re.fullmatch(
-        r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|%)?\s*\.?\s*", str(value)
-    )
-    if match is None or (match[2] is not None and int(match[2]) == 0):
-        return (
-            None,
-            f"The score {str(value)[:40]!r} cannot be read, so this node has none and ranks last.",
-        )
+    sent, match = str(value)[:40], _SCORE.fullmatch(str(value))
+    if isinstance(value, bool) or match is None or (match[2] and int(match[2]) == 0):
+        return None, f"The score {sent!r} cannot be read, so this node has none and ranks last."
     number = float(match[1])
-    score = number * 100 / int(match[2]) if match[2] else number
-    if not match[2] and 0 < number < 1 and "%" not in str(value):
-        return round(
-            100 * number, 2
-        ), f"The score {str(value)[:40]!r} was read as {round(100 * number, 2):g} of 100."
-    if score < 0 or score > 100:
-        return min(
-            max(score, 0.0), 100.0
-        ), f"The score {str(value)[:40]!r} was moved into 0 to 100."
-    return round(score, 2), ""
+    if match[2]:
+        number *= 100 / int(match[2])
+    elif 0 < number < 1 and not match[3]:
+        number *= 100
+    score = min(max(number, 0.0), 100.0)
+    return round(
+        score, 2
+    ), "" if score == number else f"The score {sent!r} was moved into 0 to 100."
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
@@ -306,13 +314,13 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
     if isinstance(value, Mapping):
         value = next((one for one in value.values() if isinstance(one, list)), [value])
     found: Iterable[object] = value if isinstance(value, list | tuple) else ()
-    queries: list[str] = []
+    queries: dict[str, None] = {}
     for one in found:
         if isinstance(one, Mapping):
-            one = one.get("query") or one.get("question") or ""
-        if isinstance(one, str) and (query := clean_query(one)) and query not in queries:
-            queries.append(query)
-    said = ""
+            one = one.get("query") or one.get("question")
+        if isinstance(one, str) and (query := clean_query(one)):
+            queries[query] = None
+    note = ""
     if len(queries) > most:
-        said = f"{len(queries)} follow-ups were sent; the first {most} are kept."
-    return queries[:most], said
+        note = f"{len(queries)} follow-ups were sent; the first {most} are kept."
+    return list(queries)[:most], note

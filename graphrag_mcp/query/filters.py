@@ -10,8 +10,9 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, times
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query import entities, times
+from graphrag_mcp.query.retrieval import Passage, scaled
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
@@ -34,11 +35,13 @@ GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "r
 MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
-# candidates read when 200 unfiltered ones do not suffice; four times as many each time after
-FIRST_PROBE = 800
+FIRST_PROBE = 800  # candidates that are read at first; four times as many each time after
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
 _FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
+
+Fact = Mapping[str, Any]
+Part = tuple[str, Snapshot, "Filters | None"]  # a corpus, as its filters narrow it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,56 +64,107 @@ class Filters:
     without: frozenset[str] = frozenset()
     note: str = ""  # what a reader should know about how the conditions were applied
 
-    def of(self, name: str) -> list[Condition]:
-        return [one for one in self.conditions if one.field == name]
+    def of(self, *names: str) -> list[Condition]:
+        return [one for name in names for one in self.conditions if one.field == name]
 
     def passage(self, document_id: str, entity_ids: Iterable[str]) -> bool:
+        """Does a passage pass the conditions on documents, and name no excluded entity?"""
         allowed = self.documents is None or document_id in self.documents
         return allowed and (not self.without or self.without.isdisjoint(entity_ids))
 
+    def includes(self, entity_ids: Iterable[str]) -> bool:
+        """Does a passage name one of the included entities, if there are any?"""
+        return not self.first or not {row["id"] for row in self.first}.isdisjoint(entity_ids)
+
     def timely(self, snapshot: Snapshot, ids: Sequence[str]) -> set[str]:
         """Of these passages (content ids) those that pass the conditions on their time."""
-        wanted = [one for name in TIME for one in self.of(name)]
-        if not wanted:
+        if not self.of(*TIME):
             return set(ids)
         found = times.of_passages(snapshot, ids)
-        return {id for id in ids if id in found and _timely(found[id], wanted)}
+        return {id for id in ids if id in found and _timely(found[id], self.of(*TIME))}
+
+    def passing(self, snapshot: Snapshot, passages: Sequence[Passage]) -> list[Passage]:
+        """The passages that pass, on a scale that begins at the best of them."""
+        kept = [one for one in passages if self.passage(one.document_id, one.entity_ids)]
+        timely = self.timely(snapshot, [one.id for one in kept])
+        for one in kept:
+            one.entity_ids = [id for id in one.entity_ids if id not in self.without]
+        return scaled([one for one in kept if one.id in timely])
+
+    def including(
+        self, snapshot: Snapshot, passages: Sequence[Passage], count: int | None
+    ) -> list[Passage]:
+        """Only passages that name an included entity: those that the question found, then some that
+        no word brought in."""
+        known = {one.id for one in passages}
+        held = [one for one in passages if self.includes(one.entity_ids)]
+        own = [one for row in self.first for one in entities.naming(snapshot, row)]
+        own = {one.id: one for one in self.passing(snapshot, own) if one.id not in known}
+        more = list(own.values())[:count]
+        for one in held:
+            one.score = 0.5 + one.score / 2
+        for one in more:
+            one.score = 0.5 if held else 1.0
+        for one in (found := [*held, *more]):
+            one.parts["included"] = 1.0
+        return found
 
     def speaks_of(self, intervals: Sequence[tuple[str, str]]) -> bool:
         """Does one of these (ISO days) pass the conditions on `when`?"""
         wanted = self.of("when")
         return not wanted or any(_fit(wanted, one) for one in intervals)
 
-    def of_time(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
-        """Of these documents those with a passage that passes the conditions on its time."""
-        wanted = [one for name in TIME for one in self.of(name)]
-        if not wanted:
-            return list(documents)
-        found = times.of_documents(snapshot, documents)
-        return [id for id in documents if any(_timely(one, wanted) for one in found[id])]
+    def passing_documents(self, snapshot: Snapshot) -> list[str]:
+        """Documents with a text unit that names an included entity and no excluded one, and with a
+        passage that passes the conditions on time."""
+        ids = [id for id in documents(snapshot) if self.passage(id, ())]
+        if self.first or self.without:
+            rows = snapshot.by_key("text_units", self.units(snapshot), "id", ["document_id"])
+            named = set(rows["document_id"].to_pylist())
+            ids = [id for id in ids if id in named]
+        if wanted := self.of(*TIME):
+            found = times.of_documents(snapshot, ids)
+            ids = [id for id in ids if any(_timely(one, wanted) for one in found[id])]
+        return ids
 
-    def of_names(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
-        """Of these documents those with a text unit that names a wanted entity and no unwanted one."""
-        if not self.first and not self.without:
-            return list(documents)
+    def units(self, snapshot: Snapshot) -> list[str]:
+        """Text units of the documents that pass which name an included entity and no excluded one."""
 
-        def units(ids: Iterable[str]) -> set[str]:
+        def naming(ids: Iterable[str]) -> set[str]:
             rows = snapshot.by_key("entities", sorted(ids), "id", ["text_unit_ids"])
             return {id for row in rows["text_unit_ids"].to_pylist() for id in row}
 
-        unwanted = units(self.without)
         rows = snapshot.rows("text_units", "", ["id", "document_id"])
-        ids = rows["id"].to_pylist()
-        wanted = (units(row["id"] for row in self.first) if self.first else set(ids)) - unwanted
-        inside = rows["document_id"].to_pylist()
-        named = {document for id, document in zip(ids, inside, strict=True) if id in wanted}
-        return [id for id in documents if id in named]
+        pairs = zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+        units = {id for id, document in pairs if self.passage(document, ())}
+        units &= naming(row["id"] for row in self.first) if self.first else units
+        return sorted(units - naming(self.without) if self.without else units)
 
     def entity(self, row: Mapping[str, Any]) -> bool:
         return row["id"] not in self.without and _all(self.of("type"), [row.get("type", "")])
 
     def report(self, rank: float) -> bool:
         return _all(self.of("rating"), [rank])
+
+    def nothing(self, snapshot: Snapshot) -> tuple[str, str]:
+        """What is said where nothing that passes speaks of a question, and an advice; with the first
+        documents that pass by date, for a question that has no word but "what happened?"."""
+        facts = documents(snapshot)
+        passed = len(facts if self.documents is None else self.documents)
+        said = (one_line(f"{one.field}{one.op}{one.value}", 80) for one in self.conditions)
+        text = f"Nothing that passes the filters ({', '.join(said)}) speaks of this question."
+        text += f" {passed} of {counted(len(facts), 'documents')} pass."
+        advice = f"Ask again with fewer filters{', or read one with get_source' * bool(passed)}."
+        if self.documents:
+            some = [facts[id] for id in self.documents]
+            some.sort(key=lambda fact: (fact["date"], fact["uri"]))
+            lines = [
+                f"- [{fact['document'][0]}] {fact['date']} {one_line(fact['document'][2], 80)}"
+                for fact in some[:LISTED]
+            ]
+            more = [f"- and {len(some) - LISTED} more"] if len(some) > LISTED else []
+            text = "\n".join([text, "These pass:", *lines, *more])
+        return text, advice
 
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
@@ -126,31 +180,37 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     if not conditions:
         return None
     made = Filters(tuple(conditions))
-    without: set[str] = set()
-    for one in made.of("entity"):
-        row = _entity(snapshot, one.value)
-        parts = [id for id, whole in context.part_of(snapshot).items() if row["id"] in whole]
-        if one.op == "!=":
-            without |= {row["id"], *parts}
-            continue
-        known = {held["id"] for held in made.first}
-        rows = [row, *context.rows(snapshot, "entities", parts)]
-        made.first += [held for held in rows if held["id"] not in known]
-    made.without = frozenset(without)
-    made.note = _no_such_type(snapshot, made.of("type"))
-    about = [one for one in conditions if one.field not in ("entity", "type", "rating", *TIME)]
-    if made.of("as_of"):
-        about += [Condition("valid", "=", one.value) for one in made.of("as_of")]
+    _add_entities(snapshot, made)
     facts = documents(snapshot)
-    if any(one.field in TIME for one in conditions):
-        made.note = f"{made.note} {_time_note(facts, made)}".strip()
+    about = [one for one in conditions if one.field not in ("entity", "type", "rating", *TIME)]
+    about += [replace(one, field="valid") for one in made.of("as_of")]
     if about:
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
-        if any(one.field == "date" for one in about):
-            made.note = f"{made.note} {_undated(facts)}".strip()
-        if not made.documents and facts:
-            made.note = f"{made.note} {_none_passes(about)}".strip()
+    notes = [_no_such_type(snapshot, made.of("type")), _undated(facts, made)]
+    made.note = " ".join(filter(None, [*notes, _none_passes(facts, made)]))
     return made
+
+
+def _add_entities(snapshot: Snapshot, made: Filters) -> None:
+    """The entities that are included and excluded, with those that are part of them."""
+    for one in made.of("entity"):
+        row, near = entities.resolve(snapshot, one.value)
+        if row is None:
+            raise BadInput(
+                f"a filter names the entity {one_line(one.value, 60)!r}, which is not there",
+                "search_text finds words that are no entity",
+                names=f"Nearest: {entities.named_list(near[:5])}" if near else "",
+            )
+        parts = [id for id, whole in entities.part_of(snapshot).items() if row["id"] in whole]
+        if one.op == "!=":
+            made.without |= {row["id"], *parts}
+        else:
+            known = {held["id"] for held in made.first}
+            rows = [row, *snapshot.served("entities", parts)]
+            made.first += [held for held in rows if held["id"] not in known]
+
+
+# ---- notes -------------------------------------------------------------------------------------
 
 
 def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
@@ -159,107 +219,36 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
         return ""
     known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
+    if not lost:
+        return ""
     listed = ", ".join(one for one in DEFAULT_TYPES if one in known)  # not what a model made up
-    if lost:
-        return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
-    return ""
+    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
 
 
-def _none_passes(about: Sequence[Condition]) -> str:
+def _none_passes(facts: Mapping[str, Fact], made: Filters) -> str:
     """How documents and addresses are written, where a condition on them let none through."""
-    wrong = next(
-        (one.value for one in about if one.field in ("document", "uri") and one.op == "="), ""
-    )
-    if not wrong:
+    wrong = [one.value.strip("*") for one in made.of("document", "uri") if one.op == "="]
+    if made.documents or not facts or not wrong:
         return ""
-    return f'No document passes; * stands for anything, as in "uri=*{one_line(wrong.strip("*"), 60)}*".'
+    return f'No document passes; * stands for anything, as in "uri=*{one_line(wrong[0], 60)}*".'
 
 
-def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """How many documents no filter on dates lets through, because they state none."""
-    without = sum(not fact["date"] for fact in facts.values())
-    if not without:
-        return ""
-    return f"{without} of {counted(len(facts), 'documents')} state no date and pass no date filter."
-
-
-def _time_note(facts: Mapping[str, Mapping[str, Any]], filters: Filters) -> str:
+def _undated(facts: Mapping[str, Fact], made: Filters) -> str:
     """How many documents have no date of their own, and what conditions on time make of them."""
-    undated = sum(not fact["date"] for fact in facts.values())
-    notes = []
-    for one in filters.of("as_of"):
+    undated, notes = sum(not fact["date"] for fact in facts.values()), []
+    every = counted(len(facts), "documents")
+    for one in made.of("as_of"):
         later = sum(not _valid(fact, one.value) for fact in facts.values())
-        notes.append(
-            f"{later} of {counted(len(facts), 'documents')} are later than {one.value} or no longer valid then, and left out."
-        )
+        what = f"are later than {one.value} or no longer valid then, and left out."
+        notes.append(f"{later} of {every} {what}")
     if undated and notes:
         notes.append(f"{undated} without a date stay in.")
-    elif undated:
-        notes.append(
-            f"{undated} of {counted(len(facts), 'documents')} state no date: of them only passages under a dated heading"
-            " or with a date in words can pass."
-        )
+    elif undated and made.of("when", "said"):
+        which = "only passages under a dated heading or with a date in words can pass."
+        notes.append(f"{undated} of {every} state no date: of them {which}")
+    elif undated and made.of("date"):
+        notes.append(f"{undated} of {every} state no date and pass no date filter.")
     return " ".join(notes)
-
-
-def _valid(fact: Mapping[str, Any], period: str) -> bool:
-    """Was there such a document by then, and was it valid? One that states no date is."""
-    first, last = dates.days(period)
-    held = fact["metadata"]
-    begun = (fact["date"], dates.read(str(held.get("valid_from") or "")))
-    until = dates.read(str(held.get("valid_until") or ""))
-    return all(dates.days(one)[0] <= last for one in begun if one) and not (
-        until and dates.days(until)[1] < first
-    )
-
-
-def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
-    """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
-    `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`."""
-    said = [(one, one) for one in found.said]
-    of = {name: [one for one in conditions if one.field == name] for name in ("said", "when")}
-    if of["said"] and not any(_fit(of["said"], at) for at in said):
-        return False
-    limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
-    if said and any(said[0][0] > limit for limit in limits):
-        return False
-    days = found.days() if of["when"] else ()
-    return not of["when"] or any(_fit(of["when"], (one.start, one.end)) for one in days)
-
-
-def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
-    same = [one for one in conditions if one.op == "="]
-    return (not same or any(_within(one, interval) for one in same)) and all(
-        _within(one, interval) for one in conditions if one.op != "="
-    )
-
-
-def _within(condition: Condition, interval: tuple[str, str]) -> bool:
-    """Does the interval share a day with the period, or with the time from it on or up to it?"""
-    first, last = dates.days(condition.value)
-    after, before = interval[1] >= first, interval[0] <= last
-    return {">=": after, "<=": before, "=": after and before, "!=": not (after and before)}[
-        condition.op
-    ]
-
-
-def described(filters: Filters) -> str:
-    return ", ".join(one_line(f"{one.field}{one.op}{one.value}", 80) for one in filters.conditions)
-
-
-def listed(snapshot: Snapshot, filters: Filters) -> str:
-    """The documents that pass, the first ones by date, for a question that has no word but "what
-    happened?"."""
-    if not filters.documents:
-        return ""
-    facts = sorted(
-        (documents(snapshot)[id] for id in filters.documents),
-        key=lambda fact: (fact["date"], fact["uri"]),
-    )
-    first = [(fact["date"], fact["document"]) for fact in facts[:LISTED]]
-    lines = [f"- [{names[0]}] {day} {one_line(names[2], 80)}" for day, names in first]
-    more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
-    return "\nThese pass:\n" + "\n".join(lines + more)
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -268,128 +257,136 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
 def _condition(snapshot: Snapshot, written: str) -> Condition:
     match = _FORM.match(written)
     if match is None or not match[3]:
-        raise BadInput(
-            f"filter {one_line(written, 80)!r} cannot be read", f'{FORM}, e.g. "uri=notes/*"'
-        )
-    name, op, value = (
-        match[1].strip().casefold(),
-        match[2].replace("==", "="),
-        match[3].strip("\"'“”"),
-    )
-    name = name.removeprefix("metadata.")
+        what = f"filter {one_line(written, 80)!r} cannot be read"
+        raise BadInput(what, f'{FORM}, e.g. "uri=notes/*"')
+    name = match[1].strip().casefold().removeprefix("metadata.")
+    op, value = match[2].replace("==", "="), match[3].strip("\"'“”")
     if name == "min_rating":
         if op not in ("=", ">="):
             raise BadInput(f"min_rating{op} says nothing", "Use rating<= or rating!=")
         name, op = "rating", ">="
-    known = set(FIELDS) | {key for fact in documents(snapshot).values() for key in fact["metadata"]}
-    if name not in known:
-        keys = sorted(known - set(FIELDS))
-        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6) or [
-            GUESSES.get(name, "")
-        ]
-        listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
-        listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-        guess = f"Did you mean {one_line(near[0], 40)!r}? " if near[0] else ""
-        raise BadInput(
-            f"there is no field {one_line(name, 40)!r} to filter by",
-            f"Known are {', '.join(FIELDS)}, and metadata",
-            names=f"{guess}Metadata: {listed or 'none'}",
-        )
-    read = dates.read(value) if name in (*DATES, *TIME) else ""
-    _check_value(name, op, value, read)
-    return Condition(name, op, read or value)
+    keys = {key for fact in documents(snapshot).values() for key in fact["metadata"]}
+    if name not in keys and name not in FIELDS:
+        raise _unknown_field(name, sorted(keys))
+    date = dates.read(value) if name in (*DATES, *TIME) else ""
+    _check_value(name, op, value, date)
+    return Condition(name, op, date or value)
 
 
-def _check_value(name: str, op: str, value: str, read: str) -> None:
-    """BadInput where a field does not take this operator or value, which as a date is `read`."""
+def _unknown_field(name: str, keys: Sequence[str]) -> BadInput:
+    near = difflib.get_close_matches(name, [*FIELDS, *keys], n=1, cutoff=0.6)
+    guess = next(iter(near), GUESSES.get(name, ""))
+    listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
+    listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    meant = f"Did you mean {one_line(guess, 40)!r}? " if guess else ""
+    return BadInput(
+        f"there is no field {one_line(name, 40)!r} to filter by",
+        f"Known are {', '.join(FIELDS)}, and metadata",
+        names=f"{meant}Metadata: {listed or 'none'}",
+    )
+
+
+def _check_value(name: str, op: str, value: str, date: str) -> None:
+    """BadInput where a field does not take this operator or value, which is read as `date`."""
     ordered, said = op in (">=", "<="), one_line(value, 40)
     if ordered and name in ("document", "uri", "entity", "type"):
-        raise BadInput(
-            f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!="
-        )
+        what = f"{name} has no order, so {name}{op} says nothing"
+        raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "rating" and _number(value) is None:
-        raise BadInput(
-            f"rating must be a number, not {said!r}", "Ratings of reports go from 0 to 10"
-        )
-    if name in ("date", *TIME) and not read:
-        raise BadInput(
-            f"{said!r} is no date, or could be two", f"After {name}{op} write {dates.advice(value)}"
-        )
+        raise BadInput(f"rating must be a number, not {said!r}", "Ratings go from 0 to 10")
+    if name in ("date", *TIME) and not date:
+        advice = f"After {name}{op} write {dates.advice(value)}"
+        raise BadInput(f"{said!r} is no date, or could be two", advice)
     if name == "as_of" and op != "=":
         raise BadInput(f"as_of{op} says nothing", "Use as_of=2024-05-03, or said>= and said<=")
     if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
         raise BadInput(f"{said!r} is no number to compare with", f"Write one, as in {name}{op}3")
 
 
-def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
-    row, near = resolve(snapshot, value)
-    if row is not None:
-        return row
-    raise BadInput(
-        f"a filter names the entity {one_line(value, 60)!r}, which is not there",
-        "search_text finds words that are no entity",
-        names=f"Nearest: {context.named_list(near[:5])}" if near else "",
-    )
-
-
 # ---- testing -----------------------------------------------------------------------------------
 
 
-def _holds(fact: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
-    if not all(_valid(fact, one.value) for one in conditions if one.field == "valid"):
-        return False
-    conditions = [one for one in conditions if one.field != "valid"]
+def _holds(fact: Fact, conditions: Sequence[Condition]) -> bool:
     for name in dict.fromkeys(one.field for one in conditions):
         some = [one for one in conditions if one.field == name]
-        value = fact[name] if name in ("document", "uri", "date") else fact["metadata"].get(name)
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        if not _all(some, values):
+        if name == "valid":
+            passes = all(_valid(fact, one.value) for one in some)
+        else:
+            own = name in ("document", "uri", "date")
+            value = fact[name] if own else fact["metadata"].get(name)
+            values = value if isinstance(value, list) else [] if value is None else [value]
+            passes = _all(some, values)
+        if not passes:
             return False
     return True
 
 
 def _all(conditions: Sequence[Condition], values: Sequence[Any]) -> bool:
     """One of the `=`, and every other condition, holds; `!=` holds where no value is equal."""
+
+    def holds(one: Condition) -> bool:
+        if one.op == "!=":
+            return not any(_compare(value, replace(one, op="=")) for value in values)
+        return any(_compare(value, one) for value in values)
+
+    return _together(conditions, holds)
+
+
+def _together(conditions: Sequence[Condition], holds: Callable[[Condition], bool]) -> bool:
     same = [one for one in conditions if one.op == "="]
-    if same and not any(_compare(value, one) for one in same for value in values):
-        return False
-    for one in conditions:
-        if one.op == "!=" and any(
-            _compare(value, Condition(one.field, "=", one.value)) for value in values
-        ):
-            return False
-        if one.op in (">=", "<=") and not any(_compare(value, one) for value in values):
-            return False
-    return True
+    others = [one for one in conditions if one.op != "="]
+    return (not same or any(map(holds, same))) and all(map(holds, others))
 
 
 def _compare(value: Any, one: Condition) -> bool:
-    if (
-        one.field in DATES
-        and (day := dates.read(str(value)))
-        and dates.read(one.value) == one.value
-    ):
-        return _dated(dates.days(day), one)
-    held = str(value).casefold().strip() if not isinstance(value, bool) else str(value).lower()
-    wanted = one.value.casefold()
-    if one.op == "=":
-        if one.field == "uri":
-            return fnmatchcase(held, wanted) or held == wanted or held.endswith("/" + wanted)
-        left, right = _number(held), _number(wanted)
-        return held == wanted if left is None or right is None else left == right
+    held, wanted = str(value).casefold().strip(), one.value.casefold()
+    if one.field in DATES and (day := dates.read(held)) and dates.read(one.value) == one.value:
+        inside, period = dates.days(day), dates.days(one.value)
+        if one.op == "=":
+            return period[0] <= inside[0] and inside[1] <= period[1]
+        return _shares(one.op, inside, period)
     left, right = _number(held), _number(wanted)
-    if left is not None and right is not None:
-        return left >= right if one.op == ">=" else left <= right
-    held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
-    return bool(held) and (held >= wanted if one.op == ">=" else held <= wanted)
-
-
-def _dated(held: tuple[str, str], one: Condition) -> bool:
-    """`=`: the days of the document are within the period; `>=` and `<=`: one of them is."""
-    first, last = dates.days(one.value)
+    numbers = left is not None and right is not None
     if one.op == "=":
-        return first <= held[0] and held[1] <= last
-    return held[1] >= first if one.op == ">=" else held[0] <= last
+        pattern = one.field == "uri" and (fnmatchcase(held, wanted) or held.endswith("/" + wanted))
+        return held == wanted or pattern or (numbers and left == right)
+    if left is None or right is None:
+        held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
+        return bool(held) and (held >= wanted if one.op == ">=" else held <= wanted)
+    return left >= right if one.op == ">=" else left <= right
+
+
+def _shares(op: str, days: tuple[str, str], period: tuple[str, str]) -> bool:
+    """Do these days share one with the period, or with the time from it on or up to it?"""
+    after, before = days[1] >= period[0], days[0] <= period[1]
+    return {">=": after, "<=": before, "=": after and before, "!=": not (after and before)}[op]
+
+
+def _valid(fact: Fact, period: str) -> bool:
+    """Was there such a document by then, and was it valid? One that states no date is."""
+    first, last = dates.days(period)
+    metadata = fact["metadata"]
+    begun = (fact["date"], dates.read(str(metadata.get("valid_from") or "")))
+    until = dates.read(str(metadata.get("valid_until") or ""))
+    over = bool(until) and dates.days(until)[1] < first
+    return not over and all(dates.days(one)[0] <= last for one in begun if one)
+
+
+def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
+    """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
+    `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`.
+    """
+    of = {name: [one for one in conditions if one.field == name] for name in TIME}
+    if of["said"] and not any(_fit(of["said"], (day, day)) for day in found.said):
+        return False
+    limits = [dates.days(one.value)[1] for one in of["as_of"]]
+    if found.said and any(found.said[0] > limit for limit in limits):
+        return False
+    return not of["when"] or any(_fit(of["when"], (one.start, one.end)) for one in found.days())
+
+
+def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
+    return _together(conditions, lambda one: _shares(one.op, interval, dates.days(one.value)))
 
 
 def _number(text: str) -> float | None:
@@ -429,16 +426,16 @@ class Narrowed(Snapshot):
         limit: int = 200,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """As ever, from as many candidates as it takes to find `limit` that pass."""
-        passes = {"passages": self._passes, "reports": self._allowed}.get(table)
-        if passes is None:
+        """From as many candidates as it takes to find `limit` that pass."""
+        if table not in ("passages", "reports"):
             return self.inner.full_text(table, terms, limit, columns)
         probe, total = max(limit, FIRST_PROBE), self.count(table)
         while True:
-            found = self.inner.full_text(table, terms, min(probe, total), None)
-            kept = found.filter(passes(found))
+            found = self.inner.full_text(table, terms, min(probe, total))
+            kept = self._passages(found) if table == "passages" else self._reports(found)
             if kept.num_rows >= limit or probe >= total or found.num_rows < probe:
-                return kept.slice(0, limit).select([*(columns or self._columns(kept)), "_score"])
+                names = columns or [name for name in kept.column_names if name != "_score"]
+                return kept.slice(0, limit).select([*names, "_score"])
             probe *= 4
 
     def rows(
@@ -450,8 +447,8 @@ class Narrowed(Snapshot):
     ) -> pa.Table:
         if table != "reports":
             return self.inner.rows(table, where, columns, limit)
-        found = self.inner.rows(table, where, None, limit)
-        return found.filter(self._allowed(found)).select(columns or found.column_names)
+        found = self._reports(self.inner.rows(table, where, None, limit))
+        return found.select(columns or found.column_names)
 
     def by_key(
         self,
@@ -463,77 +460,49 @@ class Narrowed(Snapshot):
     ) -> pa.Table:
         if table != "reports":
             return self.inner.by_key(table, values, key, columns, hold)
-        found = self.inner.by_key(table, values, key, None, hold)
-        return found.filter(self._allowed(found)).select(columns or found.column_names)
+        found = self._reports(self.inner.by_key(table, values, key, None, hold))
+        return found.select(columns or found.column_names)
 
-    def _columns(self, found: pa.Table) -> list[str]:
-        return [name for name in found.column_names if name != "_score"]
+    def _passages(self, found: pa.Table) -> pa.Table:
+        columns = (found[name].to_pylist() for name in ("id", "document_id", "entity_ids"))
+        passing = [
+            id
+            for id, document, ids in zip(*columns, strict=True)
+            if self.filters.passage(document, ids)
+        ]
+        timely = self.filters.timely(self.inner, passing)
+        return found.filter(pc.is_in(found["id"], pa.array(sorted(timely), pa.string())))
 
-    def _passes(self, found: pa.Table) -> pa.Array:
-        pairs = zip(found["document_id"].to_pylist(), found["entity_ids"].to_pylist(), strict=True)
-        passing = [self.filters.passage(document, ids) for document, ids in pairs]
-        names = found["id"].to_pylist()
-        kept = [id for id, passes in zip(names, passing, strict=True) if passes]
-        timely = self.filters.timely(self.inner, kept)
-        return pa.array(
-            [passes and id in timely for id, passes in zip(names, passing, strict=True)], pa.bool_()
-        )
-
-    def _allowed(self, found: pa.Table) -> pa.Array:
+    def _reports(self, found: pa.Table) -> pa.Table:
         """Reports of enough rating, on text of a document that passes, on communities without
         excluded entities."""
-        kept = pa.array(
-            [self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_()
-        )
-        wanted = [
-            group()
-            for group, asked in (
-                (self._told, self.filters.documents is not None),
-                (self._typed, bool(self.filters.of("type"))),
-            )
-            if asked
+        passes = [self.filters.report(rank) for rank in found["rank"].to_pylist()]
+        found = found.filter(pa.array(passes, pa.bool_()))
+        if self._allowed is None:
+            return found
+        return found.filter(pc.is_in(found["id"], self._allowed))
+
+    @cached_property
+    def _allowed(self) -> pa.Array | None:
+        """Communities with no excluded entity, with one of a wanted type, and with one that a
+        document that passes names; None for all. A report lists only the heaviest members."""
+        filters = self.filters
+        types, documents = filters.of("type"), filters.documents
+        if documents is None and not types and not filters.without:
+            return None
+        rows = self.inner.rows("entities", "", ["id", "type", "text_unit_ids"]).to_pylist()
+        groups = []
+        if types:
+            groups.append({row["id"] for row in rows if filters.entity(row)})
+        if documents is not None:
+            listed = self.inner.by_key("text_units", sorted(documents), "document_id", ["id"])
+            units = set(listed["id"].to_pylist())
+            groups.append({row["id"] for row in rows if not units.isdisjoint(row["text_unit_ids"])})
+        members = self.inner.rows("communities", "", ["id", "entity_ids"]).to_pylist()
+        allowed = [
+            row["id"]
+            for row in members
+            if filters.without.isdisjoint(row["entity_ids"])
+            and not any(group.isdisjoint(row["entity_ids"]) for group in groups)
         ]
-        if wanted or self.filters.without:
-            members = self._members(found["id"].to_pylist())
-            fits = [
-                self.filters.without.isdisjoint(ids)
-                and not any(group.isdisjoint(ids) for group in wanted)
-                for ids in members
-            ]
-            kept = pc.and_(kept, pa.array(fits, pa.bool_()))
-        return kept
-
-    def _members(self, communities: list[str]) -> list[list[str]]:
-        """All members of each: its report lists only the heaviest."""
-        rows = self.inner.by_key("communities", communities, "id", ["id", "entity_ids"])
-        known = dict(zip(rows["id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True))
-        return [known.get(id, []) for id in communities]
-
-    def _told(self) -> set[str]:
-        """The entities that the documents name."""
-        units, rows = self._units(), self.inner.rows("entities", "", ["id", "text_unit_ids"])
-        return self._once(
-            "told",
-            lambda: [
-                row["id"] for row in rows.to_pylist() if not units.isdisjoint(row["text_unit_ids"])
-            ],
-        )
-
-    def _units(self) -> set[str]:
-        return self._once(
-            "units",
-            lambda: self.inner.by_key(
-                "text_units", sorted(self.filters.documents or ()), "document_id", ["id"]
-            )["id"].to_pylist(),
-        )
-
-    def _typed(self) -> set[str]:
-        rows = self.inner.rows("entities", "", ["id", "type"])
-        return self._once(
-            "typed", lambda: [row["id"] for row in rows.to_pylist() if self.filters.entity(row)]
-        )
-
-    def _once(self, name: str, make: Callable[[], list[str]]) -> set[str]:
-        if name not in self.__dict__:
-            self.__dict__[name] = set(make())
-        return self.__dict__[name]
+        return pa.array(allowed, pa.string())

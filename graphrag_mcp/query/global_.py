@@ -2,107 +2,101 @@
 
 Without a model: a map of the topics where the question names none (topics.py), else sentences from
 many documents by topic, after what community reports say (reports.py). With a model: an answer
-(map_reduce.py)."""
+(map_reduce.py).
+
+A sentence counts by the terms of the question, by terms that the passages on the question share
+(Lavrenko and Croft's relevance model), and by what is characteristic of its topic, as far as the
+topic is on the question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing.budget import (
-    clamp_budget,
-    finish,
-    one_line,
-    read_cursor,
-    render_references,
-    write_cursor,
-)
-from graphrag_mcp.query import context, hits, local, topics
-from graphrag_mcp.query.answer import Wish
+from graphrag_mcp.packing.budget import finish
+from graphrag_mcp.query import local, passages, sections, topics
+from graphrag_mcp.query.filters import Filters, Part
+from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.map_reduce import with_answer
-from graphrag_mcp.query.reports import (
-    asked_about,
-    included_first,
-    passing,
-    ranked,
-    select,
-    too_deep,
-)
+from graphrag_mcp.query.passages import Line, Page, Source
+from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
+from graphrag_mcp.query.topics import Counts, Row, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.prose import says_something, stands_alone
+from graphrag_mcp.text.terms import counted, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
-if TYPE_CHECKING:
-    from graphrag_mcp.query.filters import Filters
-
-
-Part = tuple[str, Snapshot, "Filters | None"]  # name of the corpus, what passes, the filters
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
+ASKED, READ_OF_TOPIC = 120, 8  # passages on a question that are read, and of a topic near to it
+FEEDBACK, FEW = 30, 5  # documents whose passages tell the terms that they share; too few for that
+ON_QUESTION = 0.4  # of the best passage, from which a passage tells them
+SHARED = 0.7  # worth of the shared terms against those of the question
+NEAR, LEAST_NEAR = 14, 0.25  # topics near to a question; share of the nearest one
+LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
+SAME = 0.6  # share of common terms from which two sentences say the same
 
 
 def global_search(
-    snapshot: Snapshot,
-    query: str,
-    *,
-    level: int = -1,
-    max_tokens: int = DEFAULT_TOKENS,
-    cursor: str = "",
-    response_format: str = "concise",
-    filters: Sequence[str] = (),
-    min_rating: float = 0.0,
-    history: Sequence[str] = (),
-    explain: bool = False,
-    asker: Asker | None = None,
-    answer: bool = False,
-    response_type: str = "",
-    instructions: str = "",
-    general_knowledge: bool = False,
-    on_text: Callable[[str], None] | None = None,
-    seconds: float = 0.0,
+    snapshot: Snapshot, query: str, *, asker: Asker | None = None, **wishes: Any
 ) -> SearchResult:
-    """Points from community reports, and with `answer` what a model makes of the reports.
+    """What the documents say by topic, and with `answer` what a model makes of the reports. `wishes`
+    are the fields of a `Request`."""
+    return search([("", snapshot)], Request(query, **wishes), {"": asker} if asker else {})
 
-    level -1 goes down the tree where it is relevant; n takes that level. `filters` and `min_rating`
-    leave reports out before any is chosen. `seconds`: how long to wait for the model, 0 for as long
-    as it takes. A later page has points alone."""
-    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    nothing = context.empty_corpus(snapshot, "global")
-    if nothing is not None:
-        return finish(nothing, budget)
-    query = query.strip()
-    looked_for, before = with_history(history, query, budget)
-    settings = (level, response_format, explain, [*filters, min_rating])
-    asked, generation = f"global|{looked_for}|{settings}", snapshot.manifest.generation
-    offset = read_cursor(cursor, generation, asked, 1)
-    if offset is None:
-        return finish(context.stale(snapshot, "global"), budget)
-    narrowing, snapshot = local.narrowed(snapshot, filters, min_rating)
-    result = SearchResult(mode="global", corpus=snapshot.manifest.corpus)
-    told = [local.told(note, narrowing), _late(snapshot), too_deep(snapshot, level)]
-    result.hint = " ".join(filter(None, told))
-    page = partial(write_cursor, generation, asked)
+
+def search(
+    corpora: Sequence[local.Corpus], request: Request, askers: Mapping[str, Asker] | None = None
+) -> SearchResult:
+    """The same in one corpus or several."""
+    budget, note = request.budget(DEFAULT_TOKENS)
+    result, corpora = local.begun(corpora, "global"), local.with_text(corpora)
+    if not corpora:
+        return finish(local.without_text(result), budget)
+    query = request.query.strip()
+    block, names = local.read_history(request.history, query, budget)
+    looked_for = " ".join([query, *names])
+    form = request.level, request.response_format, request.explain
+    asked = f"global|{looked_for}|{form}|{[*request.filters, request.min_rating]}"
+    offsets, page = local.paging(corpora, asked, request.cursor, 1)
+    if offsets is None:
+        return finish(local.stale(result), budget)
+    parts = local.narrowed(corpora, request.filters, request.min_rating)
+    result.hint = joined(note, *(_notes(part, request.level) for part in parts))
+    first = not request.cursor.strip()
 
     def plain(result: SearchResult) -> SearchResult:
-        result.text = "" if cursor.strip() else before
-        parts: list[Part] = [("", snapshot, narrowing)]
-        place = {"level": level, "offset": offset[0]}
-        shown = {"detailed": response_format == "detailed", "explain": explain}
-        return show(result, parts, looked_for, budget, cursor=page, **place, **shown)
+        result.text = block if first else ""
+        return show(result, parts, looked_for, budget, request, offsets[0], page)
 
-    if answer and query and snapshot.count("reports") and not cursor.strip():
-        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
-        return with_answer(snapshot, query, level, result, budget, page, asker, wish, plain)
+    if request.answer and len(corpora) > 1:
+        result.hint = joined(result.hint, local.ONE_ANSWER)
+    elif request.answer and query and first and parts[0][1].count("reports"):
+        (name, snapshot, _), level = parts[0], request.level
+        options = request.answer_options(request.seconds, block)
+        given = snapshot, query, level, result, budget, options, (askers or {}).get(name)
+        return with_answer(*given, plain, page((0,)))
     return plain(result)
 
 
-def _late(snapshot: Snapshot) -> str:
-    late = "communities" in snapshot.manifest.stale
-    return "Communities are being brought up to date." if late else ""
+def _notes(part: Part, level: int) -> str:
+    """What is to be said of a corpus."""
+    name, snapshot, kept = part
+    late = deep = ""
+    if "communities" in snapshot.manifest.stale:
+        late = "Communities are being brought up to date."
+    if level > 0:
+        levels = snapshot.rows("reports", "", ["level"])["level"].to_pylist()
+        if level > (deepest := max(levels, default=0)):
+            deep = f"There is no level {level}; the deepest, {deepest}, was used."
+    said = joined(kept.note if kept else "", late, deep)
+    return f"In {name}: {said[0].lower()}{said[1:]}" if name and said else said
 
 
 def show(
@@ -110,135 +104,312 @@ def show(
     parts: Sequence[Part],
     query: str,
     budget: int,
-    *,
-    level: int = -1,
-    offset: int = 0,
-    cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
-    detailed: bool = False,
-    explain: bool = False,
+    request: Request,
+    offset: int,
+    cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
-    """The result without a model, of one corpus (named "") or several: a map of the topics, or what
-    the documents say on the question. What stands in the result's text already comes first."""
+    """The result without a model: a map of the topics, or what the documents say on the question.
+    What stands in the result's text already comes first."""
+    level, detailed = request.level, request.response_format == "detailed"
     if all(asked_about(snapshot, query) is None for _, snapshot, _ in parts):
         result = topics.overview(
             result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
         )
         return result if result.communities or offset else _nothing(result, parts, budget)
-    page = hits.page_of(result, budget)
-    left, taken = _extract(page, parts, query, result, level, offset, explain)
-    if not taken and not result.communities and not offset:
-        return _nothing(result, parts, budget)
-    return hits.finished(result, page, left, offset + taken, cursor)
-
-
-def _extract(
-    page: hits.Page,
-    parts: Sequence[Part],
-    query: str,
-    result: SearchResult,
-    level: int,
-    offset: int,
-    explain: bool,
-) -> tuple[int, int]:
-    """Add what was written on the question in reports, then one sentence from each of many places,
-    by topic: how many sentences have had no room, and how many are shown."""
-    order: list[tuple[str, hits.Line]] = []
-    for name, snapshot, kept in parts:
+    page = passages.page_of(result, budget)
+    lines: list[tuple[str, Line]] = []
+    for part in parts:
         if not offset:
-            result.communities += _written(page, name, snapshot, query, level, kept)
-        found = local.find(snapshot, query, filters=kept)
-        if not found.passages or local.unheard_of(found):
-            continue
-        source = local.source_of(snapshot, found, name, explain=explain)
-        worth = hits.without_people(asked_about(snapshot, query) or source.worth, source.names)
-        prefix = f"{name}/" if name else ""
-        for topic, held in topics.on_question(snapshot, worth, source, level, kept):
-            head = f"## [{prefix}c{topic.n}] {topic.title}" if topic else "## Of no topic"
-            dated = sum(bool(line.hit.date) for line in held) * 2 > len(held)
-            order += [(head, line) for line in (sorted(held, key=_when) if dated else held)]
-            if topic and not offset:
-                result.communities.append(f"{prefix}c{topic.n}")
+            result.communities += _add_reports(page, part, query, level)
+        for head, id, line in _by_topic(part, query, request):
+            lines.append((head, line))
+            result.communities += [id] if id and not offset else []
     result.communities = list(dict.fromkeys(result.communities))
-    result.coverage |= {"documents": len({line.hit.part_of for _, line in order})}
-    shown = 0
-    for head, group in groupby(order[offset:], key=lambda one: one[0]):
+    result.coverage |= {"documents": len({line.hit.document for _, line in lines})}
+    taken = 0
+    for head, group in groupby(lines[offset:], key=lambda one: one[0]):
         held = [line for _, line in group]
-        added = hits.show_lines(page, held, head=head)
-        shown += added
+        added = passages.show_lines(page, held, head=head)
+        taken += added
         if added < len(held):
             break
-    return len(order) - offset - shown, shown
+    if not taken and not result.communities and not offset:
+        return _nothing(result, parts, budget)
+    return passages.finished(result, page, len(lines) - offset - taken, offset + taken, cursor)
 
 
-def _when(line: hits.Line) -> tuple[str, float]:
-    return line.hit.date or "9999", -line.value
-
-
-def _written(
-    page: hits.Page, name: str, snapshot: Snapshot, query: str, level: int, kept: Filters | None
-) -> list[str]:
+def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     """Add the points of reports that a model or an agent wrote, in half of the room at most: ids of
     their communities."""
+    corpus, snapshot, kept = part
     chosen, _ = select(snapshot, query, level)
     if kept is not None and kept.first:
         chosen = included_first(snapshot, chosen, kept)
     ids = [one.id for one in chosen]
     rows = snapshot.by_key("reports", ids, "id", ["id", "method"]).to_pylist()
     written = {row["id"] for row in rows if row["method"] != "extractive"}
-    found = ranked(
-        snapshot, asked_about(snapshot, query) or {}, [one for one in chosen if one.id in written]
-    )
-    if kept is not None and kept.documents is not None:
-        found = passing(snapshot, found, kept.documents)
-    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
-    least, communities = page.room // 2, []
-    prefix = f"{name}/" if name else ""
-    for _, _, _, row, text in found:
-        shown = render_references(text, aliases)
-        shown = context.marked(name, shown) if name else shown
-        alias = f"{prefix}c{row['n']}"
-        places = [
-            context.placed(name, place, 1.0) if name else place
-            for id, place in cited.items()
-            if f"{prefix}{id})" in shown or f"{prefix}{id}," in shown
-        ]
-        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
-        if page.room - count_tokens(line) < least or not page.add(line, places):
+    chosen = [one for one in chosen if one.id in written]
+    documents = kept.documents if kept is not None else None
+    items, _ = finding_items(snapshot, query, chosen, documents)
+    least, found = page.room // 2, []
+    for item in items:
+        item = sections.of_corpus(corpus, item) if corpus else item
+        if page.room - count_tokens(item.text) < least or not page.add(item.text, item.also):
             break
-        communities.append(alias)
-    return list(dict.fromkeys(communities))
+        found.append(item.id.partition(".")[0])
+    return found
+
+
+def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, Line]]:
+    """Sentences on the question as (heading of the topic, id of the topic, line); by time within a
+    topic if most have a date."""
+    corpus, snapshot, kept = part
+    found = local.find(snapshot, query, filters=kept)
+    if not found.passages or local.only_common_words(found):
+        return []
+    source = local.source_of(snapshot, found, corpus, kept, request.explain)
+    worth = asked_about(snapshot, query) or found.terms
+    worth = passages.without_people(worth, found.names)
+    lines: list[tuple[str, str, Line]] = []
+    for topic, held in on_question(worth, source, request.level):
+        id = f"{corpus}/c{topic.n}".removeprefix("/") if topic else ""
+        head = f"## [{id}] {topic.title}" if topic else "## Of no topic"
+        if sum(bool(line.hit.date) for line in held) * 2 > len(held):
+            held = sorted(held, key=lambda line: (line.hit.date or "9999", -line.value))
+        lines += [(head, id, line) for line in held]
+    return lines
 
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
     """No document speaks of the question: say so, and what they do speak of."""
     result.state = "not_found"
-    said = []
+    said, listed = [], []
     for name, snapshot, kept in parts:
         total = snapshot.manifest.counters.get("documents", 0)
         passed = total if kept is None or kept.documents is None else len(kept.documents)
         among = f", of which {passed} pass the filters" if passed != total else ""
-        said.append(
-            f"corpus {name or snapshot.manifest.corpus} ({counted(total, 'documents')}{among})"
-        )
-    result.text = f"Nothing on this was found in {' or '.join(said)}."
-    listed = []
-    for name, snapshot, kept in parts:
+        corpus = name or snapshot.manifest.corpus
+        said.append(f"corpus {corpus} ({counted(total, 'documents')}{among})")
         prefix = f"{name}/" if name else ""
-        listed += [(f"{prefix}{id}", title) for id, title in topics.titles(snapshot, kept, THEMES)]
+        for topic, _ in topics.largest(snapshot, THEMES, kept):
+            listed.append((f"{prefix}c{topic.n}", topic.title))
+    result.text = f"Nothing on this was found in {' or '.join(said)}."
     result.communities = [id for id, _ in listed]
     advice = "Ask again with other filters, or without."
     if listed:
         lines = [f"- [{id}] {title}" for id, title in listed]
         result.text = "\n".join([result.text, "The largest topics are:", *lines])
         advice = "Ask with names or words from these titles, or use local_search."
-    result.hint = " ".join(filter(None, [result.hint, advice]))
+    result.hint = joined(result.hint, advice)
     return finish(result, budget)
 
 
-def with_history(history: Sequence[str], query: str, budget: int) -> tuple[str, str]:
-    """The question with the names that earlier turns add, and the block of these turns."""
-    if not history:
-        return query, ""
-    turns = local.user_turns(history)
-    asked = " ".join([query, *local.history_keywords(turns, query)] if query else [])
-    return asked, local.history_block(turns, budget)
+# ---- sentences on a question, by topic -------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a question is about: the worth of its terms, that of terms which the passages on it
+    share, and how much each passage is on it, as a share of the best."""
+
+    terms: Mapping[str, float]
+    shared: dict[str, float]
+    passages: dict[str, float]
+
+
+def on_question(
+    worth: Mapping[str, float], source: Source, level: int = -1
+) -> list[tuple[Topic | None, list[Line]]]:
+    """What the documents say on a question: sentences by topic, the topic of most worth first; None
+    for sentences of no topic. `worth` of the terms of the question, `source` what a search for it
+    found."""
+    snapshot, kept = source.snapshot, source.filters
+    known = topics.count(snapshot)
+    passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
+    asked = _asked(known, worth, passing)
+    level = 1 if level < 0 else level
+    of_level = {topic.id: topic for topic in topics.of_level(snapshot, level, kept)}
+    of_unit = {unit: topic.id for topic in of_level.values() for unit in topic.units}
+    near = _near(known, asked, of_unit)
+    inside: dict[str, list[Row]] = defaultdict(list)
+    for row in known.passages:
+        if (id := of_unit.get(row["text_unit_id"], "")) in near:
+            inside[id].append(row)
+    own = {id: topics.weights(rows, known) for id, rows in inside.items()}
+    ids = _to_read(asked, source, inside, own)
+    rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"], hold=True).to_pylist()
+    topic_of = {
+        row["id"]: of_unit.get(row["text_unit_id"], "")
+        for row in rows
+        if passing is None or row["text_unit_id"] in passing
+    }
+    score = {one.id: one.score for one in source.found.passages}
+    scored = [(id, score.get(id, 0.0)) for id in ids if id in topic_of]
+    ranked = [id for id, _ in scored if id in score]
+    why = source.found.why(ranked) if source.explained else {}
+    every = [
+        (topic_of[hit.passage], line)
+        for hit in passages.read(topics.whole(snapshot), scored, source.corpus, why)
+        if passages.names_all(hit, source.found.names)
+        for id in [topic_of[hit.passage]]
+        for line in _lines(hit, asked, own.get(id, {}), near.get(id, 0.0))
+    ]
+    lines: dict[str, list[Line]] = defaultdict(list)
+    for id, line in _chosen(every, near, len({known.documents[unit] for unit in of_unit})):
+        lines[id].append(line)
+    return _grouped(snapshot, lines, of_level, level, kept)
+
+
+def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
+    on_it = _held(known, worth, passing)
+    first: dict[str, Row] = {}  # the best passage of each document
+    order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
+    for place in order:
+        if on_it[place] < ON_QUESTION * on_it[order[0]] or len(first) == FEEDBACK:
+            break
+        row = known.passages[place]
+        first.setdefault(known.documents[row["text_unit_id"]], row)
+    shared: dict[str, float] = {}
+    if len(first) >= FEW:
+        rows = list(first.values())
+        here = Counter(term for row in rows for term in set(row["terms"].split()))
+        least = max(3, len(rows) // 8)
+        shared = {
+            term: value
+            for term, value in topics.weights(rows, known).items()
+            if term not in worth and here[term] >= least
+        }
+        scale = SHARED * sum(worth.values()) / (sum(shared.values()) or 1.0)
+        shared = {term: value * scale for term, value in shared.items()}
+    on_it = _held(known, {**shared, **worth}, passing)
+    best = max(on_it.values(), default=1.0)
+    by_id = {known.passages[place]["id"]: value / best for place, value in on_it.items()}
+    return _Asked(worth, shared, by_id)
+
+
+def _held(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> dict[int, float]:
+    """The worth of the terms that each passage holds, by its place; of those above 0."""
+    found: dict[int, float] = defaultdict(float)
+    for term, value in sorted(worth.items()):
+        for place in known.places.get(term, ()):
+            found[place] += value
+    return {
+        place: value
+        for place, value in found.items()
+        if value > 0 and (passing is None or known.passages[place]["text_unit_id"] in passing)
+    }
+
+
+def _near(known: Counts, asked: _Asked, of_unit: Mapping[str, str]) -> dict[str, float]:
+    """How much the topics are on the question, as a share of the one that is most."""
+    worth: dict[str, list[float]] = defaultdict(list)
+    above: dict[str, str] = {}
+    top: Counter[str] = Counter()
+    for row in known.passages:
+        if id := of_unit.get(row["text_unit_id"]):
+            value = asked.passages.get(row["id"], 0.0) ** 2
+            worth[id].append(value)
+            above[id] = known.path[row["text_unit_id"]][0]
+            top[above[id]] += value
+    value = {id: sum(some) / math.sqrt(len(some)) * top[above[id]] for id, some in worth.items()}
+    best = max(value.values(), default=0.0)
+    near = {id: one / best for id, one in value.items() if best and one >= LEAST_NEAR * best}
+    return dict(sorted(near.items(), key=lambda one: (-round(one[1], 9), one[0]))[:NEAR])
+
+
+def _to_read(
+    asked: _Asked,
+    source: Source,
+    inside: Mapping[str, Sequence[Row]],
+    own: Mapping[str, Mapping[str, float]],
+) -> list[str]:
+    """The ids of passages whose sentences are compared: the best of the search, those most on the
+    question, and the most characteristic of each topic near to it."""
+
+    def by_worth(worth: Mapping[str, float], most: int) -> list[str]:
+        return sorted(worth, key=lambda id: (-round(worth[id], 9), id))[:most]
+
+    ids = [one.id for one in source.found.passages[:ASKED]] + by_worth(asked.passages, ASKED)
+    for topic, rows in inside.items():
+        central = {
+            row["id"]: topics.density(row["terms"].split(), own[topic])
+            * (0.3 + asked.passages.get(row["id"], 0.0))
+            for row in rows
+        }
+        ids += by_worth(central, READ_OF_TOPIC)
+    return list(dict.fromkeys(ids))
+
+
+def _lines(
+    hit: passages.Hit, asked: _Asked, own: Mapping[str, float], near: float
+) -> Iterable[Line]:
+    """The sentences of a passage that say something on the question, with their worth."""
+    on_it = asked.passages.get(hit.passage, 0.0)
+    parts = ((1.0, asked.terms), (SHARED, asked.shared), (near, own))
+    totals = [(weight / (sum(worth.values()) or 1.0), worth) for weight, worth in parts]
+    for start, end in sentences(hit.body):
+        said = hit.body[start:end]
+        if not says_something(said):
+            continue
+        held = set(terms(said))
+        value = math.fsum(
+            scale * math.fsum(worth[term] for term in worth.keys() & held)
+            for scale, worth in totals
+        )
+        value *= stands_alone(said) * (0.4 + 0.6 * max(on_it, hit.score))
+        if value > 0:
+            yield Line(hit, said, value)
+
+
+def _chosen(
+    lines: Sequence[tuple[str, Line]], near: Mapping[str, float], documents: int
+) -> list[tuple[str, Line]]:
+    """The best sentences with their topics, none that repeats another: one of a passage, a few of a
+    document, more of a topic the more it is on the question."""
+    order = sorted(
+        lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
+    )
+    of_document, of_topic, of_passage = Counter[str](), Counter[str](), set[str]()
+    seen: list[set[str]] = []
+    chosen = []
+    for id, line in order:
+        least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
+        if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
+            break
+        held = set(terms(line.text))
+        if (
+            line.hit.passage in of_passage
+            or of_document[line.hit.document] > passages.MOST_LINES // (documents or 1)
+            or of_topic[id] >= 4 + 10 * near.get(id, 0.0)
+            or any(len(held & one) > SAME * len(held | one) for one in seen)
+        ):
+            continue
+        of_document[line.hit.document] += 1
+        of_topic[id] += 1
+        of_passage.add(line.hit.passage)
+        seen.append(held)
+        chosen.append((id, passages.shortened(line)))
+    return chosen
+
+
+def _grouped(
+    snapshot: Snapshot,
+    lines: Mapping[str, list[Line]],
+    of_level: Mapping[str, Topic],
+    level: int,
+    kept: Filters | None,
+) -> list[tuple[Topic | None, list[Line]]]:
+    """Lines by topic, the topic of most worth first. A topic with one line is shown as the topic
+    that it lies in."""
+    above = topics.of_level(snapshot, level - 1, kept) if level else []
+    parent = {unit: topic.id for topic in above for unit in topic.units}
+    found: dict[str, list[Line]] = defaultdict(list)
+    for id, held in lines.items():
+        lone = len(held) == 1 and id in of_level and len(lines) > 1
+        found[parent.get(min(of_level[id].units), id) if lone else id] += held
+    every = {**of_level, **{topic.id: topic for topic in above}}
+    order = sorted(found, key=lambda id: (-round(sum(one.value for one in found[id]), 9), id))
+    for id in order:
+        if id in every:
+            topics.describe(snapshot, every[id])
+    return [(every.get(id), found[id]) for id in order]

@@ -1,5 +1,5 @@
 """Lists of documents: by date, title or size; by period; by the people, organizations, places or
-events that they name; the outline of one."""
+events that they name; timelines of their statements; the outline of one."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from typing import Any
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import (
-    clamp_budget,
-    finish,
-    one_line,
-    passage_alias,
-    read_cursor,
-    write_cursor,
-)
-from graphrag_mcp.query import context, hits, local, named, text_search, timeline
-from graphrag_mcp.query.filters import Filters, documents
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
+from graphrag_mcp.query import entities, local, named, passages, text_search, timeline
+from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
@@ -44,9 +37,8 @@ FOUND = 200  # passages of a question that a timeline is made of
 
 _COMMUNITY = re.compile(r"c\d{1,9}")
 
-Fact = Mapping[str, Any]
-Line = Callable[[], str]
-Said = Callable[[], str]  # the sentence of a document, made when it is shown
+Line = Callable[[], str]  # a line, made when it is shown
+Listed = tuple[str, Sequence[Line]]  # the line above the list, and its lines
 
 
 def list_documents(
@@ -68,245 +60,188 @@ def list_documents(
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
-    if by and by not in (*PERIODS, *named.KINDS, "statement"):
-        every = ", ".join((*PERIODS, *named.KINDS, "statement"))
-        raise BadInput(f"there is no list by {by[:40]!r}", f"Use {every}")
+    every = (*PERIODS, *named.KINDS, "statement")
+    if by and by not in every:
+        raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(every)}")
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
-    generation = snapshot.manifest.generation
-    offsets = read_cursor(cursor, generation, asked, 1)
+    offsets, page = local.paging([("", snapshot)], asked, cursor, 1)
     result = ListResult(corpus=snapshot.manifest.corpus, hint=note)
     if offsets is None:
         result.state, result.text = "stale", "This cursor belongs to another list. Ask without it."
         return finish(result, budget)
+    (part,) = local.narrowed([("", snapshot)], filters)
     if document.strip():
         head, lines = _outline(snapshot, document.strip())
-    elif by == "statement":
-        head, lines = _statements(snapshot, result, filters, query.strip())
     else:
-        head, lines = _documents(snapshot, result, filters, query.strip(), sort, by)
-    return _filled(
-        result, head, lines, budget, offsets[0], partial(write_cursor, generation, asked)
-    )
-
-
-def _filled(
-    result: ListResult,
-    head: str,
-    lines: Sequence[Line],
-    budget: int,
-    offset: int,
-    cursor: Callable[[tuple[int]], str],
-) -> ListResult:
-    """As many of the lines as have room, from `offset` on."""
+        result.hint = local.joined(note, part[2].note if part[2] else "")
+        made = _statements if by == "statement" else partial(_documents, sort=sort, by=by)
+        head, lines = made(snapshot, part, query.strip())
     room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
     shown: list[str] = []
-    for line in lines[offset:]:
+    for line in lines[offsets[0] :]:
         text = line()
-        price = count_tokens(text) + 1
-        if price > room and shown:
+        room -= count_tokens(text) + 1
+        if room < 0 and shown:
             break
         shown.append(text)
-        room -= price
-    taken = offset + len(shown)
+    taken = offsets[0] + len(shown)
     result.text = "\n".join([head, *shown])
     result.total, result.more = len(lines), len(lines) - taken
     result.truncated = result.more > 0
-    result.next_cursor = cursor((taken,)) if result.more else ""
+    result.next_cursor = page((taken,)) if result.more else ""
     return finish(result, budget)
 
 
 # ---- documents -----------------------------------------------------------------------------------
 
 
-def _documents(
-    snapshot: Snapshot, result: ListResult, filters: Sequence[str], query: str, sort: str, by: str
-) -> tuple[str, list[Line]]:
-    kept, _ = local.narrowed(snapshot, filters)
-    facts = documents(snapshot)
-    ids = [id for id in facts if kept is None or kept.passage(id, ())]
-    ids = ids if kept is None else kept.of_time(snapshot, kept.of_names(snapshot, ids))
-    result.hint = local.told(result.hint, kept)
-    said: Mapping[str, Said] = {}
+def _documents(snapshot: Snapshot, part: Part, query: str, sort: str, by: str) -> Listed:
+    kept, facts = part[2], documents(snapshot)
+    ids = list(facts) if kept is None else kept.passing_documents(snapshot)
+    said: Mapping[str, Line] = {}
     about = ""
     if query:
-        said, about = _speaking(snapshot, query, filters)
+        said, about = _speaking(snapshot, part, query)
         ids = [id for id in ids if id in said]
     dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
-    undated = ""
     if dated and len(dated) < len(ids):
-        undated = f", {len(ids) - len(dated)} without a date of their own"
-    head = f"{counted(len(ids), 'documents')}{about}{span}{undated}."
+        span += f", {len(ids) - len(dated)} without a date of their own"
+    head = f"{counted(len(ids), 'documents')}{about}{span}."
     if by in named.KINDS:
         counts = named.most_named(snapshot, by, None if kept is None and not query else set(ids))
         head += f" {named.KINDS[by]} by the number of documents that name them:"
         return head, [partial(named.line, snapshot, id, number, set(ids)) for id, number in counts]
     if by:
         head += "" if dated or not ids else " None states a date, so there are no periods."
-        return head, _periods(snapshot, ids, dates, PERIODS[by])
+        return head, _periods(snapshot, dates, PERIODS[by])
     sizes = _sizes(snapshot) if ids else {}
     order = {
-        "date": lambda id: (_first_day(dates[id]), facts[id]["uri"]),
+        "date": lambda id: (days(dates[id])[0] if dates[id] else "9999", facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
-    return head, [
-        partial(_line, snapshot, id, facts[id], dates[id], sizes.get(id, (0, 0)), said.get(id))
-        for id in sorted(ids, key=order)
-    ]
-
-
-def _first_day(date: str) -> str:
-    return days(date)[0] if date else "9999"
+    ids.sort(key=order)
+    return head, [partial(_line, snapshot, id, sizes.get(id, (0, 0)), said.get(id)) for id in ids]
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
-    characters: dict[str, int] = defaultdict(int)
-    units: Counter[str] = Counter()
+    ends: dict[str, list[int]] = defaultdict(list)
     for id, end in zip(rows["document_id"].to_pylist(), rows["char_end"].to_pylist(), strict=True):
-        characters[id] = max(characters[id], end)
-        units[id] += 1
-    return {id: (characters[id], units[id]) for id in units}
+        ends[id].append(end)
+    return {id: (max(some), len(some)) for id, some in ends.items()}
 
 
-def _line(
-    snapshot: Snapshot, id: str, fact: Fact, date: str, size: tuple[int, int], speaks: Said | None
-) -> str:
+def _line(snapshot: Snapshot, id: str, size: tuple[int, int], speaks: Line | None) -> str:
+    fact = documents(snapshot)[id]
     alias, _, title, uri, file = fact["document"]
     where = one_line(uri, 120)
     name = where if title.casefold() in uri.casefold() else f"{one_line(title, 80)} ({where})"
-    parts = f", {size[1]} parts" if size[1] > 1 else ""
     said = speaks() if speaks else ""
+    text = _beginning(snapshot, id)
     if title in ("", file):  # the first words say more than a file's name
-        first = _first(snapshot, id)
-        begins = hits.clipped(first, {}, hits.BEGINS)
+        spans = sentences(text)[:1]
+        first = text[slice(*spans[0])] if spans else ""
+        first = one_line(first, TELLING) if says_something(first) else ""
+        begins = passages.clipped(first, {}, passages.BEGINS)
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
         said = said or first
-    said = said or telling(snapshot, id, title)
-    when = f"{fact['by']} {date} ".lstrip() if date else ""
+    said = said or _telling(text, title)
+    when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
     length = "" if speaks else f", {size[0]:,} characters"
-    return f"- [{alias}] {when}{name}{length}{parts}: {said}"
+    parts = f", {size[1]} parts" if size[1] > 1 else ""
+    return f"- [{alias}] {when}{length}{parts}: {said}"
 
 
-def telling(snapshot: Snapshot, id: str, title: str) -> str:
+def _beginning(snapshot: Snapshot, id: str) -> str:
+    rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
+    return readable(rows[0][:BEGINNING]) if rows else ""
+
+
+def _telling(text: str, title: str) -> str:
     """The sentence near the beginning that says most: names and figures, no greeting or heading."""
-    rows = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
-    text = readable(rows[0]["text"][:BEGINNING]) if rows else ""
-    best, chosen = -1.0, ""
+    best, chosen = -1.0, text
     for place, (start, end) in enumerate(sentences(text)[:20]):
         said = text[start:end].strip()
         if not says_something(said) or said.casefold() == title.casefold():
             continue
-        words = said.split() or [said]
-        facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
-        value = min(facts, 6) / 6 + 1.0 / (2 + place)
+        value = min(passages.facts(said), 6) / 6 + 1.0 / (2 + place)
         if value > best + 1e-9:
             best, chosen = value, said
-    return one_line(chosen or text, TELLING)
+    return one_line(chosen, TELLING)
 
 
-def _first(snapshot: Snapshot, id: str) -> str:
-    """How a document begins: its first sentence, where it says something."""
-    rows = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
-    text = readable(rows[0]["text"][:BEGINNING]) if rows else ""
-    spans = sentences(text)[:1]
-    said = text[slice(*spans[0])] if spans else ""
-    return one_line(said, TELLING) if says_something(said) else ""
-
-
-def _speaking(
-    snapshot: Snapshot, query: str, filters: Sequence[str]
-) -> tuple[Mapping[str, Said], str]:
+def _speaking(snapshot: Snapshot, part: Part, query: str) -> tuple[Mapping[str, Line], str]:
     """Documents that speak of a question, by content id, with their best sentence on it; and words
     that say which these are: all that name it, where it is a name, else those that say most."""
-    kept, narrowed = local.narrowed(snapshot, filters)
-    bare = query.strip().strip("\"'“”«»").strip()
-    row = context.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
-    if row is not None and context.is_symbol(row) and _is_called(row, bare):
-        query = (
-            f'"{row["title"].rpartition(".")[2]}"'  # tests and documents use it without a statement
-        )
-    elif row is not None and _is_called(row, bare):
-        named = _naming(snapshot, row["id"])
-        return named, f' that name "{one_line(row["title"], 80)}"'
+    bare = query.strip("\"'“”«» ")
+    row = entities.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
+    if row is not None and _is_called(row, bare):
+        if not entities.is_symbol(row):
+            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"'
+        # tests and documents use a symbol without a statement
+        query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        return _holding(snapshot, query, filters), f" that hold {one_line(query, 80)}"
-    about = f' that say most on "{one_line(query, 80)}"'
+        return _holding(part, query), f" that hold {one_line(query, 80)}"
+    _, narrowed, kept = part
+    said: dict[str, Line] = {}
     found = local.find(narrowed, query, filters=kept)
-    if local.unheard_of(found):
-        return {}, about
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
-    listed = [hit for _, hit in hits.read(snapshot, scored)]
-    said: dict[str, Said] = {}
-    for line in hits.lines(listed, found.terms, found.names):
-        said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
-    return said, about
+    hits = [] if local.only_common_words(found) else passages.read(snapshot, scored)
+    for line in passages.best_lines(hits, found.terms, found.names):
+        said.setdefault(line.hit.document, partial(str, f"[{line.hit.id}] {line.text}"))
+    return said, f' that say most on "{one_line(query, 80)}"'
 
 
-def _holding(snapshot: Snapshot, query: str, filters: Sequence[str]) -> dict[str, Said]:
+def _holding(part: Part, query: str) -> dict[str, Line]:
     """Every document that holds what stands in quotes, with its best sentence or line of it."""
-    ranked, literals = text_search.matches(snapshot, query, filters)
-    rows = snapshot.by_key("passages", [id for id, _ in ranked], "id", ["id", "document_id"])
-    found = dict(zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True))
-    best: dict[str, tuple[str, float]] = {}
-    for id, score in ranked:
-        best.setdefault(found[id], (id, score))
-    return {document: partial(_held, snapshot, one, literals) for document, one in best.items()}
+    _, narrowed, kept = part
+    found, literals = text_search.matches(narrowed, query, kept)
+    best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
+
+    def held(passage: tuple[str, float]) -> str:
+        hits = passages.read(narrowed, [passage])
+        return passages.in_brief(hits[0], literals) if hits else ""
+
+    return {document: partial(held, passage) for document, passage in best.items()}
 
 
-def _held(snapshot: Snapshot, passage: tuple[str, float], literals: Sequence[str]) -> str:
-    found = hits.read(snapshot, [passage])
-    return hits.in_brief(found[0][1], literals) if found else ""
-
-
-def _is_called(row: Fact, asked: str) -> bool:
+def _is_called(row: Mapping[str, Any], asked: str) -> bool:
     """Is this a name of the entity, or its id? "broadband" is not one of "Broadband Britain"."""
     key = normalise_name(asked)
-    words = row["key"].split()
-    last = row["type"] == "person" and key == words[-1]
+    last = row["type"] == "person" and key == row["key"].split()[-1]
     return last or key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
 
 
-def _naming(snapshot: Snapshot, id: str) -> dict[str, Said]:
+def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Line]:
     """Every document that names an entity, with the first sentence that does."""
-    columns = ["title", "aliases", "text_unit_ids"]
-    entity = snapshot.by_key("entities", [id], "id", columns).to_pylist()[0]
     forms = [entity["title"], *entity["aliases"]]
-    rows = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["id", "n", "document_id"])
-    first: dict[str, tuple[int, str]] = {}
-    for row in rows.to_pylist():
-        held = first.get(row["document_id"])
-        if held is None or row["n"] < held[0]:
-            first[row["document_id"]] = (row["n"], row["id"])
-    return {
-        document: partial(_sentence, snapshot, unit, number, forms)
-        for document, (number, unit) in first.items()
-    }
+    columns = ["id", "n", "document_id"]
+    rows = snapshot.by_key("text_units", entity["text_unit_ids"], "id", columns).to_pylist()
+    rows.sort(key=lambda row: -row["n"])
+    first = {row["document_id"]: row for row in rows}  # the first text unit of each
 
+    def said(row: Mapping[str, Any]) -> str:
+        texts = snapshot.by_key("text_units", [row["id"]], "id", ["text"])["text"].to_pylist()
+        text = readable(texts[0]) if texts else ""
+        every = [text[start:end] for start, end in sentences(text)]
+        holding = [one for one in every if any(form in one for form in forms)]
+        best = next(filter(says_something, holding), holding[0] if holding else "")
+        return f"[t{row['n']}] {one_line(best, TELLING)}" if best else ""
 
-def _sentence(snapshot: Snapshot, unit: str, number: int, forms: Sequence[str]) -> str:
-    rows = snapshot.by_key("text_units", [unit], "id", ["text"]).to_pylist()
-    text = readable(rows[0]["text"]) if rows else ""
-    said = [text[start:end] for start, end in sentences(text)]
-    named = [one for one in said if any(form in one for form in forms)]
-    best = next(filter(says_something, named), named[0] if named else "")
-    return f"[t{number}] {one_line(best, TELLING)}" if best else ""
+    return {document: partial(said, row) for document, row in first.items()}
 
 
 # ---- statements ----------------------------------------------------------------------------------
 
 
-def _statements(
-    snapshot: Snapshot, result: ListResult, filters: Sequence[str], query: str
-) -> tuple[str, list[Line]]:
+def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
-    kept, narrowed = local.narrowed(snapshot, filters)
-    result.hint = local.told(result.hint, kept)
-    columns = [*context.PASSAGE, "entity_ids"]
+    _, narrowed, kept = part
     key, values = "document_id", list(documents(snapshot))
     if _COMMUNITY.fullmatch(query):
         found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
@@ -315,44 +250,38 @@ def _statements(
         units = snapshot.by_key("text_units", found[0]["text_unit_ids"], "id", ["n"])
         key, values = "n", units["n"].to_pylist()
     elif query:
-        key, values = "id", _found(narrowed, query, kept)
-    elif kept is not None:
-        values = [id for id in values if kept.passage(id, ())]
-    rows = snapshot.by_key("passages", values, key, columns).to_pylist()
+        answer = local.find(narrowed, query, filters=kept)
+        known = [] if local.only_common_words(answer) else answer.passages[:FOUND]
+        key, values = "id", [one.id for one in known]
+    rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()
     if kept is not None:
-        rows = [row for row in rows if kept.passage(row["document_id"], row["entity_ids"])]
-        if wanted := {row["id"] for row in kept.first}:
-            rows = [row for row in rows if not wanted.isdisjoint(row["entity_ids"])]
-        timely = kept.timely(snapshot, [row["id"] for row in rows])
-        rows = [row for row in rows if row["id"] in timely]
+        rows = _passing(snapshot, kept, rows)
     rows.sort(key=lambda row: row["n"])
     listed, undated = timeline.of_passages(
         snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days)
     )
     about = f' on "{one_line(query, 80)}"' if query else ""
-    parts = [f"{counted(len(listed), 'statements')}{about} by time."]
-    parts.append(
-        f"{counted(undated, 'statements')} without a date are left out." if undated else ""
-    )
+    head = f"{counted(len(listed), 'statements')}{about} by time."
+    head += f" {counted(undated, 'statements')} without a date are left out." if undated else ""
     if len(rows) > PASSAGES:
-        parts.append(f"Read are the first {PASSAGES} of {counted(len(rows), 'passages')}.")
-    return " ".join(filter(None, parts)), [partial(str, one.item().text) for one in listed]
+        head += f" Read are the first {PASSAGES} of {counted(len(rows), 'passages')}."
+    return head, [partial(str, one.item().text) for one in listed]
 
 
-def _found(narrowed: Snapshot, query: str, kept: Filters | None) -> list[str]:
-    found = local.find(narrowed, query, filters=kept)
-    return [] if local.unheard_of(found) else [one.id for one in found.passages[:FOUND]]
+def _passing(snapshot: Snapshot, kept: Filters, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    rows = [row for row in rows if kept.passage(row["document_id"], row["entity_ids"])]
+    rows = [row for row in rows if kept.includes(row["entity_ids"])]
+    timely = kept.timely(snapshot, [row["id"] for row in rows])
+    return [row for row in rows if row["id"] in timely]
 
 
 # ---- periods -------------------------------------------------------------------------------------
 
 
-def _periods(
-    snapshot: Snapshot, ids: Sequence[str], dates: Mapping[str, str], length: int
-) -> list[Line]:
+def _periods(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list[Line]:
     """One line a period: how many documents, and names that this period has more than others."""
-    names = characteristic(snapshot, ids, dates, length)
-    documents_of = Counter(dates[id][:length] for id in ids if dates[id])
+    names = characteristic(snapshot, dates, length)
+    documents_of = Counter(date[:length] for date in dates.values() if date)
     lines = []
     for period in sorted(documents_of):
         said = f": {', '.join(names[period])}" if names.get(period) else ""
@@ -361,78 +290,65 @@ def _periods(
 
 
 def characteristic(
-    snapshot: Snapshot, ids: Sequence[str], dates: Mapping[str, str], length: int
+    snapshot: Snapshot, dates: Mapping[str, str], length: int
 ) -> dict[str, list[str]]:
-    """By period (the first `length` characters of a date): up to NAMES names that it has more than others."""
-    period = {id: dates[id][:length] for id in ids if dates[id]}
+    """By period (the first `length` characters of a date): up to NAMES names that it has more than
+    others. `dates` of documents by id."""
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for id, named_here in zip(
+    for id, ids in zip(
         rows["document_id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True
     ):
-        if id in period:
-            counts[period[id]].update(named_here)
-    within: Counter[str] = Counter()
-    for counter in counts.values():
-        within.update(counter.keys())
-    best = {
-        name: sorted(
-            counter, key=lambda one: (-counter[one] * math.log(1 + len(counts) / within[one]), one)
-        )[: NAMES * 3]
-        for name, counter in counts.items()
-    }
+        if dates.get(id):
+            counts[dates[id][:length]].update(ids)
+    within = Counter(id for counter in counts.values() for id in counter)
+    best: dict[str, list[str]] = {}
+    for period, counter in counts.items():
+        value = {id: counter[id] * math.log(1 + len(counts) / within[id]) for id in counter}
+        best[period] = sorted(value, key=lambda id: (-value[id], id))[: NAMES * 3]
     wanted = list(dict.fromkeys(id for some in best.values() for id in some))
-    found = snapshot.by_key("entities", wanted, "id", ["id", "title"])
-    title = dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+    found = snapshot.by_key("entities", wanted, "id", ["id", "title"]).to_pylist()
+    title = {row["id"]: one_line(row["title"], 40) for row in found}
     return {
-        name: [one_line(title[id], 40) for id in some if id in title][:NAMES]
-        for name, some in best.items()
+        period: [title[id] for id in some if id in title][:NAMES] for period, some in best.items()
     }
 
 
 # ---- outline -------------------------------------------------------------------------------------
 
 
-def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Line]]:
+def _outline(snapshot: Snapshot, asked: str) -> Listed:
     """The headings of a document, each with an id that `get_source` takes; without headings, how
     each of its text units begins."""
-    facts = documents(snapshot)
-    id = next(
-        (id for id, fact in facts.items() if asked in (fact["document"][0], id, fact["uri"])), ""
-    )
-    if not id:
-        folded = asked.casefold()
-        same = [
-            id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][2:])
-        ]
-        id = same[0] if len(same) == 1 else ""
-    if not id:
-        raise NotFound(
-            f"there is no document {asked[:80]!r}", "list_documents gives the ids of all"
-        )
-    alias, _, title, uri, _ = facts[id]["document"]
-    text = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()[0]
-    columns = ["id", "n", "part", "parts", "position", "char_start", "text"]
-    rows = sorted(
-        snapshot.by_key("passages", [id], "document_id", columns).to_pylist(),
-        key=lambda row: row["position"],
-    )
-    head = f"[{alias}] {one_line(title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
-    if (source := parse(uri, text)) and len(source.symbols) > 1:
-        return head, _definitions(alias, text, source)
-    listed = list(headings(text))
-    if listed:
-        return head, [
-            partial(str, f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}")
-            for number, (_, level, words) in enumerate(listed, 1)
-        ]
-    return head, [
-        partial(str, f"- [{passage_alias(row)}] {one_line(readable(row['text'][:400]), TELLING)}")
-        for row in rows
+    facts, folded = documents(snapshot), asked.casefold()
+    same = [id for id, fact in facts.items() if asked in (fact["document"][0], id, fact["uri"])]
+    same = same or [
+        id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][2:])
     ]
+    if len(same) != 1:
+        what = f"there is no document {asked[:80]!r}"
+        raise NotFound(what, "list_documents gives the ids of all")
+    alias, _, title, uri, _ = facts[same[0]]["document"]
+    (text,) = snapshot.by_key("documents", same, "id", ["text"])["text"].to_pylist()
+    columns = ["id", "n", "part", "parts", "position", "text"]
+    rows = snapshot.by_key("passages", same, "document_id", columns).to_pylist()
+    rows.sort(key=lambda row: row["position"])
+    size = f"{len(text):,} characters, {counted(len(rows), 'passages')}"
+    head = f"[{alias}] {one_line(title, 120)} ({uri}): {size}."
+    if (source := parse(uri, text)) and len(source.symbols) > 1:
+        lines = _definitions(alias, text, source)
+    else:
+        lines = [
+            f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}"
+            for number, (_, level, words) in enumerate(headings(text), 1)
+        ]
+    lines = lines or [
+        f"- [{passage_alias(row)}] {one_line(readable(row['text'][:400]), TELLING)}" for row in rows
+    ]
+    return head, [partial(str, line) for line in lines]
 
 
-def _definitions(alias: str, text: str, source: SourceFile) -> list[Line]:
+def _definitions(alias: str, text: str, source: SourceFile) -> list[str]:
     """The definitions of a source file with their lines, signatures and first lines of docstrings."""
     lines, depth = Lines(text), source.module.count(".") + 1
     said = []
@@ -441,5 +357,5 @@ def _definitions(alias: str, text: str, source: SourceFile) -> list[Line]:
         place = f"lines {lines.at(one.start)}-{lines.at(max(one.end - 1, one.start))}"
         signature = one_line(one.signature or f"{one.kind} {one.short}", 160)
         doc = f": {one_line(one.doc, TELLING)}" if one.doc else ""
-        said.append(partial(str, f"{step}- [{alias}#{number}] {signature}, {place}{doc}"))
+        said.append(f"{step}- [{alias}#{number}] {signature}, {place}{doc}")
     return said

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,45 +21,39 @@ from graphrag_mcp.packing.budget import (
     compose,
     finish,
     one_line,
+    passage_alias,
     render_references,
     short_references,
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
-from graphrag_mcp.query.context import resolve
-from graphrag_mcp.query.duplicates import line, of_entity
+from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
+from graphrag_mcp.query.entities import resolve
+from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
-TABLE_OF = {
-    "t": "passages",
-    "d": "documents",
-    "e": "entities",
-    "r": "relationships",
-    "c": "reports",
-    "k": "claims",
-}
-KIND = {
-    "t": "text units",
-    "d": "documents",
-    "e": "entities",
-    "r": "relationships",
-    "c": "communities",
-    "k": "claims",
+# What an id begins with: its table, and what the rows are called.
+KINDS = {
+    "t": ("passages", "text units"),
+    "d": ("documents", "documents"),
+    "e": ("entities", "entities"),
+    "r": ("relationships", "relationships"),
+    "c": ("reports", "communities"),
+    "k": ("claims", "claims"),
 }
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 STATEMENT = 260  # characters of a sentence on a relationship
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
-_ALIAS = re.compile(
-    r"(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?", re.IGNORECASE | re.ASCII
-)
+_ALIAS = re.compile(r"([tderck])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
+_FULL_ID = re.compile(r"[0-9a-f]{32}")
 _SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
 _GROUP = re.compile(  # the words of a citation of ours
     r"\[Data:|\b(?:Sources|Entities|Relationships|Reports|Claims)(?=\s{0,4}\()", re.IGNORECASE
@@ -79,31 +73,26 @@ def get_source(
 
 def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
     """As many of the items as fit; the others, and one that was cut, are in the next call."""
-    hint, into = " ".join(filter(None, notes)), {"Sources": "sources"}
-    result = compose(
-        SourceResult(hint=hint), [Section("Sources", items, 1.0)], budget, lambda _: "", into=into
-    )
-    if not (rest := _left(items, finish(result, budget))):
+
+    def composed(room: int) -> tuple[SourceResult, list[Item]]:
+        sections, into = [Section("Sources", items, 1.0)], {"Sources": "sources"}
+        result = SourceResult(hint=" ".join(filter(None, notes)))
+        result = finish(compose(result, sections, room, lambda _: "", into=into), room)
+        rest = [
+            one for one in items if quoted(one.text.partition("\n")[2].strip()) not in result.text
+        ]
+        return result, rest
+
+    result, rest = composed(budget)
+    if not rest:
         return result
-    result = SourceResult(hint=hint, next_call=_call(rest))  # its place is kept free this time
-    result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
-    rest = _left(items, result)
     # Not even the first fits: with the same budget the call could only give the same.
-    larger = (
-        min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST) if len(rest) == len(items) else 0
-    )
+    larger = 0
+    if len(rest) == len(items):
+        larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
+    result, rest = composed(budget - count_tokens(_call(rest, larger)))
     result.next_call, result.truncated = _call(rest, larger), True
-    result = finish(result, budget)
-    again = _left(items, result)
-    result.next_call = _call(again, larger) if len(again) > len(rest) else result.next_call
-    return result
-
-
-def _left(items: Sequence[Item], result: SourceResult) -> list[Item]:
-    """What does not stand in the text to its end."""
-    return [
-        item for item in items if quoted(item.text.partition("\n")[2].strip()) not in result.text
-    ]
+    return finish(result, budget)
 
 
 def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
@@ -124,8 +113,7 @@ def _follows(one: Item, other: Item) -> bool:
     here, there = one.data or {}, other.data or {}
     return (
         here["document_id"] == there["document_id"]
-        and 0 < there["char_start"] - here["char_start"]
-        and (there["char_start"] <= here["char_end"] + GAP)
+        and here["char_start"] < there["char_start"] <= here["char_end"] + GAP
     )
 
 
@@ -133,20 +121,17 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     """The passages behind ids, each once, and what is to be said about the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     meant = {one: _meant(snapshot, one) for one in given if one.strip()}
+    if not meant:
+        example = 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
+        raise BadInput("no ids were given", example)
     wanted = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
-    strange = [one for one, aliases in meant.items() if not aliases]
-    if not wanted and not strange:
-        raise BadInput(
-            "no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
-        )
     notes = []
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
     found: dict[str, Row] = {}
-    unknown = list(strange)
-    at_once = _of_units(snapshot, wanted[:IDS])
+    unknown = [one for one, aliases in meant.items() if not aliases]
     for alias in wanted[:IDS]:
-        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias, at_once)
+        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
         for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
@@ -155,9 +140,7 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
         named_ids = ", ".join(one[:40] for one in unknown[:5])
         gone = any(was_given(snapshot, one) for one in unknown)
         why = ". What they named has changed or is gone; search again" if gone else ""
-        raise NotFound(
-            f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *"tderck")
-        )
+        raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
@@ -166,18 +149,29 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     ], notes
 
 
+# ---- which ids are meant -------------------------------------------------------------------------
+
+
 def _meant(snapshot: Snapshot, given: str) -> list[str]:
     """The ids that one reference stands for. An id is one only where it is the whole reference or
     stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not."""
-    alone = _bare(given)
-    if _SECTION.fullmatch(alone):
+    alone = given.strip().strip("[]()`'\" ")
+    if _SECTION.fullmatch(alone) or _ALIAS.fullmatch(alone):
         return [alone.lower()]
-    if _ALIAS.fullmatch(alone):
-        return [alone.lower()]
-    if found := _by_uri(snapshot, given) or _aliases(given):
+    if _FULL_ID.fullmatch(alone):
+        return _of_full_id(snapshot, alone)
+    if found := _by_uri(snapshot, given, alone) or _aliases(given):
         return found
-    named = context.symbols_named(snapshot, alone[:300])[: symbols.SAME]
+    named = entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]
     return [f"e{row['n']}" for row in named]
+
+
+def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
+    """The short id of the row with this content id."""
+    for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
+        for row in snapshot.served(table, [id]):
+            return [passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
+    return []
 
 
 def _aliases(given: str) -> list[str]:
@@ -191,26 +185,22 @@ def _aliases(given: str) -> list[str]:
     return [one.lower() for one in found] if all(map(_ALIAS.fullmatch, found)) else []
 
 
-def _bare(given: str) -> str:
-    return given.strip().strip("[]()`'\" ")
-
-
-def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
+def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
     """Aliases of the documents with this uri, or whose uri ends with it."""
-    if not (bare := _bare(given)) or len(given) > 1_000:
+    if not bare or len(given) > 1_000:
         return []
-    for one in dict.fromkeys((given, given.strip(), bare)):
-        quoted = one.replace("'", "''")
-        where = f"uri = '{quoted}' OR uri = 'text:{quoted}'"
-        found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
-        if found:
-            break
-    else:
-        where = f"ends_with(uri, '/{quoted}') OR starts_with(uri, '{quoted}#')"
-        found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
-    found.sort(key=lambda row: row["uri"])
-    whole = [row for row in found if row["uri"] == one]
-    return [f"d{row['n']}" for row in (whole or found)[:IDS]]
+    names = [one.replace("'", "''") for one in dict.fromkeys((given, given.strip(), bare))]
+    ways = [f"uri = '{one}' OR uri = 'text:{one}'" for one in names]
+    ways.append(f"ends_with(uri, '/{names[-1]}') OR starts_with(uri, '{names[-1]}#')")
+    for where in ways:
+        if found := snapshot.rows("documents", where, ["n", "uri"]).to_pylist():
+            found.sort(key=lambda row: row["uri"])
+            whole = [row for row in found if row["uri"] in (given, given.strip(), bare)]
+            return [f"d{row['n']}" for row in (whole or found)[:IDS]]
+    return []
+
+
+# ---- the passages behind an id -------------------------------------------------------------------
 
 
 def _exact(row: Row, document: str) -> Item:
@@ -221,50 +211,31 @@ def _exact(row: Row, document: str) -> Item:
         head = f"[{alias}] {head.partition('] ')[2]}"
     names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
-    return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data=data)
+    return Item(item.id, f"{head}\n{row['text']}", None, tokens=item.tokens, data=data)
 
 
-def _of_units(snapshot: Snapshot, aliases: Sequence[str]) -> dict[int, list[Row]]:
-    """Passages by the number of their text unit, of all these ids in one reading: nine apart took
-    four times that."""
-    matches = filter(None, map(_ALIAS.fullmatch, aliases))
-    numbers = {int(match[2]) for match in matches if match[1] == "t"}
-    found: dict[int, list[Row]] = {number: [] for number in numbers}
-    for row in context.numbered(snapshot, "passages", sorted(numbers)):
-        found[row["n"]].append(row)
-    return found
-
-
-def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]]) -> list[Row]:
-    """Passages that an id stands for, in reading order; those of `units` are at hand."""
+def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
+    """Passages that an id stands for, in reading order."""
     match = _ALIAS.fullmatch(alias)
     assert match is not None
-    letter, row = match[1], None
-    if match[4]:
-        for kind, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
-            row = row or next(iter(context.rows(snapshot, table, [match[4]])), None)
-            letter = letter or (kind if row else None)
-        if row is None:
-            return []
-    number = row["n"] if row else int(match[2])
-    if letter in "tpu":
-        part = row["part"] if row and letter == "p" else int(match[3] or 0)
-        of_unit = (
-            units[number] if number in units else context.numbered(snapshot, "passages", [number])
-        )
-        rows = [one for one in of_unit if not part or one["part"] == part]
-        return _to_the_end(snapshot, rows) if match[5] else _ordered(rows)
-    if letter == "d":  # its whole text is in its passages already
-        document = snapshot.by_key("documents", [number], "n", ["id"])["id"].to_pylist()
-        where = f"document_id = '{document[0] if document else ''}'"
-        return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
-    row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
-    if row is None:
+    letter, number = match[1], int(match[2])
+    found = context.numbered(snapshot, KINDS[letter][0], [number])
+    if letter == "t":
+        part = int(match[3] or 0)
+        rows = _ordered([one for one in found if not part or one["part"] == part])
+        if not match[4] or not rows:
+            return rows
+        place = f"document_id = '{rows[0]['document_id']}'"  # and what follows in it
+        return _passages(snapshot, f"{place} AND position >= {rows[0]['position']}")
+    if not found:
         return []
-    if letter == "e" and context.is_symbol(row) and (own := symbols.definition(snapshot, row)):
+    row = found[0]
+    if letter == "d":  # its whole text is in its passages already
+        return _passages(snapshot, f"document_id = '{row['id']}'")
+    if letter == "e" and entities.is_symbol(row) and (own := symbols.definition(snapshot, row)):
         return own
-    held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
-    units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
+    ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
+    units = snapshot.by_key("text_units", ids, "id", ["n"])["n"].to_pylist()
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
@@ -276,7 +247,7 @@ def section_of(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
     if source := parse(uri, text):
         inside = source.symbols[1:]
         if 0 < number <= len(inside):
-            return (inside[number - 1].start, inside[number - 1].end)
+            return inside[number - 1].start, inside[number - 1].end
         return None
     listed = list(headings(text))
     if not 0 < number <= len(listed):
@@ -291,25 +262,13 @@ def _section(snapshot: Snapshot, alias: str) -> list[Row]:
     match = _SECTION.fullmatch(alias)
     assert match is not None
     for document in context.numbered(snapshot, "documents", [int(match[1])]):
-        span = section_of(document["text"], int(match[2]), document["uri"])
-        if span is None:
-            return []
-        names = ["id", "char_start", "char_end"]
-        passages = snapshot.by_key("passages", [document["id"]], "document_id", names).to_pylist()
-        passages.sort(key=lambda row: row["char_start"])
-        inside = [
-            row for row in passages if row["char_start"] < span[1] and row["char_end"] > span[0]
-        ]
-        return context.rows(snapshot, "passages", [row["id"] for row in inside])
+        if span := section_of(document["text"], int(match[2]), document["uri"]):
+            place = f"char_start < {span[1]} AND char_end > {span[0]}"
+            return _passages(snapshot, f"document_id = '{document['id']}' AND {place}")
     return []
 
 
-def _to_the_end(snapshot: Snapshot, rows: list[Row]) -> list[Row]:
-    """The rest of the document, from the first of these passages on."""
-    if not rows:
-        return []
-    first = _ordered(rows)[0]
-    where = f"document_id = '{first['document_id']}' AND position >= {first['position']}"
+def _passages(snapshot: Snapshot, where: str) -> list[Row]:
     return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
 
 
@@ -324,10 +283,10 @@ def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[R
         (row["document_id"], row["position"] - around, row.get("last", row["position"]) + around)
         for row in rows[:50]
     ]
-    wanted = " OR ".join(
+    wanted = (
         f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near
     )
-    return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
+    return _passages(snapshot, " OR ".join(wanted))
 
 
 def was_given(snapshot: Snapshot, id: str) -> bool:
@@ -340,7 +299,7 @@ def id_range(snapshot: Snapshot, *letters: str) -> str:
     """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
     known = [
-        f"{KIND[one]} {one}1 to {one}{following[one] - 1}"
+        f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}"
         for one in letters
         if following.get(one, 1) > 1
     ]
@@ -365,23 +324,23 @@ def get_entity(
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
         raise BadInput("no entity was named", "Give its name or an id such as e12")
-    row, candidates = resolve(snapshot, asked)
+    row, found = resolve(snapshot, asked)
     if row is None:
-        return _candidates(snapshot, asked, candidates, budget, note)
-    symbol = context.is_symbol(row)
-    own = (
-        symbol
-        or normalise_name(asked) in {row["key"], *row["names"]}
-        or asked in (f"e{row['n']}", row["id"])
-    )
-    hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
-    if candidates:
-        hint += f" Others hold this name: {context.named_list(candidates)}."
-    others = [_facts(row) for row in candidates]
+        return _candidates(snapshot, asked, found, budget, note)
+    hints, symbol = [note], entities.is_symbol(row)
+    own = {row["key"], *row["names"], f"e{row['n']}", row["id"]}
+    if not symbol and own.isdisjoint((asked, normalise_name(asked))):
+        title = f"{one_line(row['title'], 80)} (e{row['n']})"
+        hints.append(f"{asked[:80]!r} was read as {title}.")
+    if found:
+        hints.append(f"Others hold this name: {entities.named_list(found)}.")
+    hint = " ".join(filter(None, hints))
     if order == "time" or other:
-        return _timeline(
-            snapshot, row, other.strip().strip("[]` "), budget, f"{note} {hint}".strip()
-        )
+        return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
+    path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
+    near = path[0] if path else []
+    groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
+    groups.sort(key=lambda group: near.index(group["id"]))
     result = EntityResult(
         id=f"e{row['n']}",
         title=row["title"],
@@ -390,49 +349,58 @@ def get_entity(
         description=shorten(one_line(row["description"], 300), budget // 10),
         degree=row["degree"],
         frequency=row["frequency"],
-        hint=" ".join(filter(None, [note, hint])),
-        candidates=others,
+        communities=[f"c{group['n']}" for group in groups],
+        hint=hint,
+        candidates=[entity_facts(one) for one in found],
     )
-    path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
-    near = path[0] if path else []
-    groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
-    groups.sort(key=lambda group: near.index(group["id"]))
-    result.communities = [f"c{group['n']}" for group in groups]
-    also = ""
-    if result.aliases:
-        also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}"
-    held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
-    intro = f"# {one_line(row['title'], 200)} {bracketed(result.id, row['type'])}\n{held}{also}"
-    if edited := duplicates.about(snapshot, row):
-        intro += f"\n{edited}"
-    if groups:
-        intro += "\nCommunities: " + "; ".join(
-            f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups
-        )
-    # a model's or an agent's words; ours are the evidence below
-    said = one_line(row["description"], 600)
-    sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
-    if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
-        intro += f"\n\n{shorten(said, budget // 4)}"
+    intro, into = _intro(snapshot, row, groups, symbol, budget), {"Relationships": "relationships"}
     most = 40 if response_format == "detailed" else 12
-    sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
-    if row["type"] == "module" and (told := symbols.reported(row, groups)):
-        sections.insert(0, symbols.report(snapshot, told["id"]))
+    sections = _symbol_sections(snapshot, row, groups, 3 * most) if symbol else []
     sections += [
         Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
         Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
-    into = {"Relationships": "relationships"}
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into
     )
-    if result.truncated and not result.hint and not symbol:
-        result.hint = f'More text: get_source(ids=["{result.id}"]).'
     if symbol:
         result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
+    elif result.truncated and not result.hint:
+        result.hint = f'More text: get_source(ids=["{result.id}"]).'
     return finish(result, budget)
+
+
+def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int) -> str:
+    """Name, counts, other names, edits, communities, and what a model or an agent says; our own
+    words are the evidence."""
+    id = f"e{row['n']}"
+    lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
+    counts = (counted(row["frequency"], "text units"), counted(row["degree"], "relationships"))
+    lines.append(f"{', '.join(counts)}.")
+    if row["aliases"]:
+        lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
+    lines += filter(None, [duplicates.about(snapshot, row)])
+    if groups:
+        named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
+        lines.append(f"Communities: {'; '.join(named)}")
+    description = one_line(row["description"], 600)
+    sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
+    if description and (
+        symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
+    ):
+        lines += ["", shorten(description, budget // 4)]
+    return "\n".join(lines)
+
+
+def _symbol_sections(
+    snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int
+) -> list[Section]:
+    sections = symbols.sections(snapshot, row, most)
+    if row["type"] == "module" and (about := symbols.reported(row, groups)):
+        sections.insert(0, symbols.report(snapshot, about["id"]))
+    return sections
 
 
 def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:
@@ -458,48 +426,21 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
 def _candidates(
     snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str
 ) -> EntityResult:
-    """Several entities could be meant, or none: what tells them apart."""
-    result = EntityResult(state="not_found", title=one_line(asked, 100))
-    items = []
-    for row in found:
-        alias, title = f"e{row['n']}", one_line(row["title"], 100)
-        facts = _facts(row)
-        text = (
-            f"- [{alias}] {title} {bracketed(row['type'], counted(row['degree'], 'relationships'))}"
-        )
-        items.append(
-            Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts)
-        )
-    intro = f"There is no entity named {one_line(asked, 100)!r}." + (
-        " Did you mean one of these?" if items else ""
-    )
+    """Several entities could be meant, or none; or the name was deleted by hand."""
     advice = "Use search_text."
-    if items:
+    if found:
         advice = "Call get_entity with an id from the list, or search_text for the words."
     if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
-    result.hint = " ".join(filter(None, [note, advice]))
-    sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
-    return compose(
-        result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into
-    )
-
-
-def _facts(row: Row) -> dict[str, Any]:
-    return {
-        "id": f"e{row['n']}",
-        "title": one_line(row["title"], 100),
-        "type": row["type"],
-        "degree": row["degree"],
-    }
+    result = EntityResult(title=one_line(asked, 100), hint=note)
+    return candidates(result, asked, found, budget, advice)
 
 
 def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
     """Names that may mean this entity too; edit_graph merges or rejects them."""
-    return [
-        Item(f"p{number}", line(one)) for number, one in enumerate(of_entity(snapshot, row)[:3])
-    ]
+    found = duplicates.of_entity(snapshot, row)[:3]
+    return [Item(f"p{number}", duplicates.line(one)) for number, one in enumerate(found)]
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
@@ -531,38 +472,18 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     ]
     known = snapshot.by_key("entities", far, "id", ["id", "degree"], hold=True)
     degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
-    worth = {
+    strength = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
         for row, other in zip(light, far, strict=True)
     }
-    light.sort(key=lambda row: (-round(worth[row["id"]], 9), row["id"]))
-    found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
-    others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
-    names = {
-        row["id"]: row
-        for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()
-    }
-    units = context.unit_citations(
-        snapshot, [row["evidence"][0]["text_unit_id"] for row in found if row["evidence"]]
-    )
-    items, shown = [], {}  # a sentence that names ten of them is written once
-    for row, other_id in zip(found, others, strict=True):
-        other = names.get(other_id)
-        if other is None:
-            continue
-        title, alias = one_line(other["title"], 80), f"r{row['n']}"
-        said, cited = context.relationship_statement(row, units, STATEMENT)
-        again = shown.setdefault(said, alias)
-        said = said if again == alias or len(said) < 30 else f"as {again}"
-        place = f" [{cited.id}]" if cited else ""
-        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}{place}"
-        data = {
-            "id": alias,
-            "entity": title,
-            "entity_id": f"e{other['n']}",
-            "weight": row["weight"],
-        }
-        items.append(Item(alias, text, cited, "Relationships", row["weight"], data=data))
+    light.sort(key=lambda row: (-round(strength[row["id"]], 9), row["id"]))
+    items = []
+    wanted = [row["id"] for row in light[:most]]
+    for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):
+        other = next((end for end in pair if end["id"] != id), entity)
+        data = {"id": f"r{row['n']}", "entity": one_line(other["title"], 80)}
+        data |= {"entity_id": f"e{other['n']}", "weight": row["weight"]}
+        items.append(Item(data["id"], text, cited, score=row["weight"], data=data))
     return items
 
 
@@ -585,7 +506,7 @@ def get_community_report(
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
     found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
     if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
-        found = context.rows(snapshot, "reports", [asked])
+        found = snapshot.served("reports", [asked])
     if not found:
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
         gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
@@ -617,7 +538,7 @@ def get_community_report(
     )
     above = next((one["title"] for one in kin if one["id"] == parent), "")
     detailed = response_format == "detailed"
-    page = hits.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    page = passages.page_of(result, budget - (NEXT if budget >= SMALL else 0))
     result.truncated = not _report(snapshot, page, row, result, above, detailed)
     result.text, result.citations = page.text().rstrip(), list(page.citations.values())
     if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
@@ -627,7 +548,12 @@ def get_community_report(
 
 
 def _report(
-    snapshot: Snapshot, page: hits.Page, row: Row, result: ReportResult, above: str, detailed: bool
+    snapshot: Snapshot,
+    page: passages.Page,
+    row: Row,
+    result: ReportResult,
+    above: str,
+    detailed: bool,
 ) -> bool:
     """Add the report to the page, in one shape for rules, agents and models. True where all of it had
     room."""
@@ -660,20 +586,13 @@ def _report(
 
 def _brief(row: Row) -> str:
     """The summary, and each finding with its first statement."""
-    found = []
+    found = [row["summary"]]
     for one in context.findings(row):
-        heading, told = str(one.get("summary", "")), str(one.get("explanation", ""))
-        first = _STATEMENT.match(told.strip())
-        said = first[0] if first else told
-        if told.startswith(heading):
-            found.append(f"- {said}")
-        elif row["method"] == "extractive":  # names, in an index of an earlier release
-            found.append(f"- {heading}: {said}")
-        else:  # a statement itself
-            found.append(f"- {heading} {_bracket(told)}")
-    return "\n\n".join([row["summary"], *found])
-
-
-def _bracket(text: str) -> str:
-    match = re.search(r"\[Data: [^\[\]]*\]", text)
-    return match[0] if match else ""
+        heading, explanation = str(one.get("summary", "")), str(one.get("explanation", "")).strip()
+        first = _STATEMENT.match(explanation)
+        if explanation.startswith(heading):
+            found.append(f"- {first[0] if first else explanation}")
+        else:
+            reference = re.search(r"\[Data: [^\[\]]*\]", explanation)
+            found.append(f"- {heading} {reference[0] if reference else ''}")
+    return "\n\n".join(found)

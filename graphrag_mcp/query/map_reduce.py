@@ -4,34 +4,38 @@ joined."""
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Item, Section, compose, one_line
-from graphrag_mcp.packing.citations import Checked, data, restored
+from graphrag_mcp.packing.citations import data, restored
 from graphrag_mcp.query import context
 from graphrag_mcp.query.answer import (
     NO_MODEL,
-    POINTS_SCHEMA,
-    RATING_SCHEMA,
     Answered,
+    AnswerOptions,
     Meter,
-    Point,
-    Wish,
     answer,
     answered,
     asked,
     failed,
+    fitting,
     note,
-    read_points,
-    read_rating,
+    report_line,
     unfinished,
     waited,
+    without_references,
     word_limit,
+)
+from graphrag_mcp.query.model_replies import (
+    POINTS_SCHEMA,
+    RATING_SCHEMA,
+    Point,
+    read_points,
+    read_rating,
 )
 from graphrag_mcp.query.reports import (
     READ,
@@ -49,43 +53,13 @@ from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult, content_id
 
-SEED = (
-    "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
-)
+SEED = "reports"  # of the hash that orders the reports of batches
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
 # at an explicit level; the reports nearest to the question go in
-MOST_BATCHES, MOST_REPORTS = (20, 1_000)
-REPORT_CHARACTERS = 12_000  # of one report
+MOST_BATCHES, MOST_REPORTS = 20, 1_000
+REPORT_CHARACTERS, ACCOUNT = 12_000, 30  # of one report; tokens of what stands before it
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
-_OWN_REFERENCES = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
-
-
-@dataclass(slots=True)
-class Read:
-    """What came of reading: `points` with references to `names` (number -> alias), best first; how
-    batches fared."""
-
-    points: list[Point]
-    names: dict[str, str]
-    reports: int = 0
-    batches: int = 0
-    failed: int = 0
-    reason: str = ""
-    reduced: Answered | None = None
-
-    def counts(self) -> dict[str, int]:
-        return {
-            "read": self.reports,
-            "batches": self.batches,
-            "batches_answered": self.batches - self.failed,
-            "batches_failed": self.failed,
-            "points": len(self.points),
-        }
-
-    def partly(self) -> str:
-        which = f"{self.failed} of {self.batches} batches of reports"
-        return f"{which} gave no answer ({self.reason})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +72,33 @@ class Chosen:
     unrated: str = ""
 
 
+@dataclass(slots=True)
+class Points:
+    """What came of reading reports: points with references to `names` (number -> alias), best first;
+    how many batches gave none, and why; the answer made of the points."""
+
+    names: dict[str, str]
+    reports: int
+    batches: int
+    points: list[Point] = field(default_factory=list)
+    failed: int = 0
+    reason: str = ""
+    answer: Answered | None = None
+
+    def counts(self) -> dict[str, int]:
+        return {
+            "read": self.reports,
+            "batches": self.batches,
+            "batches_answered": self.batches - self.failed,
+            "batches_failed": self.failed,
+            "points": len(self.points),
+        }
+
+    def failures(self) -> str:
+        which = f"{self.failed} of {self.batches} batches of reports"
+        return f"{which} gave no answer ({self.reason})." if self.failed else ""
+
+
 # ---- a search with an answer ---------------------------------------------------------------------
 
 
@@ -107,68 +108,66 @@ def with_answer(
     level: int,
     result: SearchResult,
     budget: int,
-    page: Callable[[tuple[int, ...]], str],
+    options: AnswerOptions,
     asker: Asker | None,
-    wish: Wish,
     plain: Callable[[SearchResult], SearchResult],
+    cursor: str,
 ) -> SearchResult:
-    """The result of a global search with its answer. `plain` gives the one without a model, where
-    there is no answer."""
+    """The result of a global search with its answer. `plain` gives the one without a model, to which
+    `cursor` leads."""
     if asker is None or not asker.may_answer("reduce"):
         note(result, NO_MODEL)
         return plain(result)
     meter = Meter(asker)
 
-    async def work() -> tuple[Chosen, Read]:
+    async def work() -> tuple[Chosen, Points]:
         chosen = await select_with_model(asker, snapshot, query, level)
-        return chosen, await read(asker, snapshot, query, chosen.reports, wish, word_limit(budget))
+        words = word_limit(budget)
+        return chosen, await read(asker, snapshot, query, chosen.reports, options, words)
 
-    given = waited(asker, work(), wish.seconds)
+    given = waited(asker, work(), options.seconds)
     result.usage = meter.usage()
     if given is None:
         unfinished(result)
         return plain(result)
-    selected, outcome = given
-    result.coverage = selected.coverage | outcome.counts()
-    if selected.unrated:
-        unrated = f"{selected.coverage['unrated']} reports got no rating from the model"
-        note(result, f"{unrated} ({selected.unrated}), so their words decided.")
-    if not outcome.points:
-        return _without_points(result, selected, outcome, plain)
-    reduced = outcome.reduced
-    if reduced is None or not reduced.by:
+    chosen, found = given
+    result.coverage = chosen.coverage | found.counts()
+    if chosen.unrated:
+        unrated = f"{chosen.coverage['unrated']} reports got no rating from the model"
+        note(result, f"{unrated} ({chosen.unrated}), so their words decided.")
+    if not found.points:
+        return _without_points(result, chosen, found, plain)
+    if found.answer is None or not found.answer.by:
         result.state = "failed"
-        note(result, failed(reduced.reason if reduced else ""))
-        section = Section("Points", mapped_point_items(outcome), 1.0)
+        note(result, failed(found.answer.reason if found.answer else ""))
+        section = Section("Points", _point_items(found), 1.0)
         return compose(result, [section], budget, lambda _: "", first="Points")
-    _, communities = finding_items(snapshot, query, selected.reports[:READ])
+    _, communities = finding_items(snapshot, query, chosen.reports[:READ])
     result.communities = communities[:20]
-    if outcome.failed:
-        note(result, outcome.partly())
-    result = answered(result, reduced, budget, snapshot=snapshot, cursor=page((0,)))
-    result.state = "partial" if outcome.failed or selected.unrated else "answered"
+    note(result, found.failures())
+    result = answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
+    result.state = "partial" if found.failed or chosen.unrated else "answered"
     return result
 
 
 def _without_points(
     result: SearchResult,
-    selected: Chosen,
-    outcome: Read,
+    chosen: Chosen,
+    found: Points,
     plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
     """The model gave no point: it found nothing relevant, or it did not answer."""
-    if selected.unrated and not selected.reports:
-        state, said = "failed", failed(selected.unrated)
-    elif not outcome.failed:
-        looked = max(outcome.reports, selected.coverage.get("rated", 0))
-        state, said = "", f"The model found nothing on it in {counted(looked, 'reports')}."
+    state = ""
+    if chosen.unrated and not chosen.reports:
+        state = "failed"
+        note(result, failed(chosen.unrated))
+    elif not found.failed:
+        looked = max(found.reports, chosen.coverage.get("rated", 0))
         result.method = ""
-    elif outcome.failed == outcome.batches:
-        state, said = "failed", failed(outcome.reason)
+        note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
     else:
-        state = "partial"
-        said = outcome.partly()
-    note(result, said)
+        state = "failed" if found.failed == found.batches else "partial"
+        note(result, failed(found.reason) if state == "failed" else found.failures())
     result = plain(result)
     result.state = state or result.state
     return result
@@ -245,7 +244,7 @@ async def _ratings(
 ) -> tuple[list[float], list[str]]:
     """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
     gave none."""
-    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
+    found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
     missing: list[str] = []
@@ -269,64 +268,63 @@ def _headlines(row: Row) -> str:
     """Title, summary and the headlines of the findings, without references."""
     lines = [one_line(row["title"], 200), row["summary"]]
     lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in context.findings(row)]
-    return _OWN_REFERENCES.sub("", "\n".join(lines))[:RATED_CHARACTERS]
+    return without_references("\n".join(lines))[:RATED_CHARACTERS]
 
 
 # ---- map and reduce ------------------------------------------------------------------------------
 
 
 async def read(
-    asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated], wish: Wish, words: int
-) -> Read:
+    asker: Asker,
+    snapshot: Snapshot,
+    query: str,
+    chosen: Sequence[Rated],
+    options: AnswerOptions,
+    words: int,
+) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
-    rows = await asyncio.to_thread(_rows, snapshot, list(weight)[:MOST_REPORTS])
-    rows.sort(key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
+    ids = list(weight)[:MOST_REPORTS]
+    rows = await asyncio.to_thread(snapshot.served, "reports", ids)
+    lines = fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
+    rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
     number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}
-    outcome = Read([], {number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows))
     batches = _batches(rows)
-    outcome.batches = len(batches)
-    work = (_map(asker, snapshot, query, batch, weight, number, wish.history) for batch in batches)
-    given = await asyncio.gather(*work)
-    found: list[tuple[float, int, int, Point]] = []
-    for at, (points, reason) in enumerate(given):
-        outcome.failed += bool(reason)
-        outcome.reason = outcome.reason or reason
-        found += [(-point.score, at, place, point) for place, point in enumerate(points)]
-    outcome.points = [point for *_, point in sorted(found, key=lambda one: one[:3])]
-    if outcome.points:
-        outcome.reduced = await answer(
-            asker,
-            query,
-            _point_rows(outcome.points),
-            outcome.names,
-            wish,
-            words=words,
-            prompt="reduce",
-            kind="reduce",
-            folder=snapshot.folder,
+    found = Points({number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows), len(batches))
+    asks = [_map_question(snapshot, query, batch, weight, options.history) for batch in batches]
+    given = await asyncio.gather(*(asked(asker, ask) for ask in asks))
+    for batch, reply in zip(batches, given, strict=True):
+        if not reply.by:
+            found.failed, found.reason = (
+                found.failed + 1,
+                found.reason or reply.reason or "no reply",
+            )
+        names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
+        for point in reply.value:
+            if description := restored(point.description, names).text.strip():
+                found.points.append(replace(point, description=description))
+    found.points.sort(key=lambda point: -(point.score or 0.0))
+    if found.points:
+        scored = (f"- (score {point.score:g}) {point.description}" for point in found.points)
+        points, folder = "\n".join(fitting(scored, BATCH_TOKENS)), snapshot.folder
+        context_of = points, found.names, options
+        found.answer = await answer(
+            asker, query, *context_of, words=words, prompt="reduce", folder=folder
         )
-    return outcome
+    return found
 
 
-def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
-    left = MOST_BATCHES * BATCH_TOKENS
-    rows = []
-    for row in context.rows(snapshot, "reports", ids):
-        left -= count_tokens(_report(row)) + 30
-        if left < 0 and rows:
-            break
-        rows.append(row)
-    return rows
+def _line(row: Row) -> str:
+    return report_line(row, REPORT_CHARACTERS)
 
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch the
-    weightiest first."""
+    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch in the order
+    of the rows."""
     batches: list[list[Row]] = []
     size = 0
     for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
-        tokens = count_tokens(_report(row)) + 30
+        tokens = count_tokens(_line(row)) + ACCOUNT
         if not batches or size + tokens > BATCH_TOKENS:
             batches.append([])
             size = 0
@@ -336,70 +334,26 @@ def _batches(rows: Sequence[Row]) -> list[list[Row]]:
     return [sorted(batch, key=lambda row: order[row["id"]]) for batch in batches]
 
 
-def _report(row: Row) -> str:
-    """A report on one line: summary and findings. Its own references are left out, points refer to
-    the report."""
-    parts = [row["summary"], *map(context.finding, context.findings(row))]
-    return one_line(_OWN_REFERENCES.sub("", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
-
-
-async def _map(
-    asker: Asker,
-    snapshot: Snapshot,
-    query: str,
-    batch: Sequence[Row],
-    weight: dict[str, float],
-    number: dict[str, str],
-    before: str = "",
-) -> tuple[list[Point], str]:
-    """The points of one batch with references to the whole's numbers, and why there are none when
-    it failed.
-
-    `before`: the block of earlier turns, which stands first."""
+def _map_question(
+    snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float], history: str
+) -> Ask[tuple[Point, ...]]:
+    """`history`: the block of earlier turns, which stands first."""
     lines = [
-        f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_report(row)}"
+        f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_line(row)}"
         for place, row in enumerate(batch, 1)
     ]
-    rows = "\n\n".join(filter(None, [before, "\n".join(lines)]))
+    rows = "\n\n".join(filter(None, [history, "\n".join(lines)]))
     text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
-    ask = Ask(
-        "map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA, if_cut="shown"
-    )
-    given = await asked(asker, ask)
-    if not given.by:
-        return [], given.reason or "no reply"
-    names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
-    points = [
-        replace(point, description=restored(point.description, names).text.strip())
-        for point in given.value
-    ]
-    return [point for point in points if point.description], ""
+    messages = (Message("user", text),)
+    return Ask("map", messages, read_points, tuple, POINTS_SCHEMA, if_cut="shown")
 
 
-def _point_rows(points: Sequence[Point]) -> str:
-    """Points for the reduce prompt, best first, as many as fit; at least one."""
-    lines: list[str] = []
-    left = BATCH_TOKENS
-    for point in points:
-        line = f"- (score {point.score:g}) {point.description}"
-        left -= count_tokens(line) + 1
-        if left < 0 and lines:
-            break
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def mapped_point_items(outcome: Read) -> list[Item]:
+def _point_items(found: Points) -> list[Item]:
     """The model's points as rows of context, for when they could not be joined."""
     items = []
-    for place, point in enumerate(outcome.points, 1):
-        checked: Checked = restored(point.description, outcome.names)
+    for place, point in enumerate(found.points, 1):
+        description = one_line(restored(point.description, found.names).text, 1_500)
         items.append(
-            Item(
-                f"p{place}",
-                f"- {one_line(checked.text, 1_500)} (score {point.score:g})",
-                None,
-                "Points",
-            )
+            Item(f"p{place}", f"- {description} (score {point.score:g})", section="Points")
         )
     return items

@@ -11,11 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
+from graphrag_mcp.query import entities
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable, says_something
 from graphrag_mcp.text.terms import counted
@@ -54,28 +51,15 @@ def _counted(
     if kind == "person":
         typed = _without_shared(typed)
     degree = {row["id"]: row["degree"] for row in typed}
-    parts = context.part_of(snapshot) if kind == "organization" else {}
+    parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
-    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"]).combine_chunks()
-    lists = rows["entity_ids"].combine_chunks()
-    pairs = pa.table(
-        {
-            "document": rows["document_id"].combine_chunks().take(pc.list_parent_indices(lists)),
-            "entity": pc.list_flatten(lists),
-        }
-    )
-    kept = pc.is_in(pairs["entity"], value_set=pa.array({*degree, *parts}, pa.string()))
-    if documents is not None:
-        wanted = pa.array(sorted(documents), pairs["document"].type)
-        kept = pc.and_(kept, pc.is_in(pairs["document"], value_set=wanted))
-    once = pairs.filter(kept).group_by(["entity", "document"]).aggregate([])
-    for entity, document in zip(
-        once["entity"].to_pylist(), once["document"].to_pylist(), strict=True
-    ):
-        for id in (entity, *parts.get(entity, ())):
-            if id in named:
-                named[id].add(document)
-    found = [(id, len(held)) for id, held in named.items() if held]
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
+    for document, ids in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        if documents is None or document in documents:
+            for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
+                if id in named:
+                    named[id].add(document)
+    found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
     return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
 
 
@@ -89,12 +73,14 @@ def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None) -> str:
     """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
-    row = context.rows(snapshot, "entities", [id])[0]
-    said = _said(snapshot, row["evidence"], documents)
-    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {said}"
+    row = snapshot.served("entities", [id])[0]
+    sentence = _sentence(snapshot, row["evidence"], documents)
+    return (
+        f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {sentence}"
+    )
 
 
-def _said(
+def _sentence(
     snapshot: Snapshot, evidence: Sequence[Mapping[str, str]], documents: Collection[str] | None
 ) -> str:
     """The first sentence of the evidence that says something, of these documents where one is."""
@@ -102,17 +88,12 @@ def _said(
         "text_units", [one["text_unit_id"] for one in evidence], "id", ["id", "n", "document_id"]
     )
     place = {row["id"]: row for row in units.to_pylist()}
-    known = [one for one in evidence if one["text_unit_id"] in place]
-    inside = [
-        one
-        for one in known
-        if documents is None or place[one["text_unit_id"]]["document_id"] in documents
-    ]
-    best = next((one for one in inside if says_something(one["text"])), None)
-    best = best or next(iter(inside or known), None)
-    if best is None:
-        return ""
-    return f"{one_line(readable(best['text']), SENTENCE)} [t{place[best['text_unit_id']]['n']}]"
+    known = [(place[id], one["text"]) for one in evidence if (id := one["text_unit_id"]) in place]
+    inside = [one for one in known if documents is None or one[0]["document_id"] in documents]
+    telling = [one for one in inside if says_something(one[1])]
+    for unit, text in telling or inside or known:
+        return f"{one_line(readable(text), SENTENCE)} [t{unit['n']}]"
+    return ""
 
 
 def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = "") -> str:
@@ -123,13 +104,11 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
         found = [one for one in most_named(snapshot, kind, documents)[:TOP] if one[1] >= LEAST]
         if not found:
             continue
-        rows = {
-            row["id"]: row for row in context.rows(snapshot, "entities", [id for id, _ in found])
-        }
-        said = [
+        rows = {row["id"]: row for row in snapshot.served("entities", [id for id, _ in found])}
+        shown = [
             f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
             for id, number in found
             if id in rows
         ]
-        lines.append(f"{KINDS[kind]}: {', '.join(said)}")
+        lines.append(f"{KINDS[kind]}: {', '.join(shown)}")
     return "\n".join(["Named by most documents:", *lines]) if lines else ""

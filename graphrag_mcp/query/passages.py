@@ -1,43 +1,175 @@
-"""The result of a search: passages of one or several corpora for one or several questions.
+"""Passages as an agent reads them: strong hits in full, weaker ones as one line.
 
-Takes ranked passages by corpus; gives the result's text and citations: statements of the graph
-between names of the question, hits in full, weaker ones as lines, how many more there are. Or, for
-breadth, one sentence from each of many places.
+Long passages are cut to the sentences around the match, and passages that repeat another are named
+with it. Before them stand statements of the graph between names of the question. For questions
+whose answer is spread over a corpus there is a line from each place that has something to say;
+where the question names a person, only from places that name the person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, hits
-from graphrag_mcp.query.hits import Source
-from graphrag_mcp.text.terms import terms
-from graphrag_mcp.types import SearchResult, content_id
+from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
+from graphrag_mcp.query import context, times
+from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
+from graphrag_mcp.text.terms import query_terms, sentences, terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, Mention, SearchResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
+# Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
+# (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
+# and 0.6 lie nearly all of the others.
+STRONG, WEAK = 0.6, 0.3
+LINE = 160  # characters of the sentence of a weak hit
+BEGINS = 48  # characters of the beginning of a document without a title
+CODE_LINES = 5  # of a passage of source code that hold a literal
+MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
+ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
+HEAD = 30  # tokens that a head may take
+OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 CONNECTED = 5  # statements between names of the question
-TITLED = 60  # passages of the ranking in which a title of the question is looked for
-PER_QUESTION, LINES_PER_QUESTION = 2, 2  # hits in full and as lines, where several are asked
-# Share of the best score from which several questions show a hit. Two of three lines below it were
-# of no use to an agent with 20 two-hop questions.
-RELEVANT = 0.45
 FEW = 4  # passages with a name up to which it is said that no other one holds it
+# Of several questions: hits in full and as lines, and the share of the best score from which a hit
+# is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
+PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 2, 2, 0.45
+MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
+LEAST_WORTH = 0.35  # of the worth of the best sentence
+LINE_LENGTH = 260  # characters of such a sentence
+OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
-Ranked = list[tuple[float, int, int]]  # score, place in its corpus, number of the corpus
+
+Worth = Mapping[str, float]  # of the terms of a question
+Ranked = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
+
+
+@dataclass(slots=True)
+class Source:
+    """What a search found in one corpus. `corpus` stands before ids, `factor` weighs scores.
+    `explained`: results say of each passage why it is there. `useful`: it may be shown."""
+
+    snapshot: Snapshot
+    found: Retrieved
+    corpus: str = ""
+    filters: Filters | None = None
+    factor: float = 1.0
+    explained: bool = False
+    useful: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must be
-    seen in what is shown. `every`: all hits are shown, not only those near the best one."""
+    """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must
+    be seen in what is shown. `every`: all hits are shown, not only those near the best one."""
 
     breadth: str = "passages"
     sort: str = "rank"
-    literals: Sequence[str] = field(default_factory=tuple)
+    literals: Sequence[str] = ()
     every: bool = False
+
+
+@dataclass(slots=True)
+class Hit:
+    """One passage: `body` is the readable text of `raw`; `passage` and `document` are content ids;
+    `also` are the ids of passages that repeat it."""
+
+    score: float
+    raw: str
+    body: str
+    citation: Citation
+    times: times.Times
+    date: str = ""
+    passage: str = ""
+    document: str = ""
+    corpus: str = ""
+    whole: bool = False  # the whole document
+    validity: str = ""  # what the document says of its own validity
+    begins: str = ""  # how a document without a title begins
+    also: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.citation.id
+
+    @property
+    def uri(self) -> str:
+        return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
+
+    def head(self) -> str:
+        """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
+        file's name."""
+        uri, title = one_line(self.uri, 300), one_line(self.citation.title, 120)
+        file = uri.rpartition("/")[2].casefold()
+        if title.casefold() in (file, file.rpartition(".")[0]):
+            title = ""
+        first, last = self.citation.line_start, self.citation.line_end
+        place = f"({uri}:{first}-{last})" if first else f"({uri})"
+        whole = "whole document" if self.whole else ""
+        also = f"(also {', '.join(self.also[:4])})" if self.also else ""
+        return _joined(f"[{self.id}]", title, place, self.date, self.validity, whole, also)
+
+    def name(self, said: str = "") -> str:
+        """The title, or the name of the file, on one line; with how a document without a title
+        begins, unless `said` begins so."""
+        name = one_line(self.citation.title or self.citation.uri.rpartition("/")[2], 60)
+        known = not self.begins or said.startswith(self.begins[: BEGINS // 2])
+        return name if known else f"{name} ({self.begins})"
+
+    def why(self) -> str:
+        return f"(why: {self.citation.why})" if self.citation.why else ""
+
+    def cited(self) -> list[Citation]:
+        """The citation with the days that the text speaks of."""
+        return [self.citation.model_copy(update={"when": self.times.cited()})]
+
+
+@dataclass(slots=True)
+class Page:
+    """One result that is being filled; several questions may share it, so nothing is shown twice."""
+
+    room: int
+    characters: int = CHARACTERS - 3_000
+    seen: dict[str, frozenset[int]] = field(default_factory=dict)  # runs of words by id
+    full: set[str] = field(default_factory=set)  # ids of what was shown in full
+    blocks: list[str] = field(default_factory=list)
+    citations: dict[str, Citation] = field(default_factory=dict)
+
+    def add(self, text: str, cited: Iterable[Citation] = ()) -> bool:
+        """Add a block if there is room for it."""
+        price = count_tokens(text) + 2
+        if price > self.room or len(text) > self.characters:
+            return False
+        self.room -= price
+        self.characters -= len(text) + 2
+        self.blocks.append(text)
+        self.citations |= {one.id: one for one in cited}
+        return True
+
+    def text(self) -> str:
+        return "\n".join(self.blocks)
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
+
+
+# ---- the result of a search ----------------------------------------------------------------------
 
 
 def concise(
@@ -49,232 +181,611 @@ def concise(
     form: Form,
 ) -> SearchResult:
     """The result for one question. What stands in its text already comes first."""
-    ranked = _titles_first(_merged(sources), sources)
-    page = hits.page_of(result, budget)
-    worth = _worth(sources)
+    ranked, page, worth = _merged(sources), page_of(result, budget), _worth(sources)
     if form.breadth == "sentences":
-        found = lines(sources, ranked)[offset:]
-        taken = hits.show_lines(page, found, form.sort == "time")
-        rest = len(found) - taken
-        _say_nothing(result, page, found)
-        return hits.finished(result, page, rest, offset + taken, cursor)
+        every = lines(sources)[offset:]
+        taken = show_lines(page, every, form.sort == "time")
+        if not every:
+            result.state = "not_found"
+            page.add(
+                "No sentence says something on this. Ask with breadth=passages, or in other words."
+            )
+        return finished(result, page, len(every) - taken, offset + taken, cursor)
     best = ranked[0][0] if ranked else 0.0
-    listed = _hits(sources, ranked[offset : offset + max(20, budget // 50)])
+    hits = _hits(sources, ranked[offset : offset + max(20, budget // 50)])
     if form.sort == "time":
-        listed.sort(key=lambda hit: (hit.date or "9999", hit.uri, hit.span))
-    absent = _absent(sources, listed) if not offset and not form.every else []
+        hits.sort(key=_when)
+    missing: list[str] = []
     if not offset:
         _connect(page, sources)
-        _say_absent(page, absent)
-    if form.every:
-        taken = offset + (hits.show_every(page, listed, worth, form.literals) if listed else 0)
-    else:
-        taken = offset + hits.show(
-            page,
-            listed,
-            worth,
-            floor=hits.WEAK * best,
-            generous=budget > DEFAULT_TOKENS or form.sort == "time",
-            literals=form.literals,
-            most=-1 if absent else 0,
-        )
-    least = 0.0 if form.every else hits.WEAK * best
-    rest = sum(score >= least for score, _, _ in ranked[taken:])
+        missing = [] if form.every else _unnamed(sources, hits)
+        _say_unnamed(page, missing)
+    floor = 0.0 if form.every else WEAK * best
+    generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
+    most = 0 if missing else None
+    taken = offset + show(page, hits, worth, most=most, generous=generous, floor=floor, form=form)
+    rest = sum(score >= floor for score, _, _ in ranked[taken:])
     if not offset:
-        _say_exhausted(page, sources, listed)
-    return hits.finished(result, page, rest, taken, cursor)
+        _say_no_other(page, sources, hits)
+    return finished(result, page, rest, taken, cursor)
 
 
 def several(
     result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage twice."""
-    page = hits.page_of(result, budget)
+    page = page_of(result, budget)
     for number, (question, sources) in enumerate(asked):
-        share = page.room // (len(asked) - number)
-        part = hits.Page(share, page.characters // (len(asked) - number), page.seen, page.full)
+        left = len(asked) - number
+        share = page.room // left
+        part = Page(share, page.characters // left, page.seen, page.full)
         part.add(f"## {one_line(question, 120)}")
-        ranked = _titles_first(_merged(sources), sources)
         if form.breadth == "sentences":
-            hits.show_lines(part, lines(sources, ranked), form.sort == "time")
+            show_lines(part, lines(sources), form.sort == "time")
         else:
-            best = ranked[0][0] if ranked else 0.0
-            listed = _hits(sources, ranked[:20])
-            known = [hit for hit in listed[:PER_QUESTION] if hit.id in page.full]
-            _say_absent(part, absent := _absent(sources, listed))
-            hits.show(
-                part,
-                [hit for hit in listed if hit.id not in page.full],
-                _worth(sources),
-                most=-1 if absent else PER_QUESTION - len(known) or 1,
-                weak=LINES_PER_QUESTION,
-                floor=RELEVANT * best,
-                literals=form.literals,
-            )
-            _say_exhausted(part, sources, listed)
-            if known:
-                part.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
+            _show_question(part, sources, form)
         if len(part.blocks) == 1:
             part.add("Nothing was found.")
         page.blocks += part.blocks
         page.citations |= part.citations
-        spent = share - part.room
-        page.room -= spent
-    return hits.finished(result, page, 0, 0, lambda _: "")
+        page.room -= share - part.room
+    return finished(result, page, 0, 0, lambda _: "")
 
 
-def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[hits.Line]:
-    """One sentence from each of the places that have something to say on the question."""
-    ranked = ranked if ranked is not None else _titles_first(_merged(sources), sources)
-    names = [one for source in sources for one in source.names]
-    parts = list(dict.fromkeys(part for source in sources for part in source.parts))
-    return hits.lines(_hits(sources, ranked[: hits.LINES_READ]), _worth(sources), names, parts)
+def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
+    ranked = _merged(sources)
+    hits = _hits(sources, ranked[:20])
+    known = [hit for hit in hits[:PER_QUESTION] if hit.id in page.full]
+    _say_unnamed(page, missing := _unnamed(sources, hits))
+    show(
+        page,
+        [hit for hit in hits if hit.id not in page.full],
+        _worth(sources),
+        most=0 if missing else max(PER_QUESTION - len(known), 1),
+        weak=LINES_PER_QUESTION,
+        floor=RELEVANT * ranked[0][0] if ranked else 0.0,
+        form=form,
+    )
+    _say_no_other(page, sources, hits)
+    if known:
+        page.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
 
 
-def _absent(sources: Sequence[Source], listed: Sequence[hits.Hit]) -> list[str]:
+def page_of(result: SearchResult, budget: int) -> Page:
+    """A page with room for a budget of tokens, after what the result's text and hint take."""
+    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    return Page(max(room, 60), blocks=[result.text] if result.text else [])
+
+
+def finished(
+    result: SearchResult, page: Page, rest: int, taken: int, cursor: Callable[[tuple[int]], str]
+) -> SearchResult:
+    """The result with what the page holds. `rest`: relevant passages that were not shown, which the
+    next page begins with."""
+    result.text = page.text().rstrip()
+    result.citations = list(page.citations.values())
+    result.truncated = rest > 0
+    if rest:
+        result.next_cursor = cursor((taken,))
+        result.more = rest
+    result.tokens = count_tokens(result.text)
+    return result
+
+
+def _merged(sources: Sequence[Source]) -> Ranked:
+    """Passages of all corpora by score; those of one corpus in its own order."""
+    ranked = [
+        (one.score * source.factor, number, one)
+        for number, source in enumerate(sources)
+        for one in source.found.passages
+    ]
+    return sorted(ranked, key=lambda one: -round(one[0], 9)) if len(sources) > 1 else ranked
+
+
+def _worth(sources: Sequence[Source]) -> dict[str, float]:
+    return {term: worth for source in sources for term, worth in source.found.terms.items()}
+
+
+def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
+    """These passages as hits, in this order."""
+    found: dict[tuple[int, str], Hit] = {}
+    for number, source in enumerate(sources):
+        scored = [(one.id, score) for score, other, one in ranked if other == number]
+        why = source.found.why([id for id, _ in scored]) if source.explained else {}
+        for hit in read(source.snapshot, scored, source.corpus, why):
+            found[number, hit.passage] = hit
+    return [found[at, one.id] for _, at, one in ranked if (at, one.id) in found]
+
+
+# ---- what is said beside the hits ------------------------------------------------------------------
+
+
+def _connect(page: Page, sources: Sequence[Source]) -> None:
+    """Add statements of the graph between two names of the question, the weightiest first, and what
+    a model or an agent claims of a name."""
+    found: list[str] = []
+    for source in sources:
+        named, prefix = source.found.named[:20], f"{source.corpus}/" if source.corpus else ""
+        found += [f"- [{prefix}r{line}" for line in _statements(source.snapshot, named)]
+        if "claims" in source.snapshot.manifest.tables:
+            rows = source.snapshot.served("entities", named)
+            for row in context.claim_rows(source.snapshot, rows)[:CONNECTED]:
+                said = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
+                found.append(f"- [{prefix}k{row['n']}] {said}")
+    if found:
+        page.add("\n".join(["Connected:", *found[:CONNECTED], ""]))
+
+
+def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
+    names = ["id", "target_id", "weight"]
+    rows = snapshot.by_key("relationships", named, "source_id", names, hold=True)
+    light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
+    light.sort(key=lambda row: (-row["weight"], row["id"]))
+    found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
+    title = context.titles(snapshot, found) if found else {}
+    said = []
+    for row in found:
+        one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
+        sentence = context.first_sentence(row["description"], 200)
+        said.append(f"{row['n']}] {one} and {other}: {sentence}")
+    return said
+
+
+def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
     """The names of the question, where each has several words and none of the passages has all of
     one: "Howard Flight" finds passages on flights."""
-    names = [one for source in sources for one in source.names if one.strong]
-    near = {term for source in sources for term in source.near}
-    texts = [f"{hit.title} {hit.raw}".casefold() for hit in listed]
+    names = [one for source in sources for one in source.found.names if one.strong]
+    replaced = {term for source in sources for term in source.found.near}
+    texts = [f"{hit.citation.title} {hit.raw}".casefold() for hit in hits]
     for one in names:
         # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
         words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
         if len(words) < 2 or any(all(word in text for word in words) for text in texts):
             return []
-        if not near.isdisjoint(terms_of(one.form)):
+        if not replaced.isdisjoint(terms_of(one.form)):
             return []  # the hits hold the words that stand for it
-    return list(dict.fromkeys(one.form for one in names)) if listed else []
+    return list(dict.fromkeys(one.form for one in names)) if hits else []
 
 
-def _say_absent(page: hits.Page, names: Sequence[str]) -> None:
+def _say_unnamed(page: Page, names: Sequence[str]) -> None:
     if names:
         said = " or ".join(f'"{one_line(name, 40)}"' for name in names[:3])
         page.add(f"No passage names {said}; nearest:")
 
 
-def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[hits.Hit]) -> None:
+def _say_no_other(page: Page, sources: Sequence[Source], hits: Sequence[Hit]) -> None:
     """Add `No other passage names "Fawell".` for rare names of the question of which every passage
     is shown: who reads it need not look for more. Nothing where several corpora are asked."""
     if len(sources) != 1:
         return
-    snapshot, worth = sources[0].snapshot, sources[0].worth
-    rarest = {
-        one.form: max(known, key=lambda term: (worth[term], term))
-        for one in sources[0].names
-        if one.strong and (known := [term for term in terms_of(one.form) if term in worth])
-    }
-    rows = snapshot.by_key("terms", sorted(set(rarest.values())), "term", ["term", "passages"])
-    number = dict(zip(rows["term"].to_pylist(), rows["passages"].to_pylist(), strict=True))
-    shown = page.citations.keys() | page.full
-    held = [set(terms(f"{hit.title} {hit.raw}")) for hit in listed if hit.id in shown]
+    snapshot, found = sources[0].snapshot, sources[0].found
+    rarest: dict[str, str] = {}
+    for one in found.names if hits else ():
+        known = [term for term in terms_of(one.form) if term in found.terms]
+        if one.strong and known:
+            rarest[one.form] = max(known, key=lambda term: (found.terms[term], term))
+    rows = snapshot.by_key("terms", [*rarest.values()], "term", ["term", "passages"], hold=True)
+    number = {row["term"]: row["passages"] for row in rows.to_pylist()}
+    shown = [f"{hit.citation.title} {hit.raw}" for hit in hits if hit.id in page.citations]
     # Keywords with capitals (Vioxx Merck Lawsuits) look like a name: one passage must have it.
-    written = " ".join(f"{hit.title} {hit.raw}".casefold() for hit in listed)
-    written = " ".join(written.split())
+    written = " ".join(" ".join(shown).casefold().split())
+    held = Counter(term for text in shown for term in set(terms(text)))
     names = [
         f'"{one_line(form, 40)}"'
         for form, term in rarest.items()
-        if 0 < number.get(term, 0) <= min(FEW, sum(term in one for one in held))
+        if 0 < number.get(term, 0) <= min(FEW, held[term])
         and " ".join(form.casefold().split()) in written
     ]
     if names:
         page.add(f"No other passage names {' or '.join(names)}.\n")
 
 
-def _merged(sources: Sequence[Source]) -> Ranked:
-    """Passages of all corpora by score; those of one corpus in its own order."""
-    if len(sources) == 1:
-        return [(score, place, 0) for place, (_, score) in enumerate(sources[0].scored)]
-    ranked = [
-        (score, place, at)
-        for at, source in enumerate(sources)
-        for place, (_, score) in enumerate(source.scored)
-    ]
-    return sorted(ranked, key=lambda one: (-round(one[0], 9), one[1], one[2]))
+# ---- hits ----------------------------------------------------------------------------------------
 
 
-def _worth(sources: Sequence[Source]) -> dict[str, float]:
-    return {term: worth for source in sources for term, worth in source.worth.items()}
-
-
-def _hits(sources: Sequence[Source], wanted: Ranked) -> list[hits.Hit]:
-    """These passages as hits, in this order."""
-    found: dict[tuple[int, int], hits.Hit] = {}
-    for at, source in enumerate(sources):
-        places = {source.scored[place][0]: place for _, place, other in wanted if other == at}
-        scored = [(id, source.scored[place][1]) for id, place in places.items()]
-        why = source.why(list(places)) if source.why is not None else {}
-        for id, hit in hits.read(source.snapshot, scored, source.corpus, why):
-            found[at, places[id]] = hit
-    return [found[at, place] for _, place, at in wanted if (at, place) in found]
-
-
-def _say_nothing(result: SearchResult, page: hits.Page, found: Sequence[hits.Line]) -> None:
-    if not found:
-        result.state = "not_found"
-        page.add(
-            "No sentence says something on this. Ask with breadth=passages, or in other words."
+def read(
+    snapshot: Snapshot,
+    scored: Iterable[tuple[str, float]],
+    corpus: str = "",
+    why: Mapping[str, str] = {},
+) -> list[Hit]:
+    """Passages (content id, score) as hits, in this order; damaged rows are left out. `corpus` is
+    put before the ids."""
+    score = dict(scored)
+    rows = snapshot.served("passages", list(score), context.PASSAGE)
+    ids = list(dict.fromkeys(row["document_id"] for row in rows))
+    columns = ["id", "document_id", "position"]
+    parts = snapshot.by_key("passages", ids, "document_id", columns, hold=True).to_pylist()
+    count = Counter(part["document_id"] for part in parts)
+    untitled = {row["document_id"] for row in rows if _is_untitled(row)}
+    first = [p["id"] for p in parts if p["document_id"] in untitled and not p["position"]]
+    begins = {
+        row["document_id"]: _beginning(row["text"])
+        for row in snapshot.served("passages", first, context.PASSAGE)
+    }
+    facts, valid = times.documents(snapshot), times.validity(snapshot)
+    spoken = times.read(snapshot, rows)
+    hits = []
+    for row in rows:
+        fact, time = facts.get(row["document_id"]), spoken[row["id"]]
+        said = next(iter(time.said), "")
+        alias = fact["document"][0] if fact else row["document_id"]
+        cited = citation(row, score[row["id"]], alias)
+        cited = context.placed(corpus, cited) if corpus else cited
+        hits.append(
+            Hit(
+                score[row["id"]],
+                row["text"],
+                _body(row["text"], row["title"], row["uri"]),
+                cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
+                time,
+                said or (fact["date"] if fact and not fact["by"] else ""),
+                row["id"],
+                row["document_id"],
+                corpus,
+                whole=count[row["document_id"]] == 1,
+                validity=valid.get(row["document_id"], ""),
+                begins=begins.get(row["document_id"], ""),
+            )
         )
+    return hits
 
 
-def _titles_first(ranked: Ranked, sources: Sequence[Source]) -> Ranked:
-    """One passage of each document whose title the question names, before a second of any."""
-    first: dict[tuple[int, str], tuple[float, int, int]] = {}
-    for at, source in enumerate(sources):
-        names = {content_id("entity", one.key) for one in source.names if one.strong}
-        if not names:
+def _is_untitled(row: Mapping[str, Any]) -> bool:
+    """Is a document's title only the name of its file? Source code needs no other."""
+    name = row["uri"].rpartition("/")[2]
+    return row["title"] in ("", name) and not language_of(row["uri"])
+
+
+def _beginning(text: str) -> str:
+    """The first words of a document, if they say something."""
+    text = readable(text)
+    start, end = (sentences(text) or [(0, 0)])[0]
+    said = one_line(text[start:end], 4_000)
+    return clipped(said, {}, BEGINS) if says_something(said) else ""
+
+
+def _body(raw: str, title: str, uri: str) -> str:
+    """The readable text, without a first line that only repeats the title; source code as it is."""
+    if language_of(uri):
+        return raw.strip("\n")
+    text = readable(raw)
+    first, newline, rest = text.partition("\n")
+    if newline and first.lstrip("# ").strip().casefold() == title.strip().casefold():
+        return rest.strip()
+    return text
+
+
+def _when(hit: Hit) -> tuple[str, str, int]:
+    """Dated ones first, oldest first; within a document in the order of the text."""
+    return hit.date or "9999", hit.uri, hit.citation.char_start
+
+
+def show(
+    page: Page,
+    hits: Sequence[Hit],
+    worth: Worth,
+    *,
+    most: int | None = None,
+    weak: int = MOST_WEAK,
+    generous: bool = False,
+    floor: float = 0.0,
+    form: Form = Form(),
+) -> int:
+    """Add hits to the page, best first: how many of them were shown or named.
+
+    `most` limits those in full (None: as many as the room allows), `weak` those as lines.
+    `generous`: weaker hits are shown in full too, as far as there is room. At least one hit is
+    shown, however little room there is. With `form.every` all are: the best of them in full, in half
+    of the room, others and source code that defines nothing as lines."""
+    if not hits:
+        return 0
+    top, literals = hits[0].score or 1.0, form.literals
+    kept = _without_repeats(page, hits, floor)
+    strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
+    if form.every:
+        strong = [one for one in strong if not language_of(one.uri) or defines(one.raw, literals)]
+        weak, reserved = len(hits), page.room // 2
+    else:
+        strong = strong[:most]
+        reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))
+    _in_full(page, strong, worth, literals, reserved)
+    left = [hit for hit in kept if hit.id not in page.full]
+    for number, hit in enumerate(left):
+        if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
+            return next(at for at, other in enumerate(hits) if other is hit)
+    return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
+
+
+def _in_full(
+    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], reserved: int
+) -> None:
+    """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
+    where it lasts. The first one is shown in whatever room there is."""
+    for hit in strong:
+        room = page.room - reserved
+        body = window(hit.body, worth, room - HEAD, literals)
+        block = _block(hit, body)
+        if room < HEAD or count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
+            break
+        page.full.add(hit.id)
+    if strong and not page.citations:
+        head, hit = f"[{strong[0].id}]\n", strong[0]
+        body = window(hit.body, worth, page.room - count_tokens(head) - 4, literals)
+        if page.add(head + quoted(body), hit.cited()):
+            page.full.add(hit.id)
+
+
+def _block(hit: Hit, body: str) -> str:
+    beside = filter(None, (hit.times.note(body), hit.why()))
+    return "\n".join([hit.head(), quoted(body), *beside]) + "\n"
+
+
+def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
+    """A weak hit: id, title and its best sentence for the question; of source code, its line."""
+    if language_of(hit.uri):
+        return "\n".join(code_lines(hit, worth, literals))
+    said = best_sentence(hit.body, worth, literals, LINE)
+    name = hit.name(said)
+    name = "" if said.casefold().startswith(name.casefold()) else f"{name}:"
+    return _joined(f"- [{hit.id}]", hit.date, name, said, hit.times.note(said), hit.validity)
+
+
+def in_brief(hit: Hit, literals: Sequence[str]) -> str:
+    """`[t12.3] sentence`: of what holds a literal; of source code, `[t12.3] :40: line`."""
+    if uri := hit.uri if language_of(hit.uri) else "":
+        return code_lines(hit, {}, literals)[0].removeprefix("- ").replace(f"{uri}:", ":", 1)
+    return f"[{hit.id}] {best_sentence(hit.body, {}, literals, LINE)}"
+
+
+def code_lines(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[str]:
+    """`- [t12.3] path/file.py:40: line` for each line that holds a literal, or for the best one; of
+    several lines the id stands before the first."""
+    code = hit.raw.splitlines() or [""]
+    small = [one.casefold() for one in literals]
+    at = [n for n, line in enumerate(code) if any(one in line for one in literals)]
+    at = at or [n for n, line in enumerate(code) if any(one in line.casefold() for one in small)]
+    if not at:
+        values = [math.fsum(worth.get(term, 0.0) for term in set(terms(line))) for line in code]
+        at = [values.index(max(values))]
+    first, uri = hit.citation.line_start or 1, one_line(hit.uri, 300)
+    said = [f"{uri}:{first + n}: {one_line(code[n], LINE)}" for n in at[:CODE_LINES]]
+    more = [f"  {len(at) - CODE_LINES} more lines in this passage"] if len(at) > CODE_LINES else []
+    return [f"- [{hit.id}] {said[0]}", *(f"  {one}" for one in said[1:]), *more]
+
+
+def defines(code: str, names: Sequence[str]) -> bool:
+    """Does a passage define a symbol of this name?"""
+    words, said = "|".join(sorted(DEFINING)), "|".join(map(re.escape, names))
+    return bool(said) and re.search(rf"\b(?:{words})\s+(?:{said})\b", code) is not None
+
+
+def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]:
+    """Relevant hits, without those that repeat another, which are named with it."""
+    kept: dict[str, Hit] = {}
+    for at, hit in enumerate(hits):
+        if hit.score < floor and at:
+            break
+        if hit.id in page.full:
             continue
-        ids = [id for id, _ in source.scored[:TITLED]]
-        rows = source.snapshot.by_key("passages", ids, "id", ["id", "title_id"], hold=True)
-        titled = {row["id"]: row["title_id"] for row in rows.to_pylist()}
-        for one in ranked:
-            if one[2] == at and one[1] < TITLED:
-                title = titled.get(source.scored[one[1]][0])
-                if title in names:
-                    first.setdefault((at, title), one)
-    chosen = set(first.values())
-    return [*first.values(), *(one for one in ranked if one not in chosen)] if first else ranked
+        runs = _runs(hit.body)
+        others = ((id, other) for id, other in page.seen.items() if id != hit.id)
+        same = next((id for id, other in others if _alike(runs, other)), "")
+        if not same:
+            page.seen[hit.id] = runs
+            kept[hit.id] = hit
+        elif same in kept:
+            kept[same].also.append(hit.id)
+    return list(kept.values())
 
 
-def _connect(page: hits.Page, sources: Sequence[Source]) -> None:
-    """Add statements of the graph between two names of the question, the weightiest first, and what
-    is claimed of a name."""
-    lines: list[str] = []
-    for source in sources:
-        if not source.named:
+def _runs(text: str) -> frozenset[int]:
+    """Hashes of all runs of five words (of five characters where words have no blanks)."""
+    words = [word for word in text.casefold().split() if any(map(str.isalnum, word))]
+    if len(words) < len(text) / 30:
+        words = [ch for ch in text if ch.isalnum()]
+    starts = range(max(len(words) - SHINGLE + 1, 1))
+    return frozenset(hash(tuple(words[at : at + SHINGLE])) for at in starts)
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    return len(one & other) >= ALIKE * len(one | other)
+
+
+# ---- sentences of a passage ------------------------------------------------------------------------
+
+
+def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
+    """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
+    From the best sentence on, the run grows on the side that is worth more."""
+    if count_tokens(text) <= room:
+        return text
+    spans = sentences(text)
+    if not spans:
+        return ""
+    prices = [count_tokens(text[start:end]) + 1 for start, end in spans]
+    values = [_value(text[start:end], worth, literals) for start, end in spans]
+    best = max(range(len(spans)), key=lambda at: (values[at], -at))
+    if prices[best] > room:
+        return _cut(text[slice(*spans[best])], worth, room)
+    first, last, left = best, best, room - prices[best]
+    while True:
+        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(spans) and prices[at] <= left]
+        if not sides:
+            break
+        at = max(sides, key=lambda at: (values[at], at))
+        first, last, left = min(first, at), max(last, at), left - prices[at]
+    before, after = "… " if first else "", " …" if last < len(spans) - 1 else ""
+    return before + text[spans[first][0] : spans[last][1]].strip() + after
+
+
+def _cut(text: str, worth: Worth, room: int) -> str:
+    """A part of a sentence around the first word of the question, of at most so many tokens."""
+    characters = max(room * 4, 8)
+    cut = clipped(text, worth, characters)
+    while count_tokens(cut) > max(room, 4) and characters > 8:
+        characters = characters * 3 // 4
+        cut = clipped(text, worth, characters)
+    return cut
+
+
+def _value(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
+    """What a sentence holds of the question's worth; a literal counts more than all words."""
+    value = math.fsum(worth.get(term, 0.0) for term in set(terms(said)))
+    if literals:
+        folded = said.casefold()
+        value += (sum(worth.values()) + 1.0) * sum(one.casefold() in folded for one in literals)
+    return value
+
+
+def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: int) -> str:
+    """The sentence that holds most of the question's worth, on one line, with who says it."""
+    spans = sentences(text)
+    values = [_value(text[start:end], worth, literals) for start, end in spans]
+    held = [at for at, value in enumerate(values) if literals and value > sum(worth.values())]
+    telling = [at for at, span in enumerate(spans) if says_something(text[slice(*span)])]
+    among = held or telling or range(len(spans))
+    if not among:
+        return ""
+    start, end = spans[max(among, key=lambda at: (values[at], -at))]
+    return clipped(_with_speaker(text, start, one_line(text[start:end], 4_000)), worth, characters)
+
+
+def speaker(text: str, start: int) -> str:
+    """`Ana: ` for a sentence of Ana's turn in a conversation; "" where there are no two turns."""
+    who = SPEAKER.match(text, text.rfind("\n", 0, start) + 1)
+    if who is None or len(who[0].split()) > 3:
+        return ""
+    return f"{who[0].strip()} " if sum(map(bool, map(SPEAKER.match, text.splitlines()))) > 1 else ""
+
+
+def _with_speaker(text: str, start: int, said: str) -> str:
+    who = speaker(text, start)
+    return said if said.startswith(who) else who + said
+
+
+def clipped(text: str, worth: Worth, characters: int) -> str:
+    """At most so many characters around the first word of the question."""
+    if len(text) <= characters:
+        return text
+    folded = text.casefold()
+    places = [place for term in worth if len(term) > 1 and (place := folded.find(term)) >= 0]
+    start = max(min(places, default=0) - characters // 3, 0)
+    if start:
+        space = text.find(" ", start, start + 30)
+        start = space + 1 if space > 0 else start
+    end = start + characters
+    if end < len(text):
+        space = text.rfind(" ", start + characters // 2, end)
+        end = space if space > 0 else end
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+# ---- sentences from many places --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence with the hit that it stands in, and its share of the best one's worth."""
+
+    hit: Hit
+    text: str
+    value: float
+
+
+def lines(sources: Sequence[Source]) -> list[Line]:
+    """One sentence from each of the places that have something to say on the question."""
+    names = [one for source in sources for one in source.found.names]
+    return best_lines(_hits(sources, _merged(sources)[:LINES_READ]), _worth(sources), names)
+
+
+def best_lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> list[Line]:
+    """The sentences that are relevant, best first; none twice, and two of a document where there
+    are many documents."""
+    asked = without_people(worth, names)
+    people = [one.form.casefold().split()[0] for one in names if one.type == "person"]
+    best = [_best_line(hit, asked, people) for hit in hits[:LINES_READ] if names_all(hit, names)]
+    found = [one for one in best if one is not None]
+    top = max((one.value for one in found), default=0.0)
+    found = [replace(one, value=one.value / top) for one in found if one.value >= LEAST_WORTH * top]
+    each = max(2, MOST_LINES // len({one.hit.document for one in found} or "1"))
+    kept: dict[str, Line] = {}
+    of_document = Counter[str]()
+    for one in sorted(found, key=lambda one: (-round(one.value, 6), -one.hit.score)):
+        key = " ".join(terms(one.text))
+        if key not in kept and of_document[one.hit.document] < each:
+            of_document[one.hit.document] += 1
+            kept[key] = one
+    return list(kept.values())[:MOST_LINES]
+
+
+def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
+    """The worth of the terms that do not name a person; of all where none is left."""
+    own = {term for one in names if one.type == "person" for term in query_terms(one.form)}
+    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
+    return {term: value for term, value in worth.items() if term not in own} or dict(worth)
+
+
+def names_all(hit: Hit, names: Sequence[Mention]) -> bool:
+    """Does the passage, or its title, name all people among these? One word of a name is enough, the
+    last or the first."""
+    text = f"{hit.citation.title}\n{hit.body}".casefold()
+    people = [one.form.casefold().split() for one in names if one.type == "person"]
+    return all(not words or words[-1] in text or words[0] in text for words in people)
+
+
+def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never changed
+    """The line with at most LINE_LENGTH characters of its sentence."""
+    said = line.text
+    text = said if len(said) <= LINE_LENGTH else clipped(one_line(said, 4_000), worth, LINE_LENGTH)
+    return replace(line, text=one_line(text, LINE_LENGTH + 2))
+
+
+def facts(said: str) -> int:
+    """The words of a sentence behind the first that are figures or begin with a capital."""
+    return sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in said.split()[1:])
+
+
+def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
+    """The sentence of a passage that says most on the question, by its words and by what only it
+    knows (names, figures). In a conversation a question comes with its answer, and what others than
+    `people` say without naming them counts less."""
+    best, chosen = 0.0, -1
+    whole = sum(worth.values()) or 1.0
+    spans = sentences(hit.body)
+    for at, (start, end) in enumerate(spans):
+        said = hit.body[start:end]
+        value = _value(said, worth) / whole
+        if value <= 0 or not says_something(said):
             continue
-        prefix = f"{source.corpus}/" if source.corpus else ""
-        lines += [f"- [{prefix}{line}" for line in (*_statements(source), *_claims(source))]
-    if lines:
-        page.add("\n".join(["Connected:", *lines[:CONNECTED], ""]))
+        value *= (1 + 0.1 * min(facts(said), 4) / 4) * (0.5 + 0.5 * substance(said))
+        if people and (who := speaker(hit.body, start)):
+            value *= 1.0 if any(one in f"{who}{said}".casefold() for one in people) else OTHERS
+        if value > best + 1e-9:
+            best, chosen = value, at
+    if chosen < 0:
+        return None
+    start, end = spans[chosen]
+    asks = hit.body[start:end].rstrip().endswith(("?", "？"))
+    if asks and chosen + 1 < len(spans) and speaker(hit.body, start):
+        end = spans[chosen + 1][1]
+    said = _with_speaker(hit.body, start, hit.body[start:end])
+    return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 
-def _statements(source: Source) -> list[str]:
-    snapshot = source.snapshot
-    if len(source.named) < 2:
-        return []
-    listed = ", ".join(f"'{id}'" for id in list(source.named)[:20])
-    where = f"source_id IN ({listed}) AND target_id IN ({listed})"
-    rows = snapshot.rows("relationships", where, ["id", "weight"]).to_pylist()
-    rows.sort(key=lambda row: (-row["weight"], row["id"]))
-    found = context.rows(snapshot, "relationships", [row["id"] for row in rows[:CONNECTED]])
-    ends = list(dict.fromkeys(row[end] for row in found for end in ("source_id", "target_id")))
-    titles = snapshot.by_key("entities", ends, "id", ["id", "title"])
-    title = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
-    lines = []
-    for row in found:
-        one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
-        said = context.first_sentence(row["description"], 200)
-        lines.append(f"r{row['n']}] {one} and {other}: {said}")
-    return lines
-
-
-def _claims(source: Source) -> list[str]:
-    """What a model or an agent claims of the names of the question."""
-    if "claims" not in source.snapshot.manifest.tables:
-        return []
-    entities = context.rows(source.snapshot, "entities", list(source.named)[:20])
-    return [
-        f"k{row['n']}] {one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
-        for row in context.claim_rows(source.snapshot, entities)[:CONNECTED]
-    ]
+def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
+    """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
+    had room."""
+    order = sorted(found, key=lambda one: _when(one.hit)) if by_time else found
+    last = ""
+    for added, one in enumerate(order):
+        hit = one.hit
+        title = "" if hit.document == last else f"{hit.name(one.text)}:"
+        above = f"{head}\n" if head and not added else ""
+        text = _joined(
+            f"- [{hit.id}]", hit.date, title, one.text, hit.times.note(one.text), hit.why()
+        )
+        if not page.add(above + text, hit.cited()):
+            return added
+        last = hit.document
+    return len(order)

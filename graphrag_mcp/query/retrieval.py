@@ -1,317 +1,373 @@
-"""Retrieval: which passages answer a question, and which entities it is about.
+"""Retrieval: the passages that answer a question, best first.
 
-Full text proposes candidates; our own BM25 scores them. Vectors propose more and say how near in
-meaning each is. The graph adds a passage of a document whose title is named in a high passage
-(title links), and passages that share a rare name with one.
-
-Passages next to the best ones get a share of their score, since an answer is often a few lines
-before or behind the words of a question: a small share always, a large one for neighbours of what
-stands out, which may not carry them past the two best. Evidence within 2,000 tokens, with a small
-share and with both: chats 43 and 83 (Chinese 42 and 73), transcripts 65 and 81, long documents 94.8
-and 96.1."""
+Full text proposes candidates and BM25 scores them. Vectors propose more, and say how near in
+meaning each is. A passage gains if the question names the title of its document, if a high passage
+does, if it shares a rare name with a high passage, or if it stands next to one. The score is the
+sum of these parts, with ties broken by id. Scores depend on what the index holds, not on its
+history. docs/dev/decisions.md has the figures behind the weights.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
-from graphrag_mcp.query import context, ranking
-from graphrag_mcp.query.context import LIGHT
-from graphrag_mcp.query.ranking import (
-    Passage,
-    Scored,
-    Weights,
-    best,
-    bm25,
-    name_keys,
-    passages_of,
-    term_worth,
-)
 from graphrag_mcp.store import vectors
-from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import composed, normalise_name, query_terms
+from graphrag_mcp.text.prose import language_of
+from graphrag_mcp.text.terms import composed, is_cjk, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention, content_id
 
-Place = tuple[str, int]  # document, position in it
-BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it comes before it
-FIRST, BEHIND_IT = 2, 1e-6  # passages that a large share carries no one past
-
-
-def lead(passages: Collection[Passage], weights: Weights) -> None:
-    """A passage that by itself, by its words, its meaning and what it defines, is clearly better
-    than any other comes before whatever titles, shared names and neighbours bring: who asks for one
-    thing finds it there. The right document came first for 90.7 -> 93.1 of 246 questions on an
-    encyclopaedia in Chinese and 44.5 -> 46.5 of HotpotQA, for no fewer in any of sixteen sets, and
-    no recall@5 changed; with a limit of 0.9 instead of 0.8 MuSiQue lost 0.3."""
-    parts = ("text", "vector", "defines")
-    own = sorted(
-        [
-            (-round(sum(one.parts.get(part, 0.0) for part in parts), 9), one.id, one)
-            for one in passages
-        ]
-    )
-    if len(own) > 1 and own[1][0] >= weights.lead * own[0][0]:
-        first = own[0][2]
-        if (ahead := max(passage.score() for passage in passages) - first.score()) > 0:
-            first.parts["lead"] = ahead + BEHIND_IT
-
-
-def worth(high: Sequence[Passage], weights: Weights) -> dict[Place, tuple[float, float]]:
-    """{place: (share that is free, share up to the limit)} of the places next to the best passages,
-    best first."""
-    found: dict[Place, tuple[float, float]] = {}
-    top = high[0].score() if high else 0.0
-    for source in high if weights.beside and top > 0 else ():
-        score = source.score()
-        for step, share in ((1, BEHIND), (-1, BEFORE)):
-            place = source.document_id, source.position + step
-            free, most = found.get(place, (0.0, 0.0))
-            around = weights.around * share * score * score / top
-            found[place] = max(free, weights.beside * share * score), max(most, around)
-    return found
-
-
-def give(
-    snapshot: Snapshot,
-    passages: dict[str, Passage],
-    score: Callable[[str, int], float],
-    own: Callable[[Passage], None],
-    weights: Weights,
-) -> None:
-    """Give passages next to the best ones their share; those that were no candidates become some,
-    with `own` parts."""
-    high = best(passages, weights.sources)
-    shares = worth(high, weights)
-    limit = high[:FIRST][-1].score() if high else 0.0
-    known = {(passage.document_id, passage.position): passage for passage in passages.values()}
-    ids = _at(snapshot, shares.keys() - known.keys())
-    fresh = (
-        passages_of(snapshot.by_key("passages", ids, "id", LIGHT, hold=True), score) if ids else []
-    )
-    for passage in fresh:
-        passages[passage.id] = known[passage.document_id, passage.position] = passage
-        own(passage)
-    for place, (free, most) in shares.items():
-        if place in known:
-            room = limit - known[place].score() - BEHIND_IT
-            known[place].parts["beside"] = max(min(most, room), free)
-
-
-def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
-    """Ids of the passages at these places; a place before the first or behind the last has none."""
-    wanted = {place for place in places if place[1] >= 0}
-    if not wanted:
-        return []
-    documents, columns = (
-        sorted({document for document, _ in wanted}),
-        ["id", "document_id", "position"],
-    )
-    if snapshot.held("passages"):
-        rows = snapshot.by_key("passages", documents, "document_id", columns, hold=True)
-    elif (kept := context.short(snapshot)) is not None:
-        rows = kept.find("document_id", documents, columns)
-    else:
-        listed = ", ".join(f"'{id}'" for id in documents)
-        rows = snapshot.rows("passages", f"document_id IN ({listed})", columns)
-    positions = pa.array(sorted({position for _, position in wanted}), pa.int64())
-    rows = rows.filter(pc.is_in(rows["position"], positions))
-    found = zip(*(rows[name].to_pylist() for name in columns), strict=True)
-    return sorted(id for id, document, position in found if (document, position) in wanted)
-
-
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
-WEIGHTS = Weights()
-CONNECTED = frozenset({"link", "shared", "named"})  # parts of a score that a name brings
-RARE = 1.6  # a name's term is rare from so many times the median worth of a question's terms on
 RERANKED = 50  # passages that a reranker reads
-# of a very long query; most keywords
-QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (20_000, 4_000, 20)
-LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
-# of `openness`: shares of a question's worth that one passage holds
-WORDS_LACK, WORDS_DECIDE = (0.5, 0.9)
+QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # that are read of a question
+QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
+K1, B = 1.2, 0.75  # BM25
+RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
+SOURCES = 10  # high passages that links, shared names and neighbours start from
+TITLES, LEADS = 80, 2  # titles that are looked up; first passages of a document with such a title
+CROWDED = 5  # a title of more documents than this links nothing
+SHARING = 6  # most candidates that hold a rare name
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
-ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
-RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
-# What is kept of entities beside it where that is not too much: all; or all but the sentences (25
-# of 67 MB for 105,000), which are then read for the ten that are wanted, for the check value is
-# made of them too: 2 ms more.
-MORE = ("n", "title", "type", "description", "aliases", "degree", "text_unit_ids", "check")
-WIDER = ((*MORE, "evidence"), MORE)
-# entities up to which that is kept, from the second question on: 105,000 take 13 MB and 70 ms of
-# CPU
-NAMES = 400_000
+FOCUS = 4.0  # power of a passage's own score as a share of the best in its document
+BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it precedes it
+PASSED = 1e-6  # by which the first passage leads, and neighbours stay behind the second
+DEFINITIONS_READ = 40  # passages in which definitions are looked for
+# Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
+WORDS_LACK, WORDS_DECIDE = 0.5, 0.9
+LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
+LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
+PASSAGE = ("id", "title", "text")  # what a reranker is shown
+BY_NAME = frozenset({"link", "shared", "named"})  # parts of a score that a name brings
+MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"  # around a word of a question
 
+# Hindi and Thai have signs for vowels
+_LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"
+_WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
+
+Place = tuple[str, int]  # document, position in it
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Shares of the parts. Text counts 1, together with the vectors where there are any."""
+
+    vector: float = 0.6  # of meaning, where the vectors bear out the words
+    rerank: float = 0.7  # of a reranker's opinion; the rest goes to the order it was given
+    keyword: float = 0.5  # of a word of a keyword, beside a question that names something
+    name: float = 1.75  # factor for a rare term of a name of the question
+    unnamed: float = 0.65  # factor for the words of a passage that holds no rare name
+    near: float = 0.5  # of a word that replaces an unknown one
+    form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
+    named: float = 0.3  # the question names the title of the document
+    holds: float = 0.02  # the passage holds the names of the question as names, not only as words
+    link: float = 0.5  # of the best passage that names the title of the document
+    shared: float = 0.3  # of a high passage of another document with the same rare name
+    quiet: float = 0.1  # the same where documents do not name each other's titles (chats, code)
+    beside: float = 0.1  # of the best passage next to it
+    around: float = 0.4  # the same for neighbours of the best, but not past the second best
+    defines: float = 0.5  # source code that defines a word of the question
+    file: float = 0.4  # of the words of the two next best passages in a file of source code
+    lead: float = 0.8  # share of the best passage's own worth below which no other comes near
+
+
+WORDS_ALONE = Weights(
+    named=0, holds=0, link=0, shared=0, quiet=0, beside=0, around=0, defines=0
+)  # without the graph
+
+
+PARTS = {
+    "text": "words",
+    "vector": "meaning",
+    "named": "its title is named in the question",
+    "holds": "holds a name of the question",
+    "link": "its title is named in a high passage",
+    "shared": "shares a rare name with a high passage",
+    "beside": "next to a high passage",
+    "included": "holds an included entity",
+    "defines": "defines a word of the question",
+    "file": "other passages of its file",
+    "lead": "clearly best by itself",
+    "entities": "entities",
+    "relationships": "pairs of them",
+    "rerank": "reranker",
+}  # parts of a score, as they are explained
+
+
+def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
+    """`rank 2: words 0.81, next to a high passage 0.10`"""
+    order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    said = [f"{names[name]} {value:.2f}" for name, value in order if round(value, 2) > 0]
+    return f"rank {rank}: {', '.join(said) or 'nothing of its own'}"
+
+
+@dataclass(slots=True)
+class Passage:
+    """A candidate: its BM25, the parts of its score, and the score as a share of the best one."""
+
+    id: str
+    raw: float
+    title_id: str = ""
+    document_id: str = ""
+    entity_ids: list[str] = field(default_factory=list)
+    terms: str = ""
+    position: int = 0
+    parts: dict[str, float] = field(default_factory=dict)
+    score: float = 0.0
+
+    def total(self) -> float:
+        return sum(self.parts.values())
 
 
 @dataclass(slots=True)
 class Retrieved:
-    """Passages best first. `unknown` are terms of the question that no passage holds; `names` are
-    its names."""
+    """What was found for a question, and how the question was read."""
 
-    passages: list[Scored] = field(default_factory=list)
-    names: list[Mention] = field(default_factory=list)
-    terms: dict[str, float] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    # words of the corpus that stand for unknown ones
-    near: dict[str, list[str]] = field(default_factory=dict)
-    considered: dict[str, int] = field(default_factory=dict)
-    # ids that an entity named in the question would have
-    named: dict[str, None] = field(default_factory=dict)
-    # ids of what the best passages name, with their worth
-    held: dict[str, float] = field(default_factory=dict)
-    # of the entities, by id, columns ENTITY
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
-    vector: bytes = b""  # of the question
     query: str = ""
-    trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
+    passages: list[Passage] = field(default_factory=list)  # best first
+    names: list[Mention] = field(default_factory=list)  # of the question
+    named: list[str] = field(default_factory=list)  # ids that entities of these names have
+    terms: dict[str, float] = field(default_factory=dict)  # that occur, with their worth
+    unknown: list[str] = field(default_factory=list)  # terms that no passage holds
+    near: dict[str, list[str]] = field(default_factory=dict)  # words that replace unknown ones
+    vector: bytes = b""  # of the question
+    trust: float = 0.0  # how far the vectors bear out the words, 0 to 1
+    considered: dict[str, int] = field(default_factory=dict)
+
+    def why(self, ids: Sequence[str]) -> dict[str, str]:
+        """Of these passages the rank and the parts of the score."""
+        ranks = {one.id: rank for rank, one in enumerate(self.passages, 1)}
+        return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, PARTS) for id in ids}
 
 
 def retrieve(
     snapshot: Snapshot,
     query: str,
-    weights: Weights = WEIGHTS,
+    weights: Weights = Weights(),
     keywords: Sequence[str] = (),
     *,
     vector: bytes | None = None,
     rerank: Rerank | None = None,
 ) -> Retrieved:
-    """Rank passages for a question; none when no passage holds any of its words and there are no
-    vectors.
+    """Rank the passages for a question. There are none if no passage holds a word of it and there
+    are no vectors.
 
-    `keywords` are looked for beside the question's own words: each counts as a name, its words as
-    half a word of it or, where it names nothing itself, a whole one. `vector` is the question's
-    (float32 bytes); `rerank` scores texts for a question (None: it cannot just now). `entities`
-    adds the entities."""
+    `keywords` are searched for as well: each counts as a name, its words half, or whole where the
+    question names nothing. `vector` is the question's (float32 bytes). `rerank` scores texts for a
+    question, or gives None when it cannot."""
     query = composed(query)
-    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"", query=query)
+    found = Retrieved(query, names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = terms_of(query[:QUERY_CHARACTERS])
-    worth, found.unknown = term_worth(snapshot, wanted, weights)
-    _add_keywords(snapshot, found, worth, keywords, weights)
-    found.near, found.terms = ranking.add_nearest(snapshot, worth, wanted, weights), worth
-    rare = _rare_names(found.names, worth)
-    worth.update((term, weights.name * worth[term]) for term in rare)
-    score = bm25(snapshot, worth)
-    passages = {
-        passage.id: passage
-        for terms in (list(worth), rare)
-        for passage in passages_of(_by_words(snapshot, terms), score)
-        if terms
-    }
-    near = _nearest(snapshot, passages, found.vector, score)
-    if not passages:
+    found.terms, found.unknown = term_worth(snapshot, wanted, weights)
+    _add_keywords(snapshot, found, keywords, weights)
+    found.near = _add_near(snapshot, found.terms, wanted, weights)
+    keys = name_keys(query[:NAME_CHARACTERS], found.names)
+    found.named = list(dict.fromkeys(content_id("entity", key) for key in keys))
+    rare = _rare_terms(found.names, found.terms)
+    found.terms.update((term, weights.name * found.terms[term]) for term in rare)
+    candidates = _Candidates(snapshot, found, weights)
+    candidates.propose()
+    if not candidates.passages:
         return found
-    named = dict.fromkeys(
-        content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names)
-    )
-    found.named = named
-    own = _Own(weights, named, len(found.names), found.vector, near)
-    found.trust = own.scale(
-        passages, openness(passages, worth, len(found.unknown)) if near else 0.0
-    )
-    for passage in passages.values():
-        own.give(passage)
-    ranking.focus(passages.values(), "named", weights)
-    linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
-    ranking.focus(passages.values(), "link", weights)
-    _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
-    _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
-    ranking.give_definitions(high, worth, weights)
-    ranking.give_files(passages.values(), weights)
-    give(snapshot, passages, score, own.give, weights)
-    lead(passages.values(), weights)
-    _demote_unnamed(passages.values(), _words_of(found.names, rare, worth), weights)
-    ranked = ranking.ordered(passages.values())
+    candidates.score_alone()
+    _focus(candidates.passages.values(), "named")
+    linked, encyclopaedic = _follow_titles(candidates)
+    _focus(candidates.passages.values(), "link")
+    _share_names(candidates, weights.shared if encyclopaedic else weights.quiet)
+    give_definitions(candidates.best(DEFINITIONS_READ), found.terms, weights)
+    give_files(candidates.passages.values(), weights)
+    _give_neighbours(candidates)
+    _put_leader_first(candidates.passages.values(), weights)
+    _demote_unnamed(candidates.passages.values(), _rare_names(found, rare), weights)
+    found.passages = candidates.best()
     if rerank is not None:
-        ranked = _reranked(snapshot, query, ranked, rerank, weights)
-    top, near = ranked[0].score(), own.near
-    found.passages = [
-        Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, near.get(p.id))
-        for p in ranked
-    ]
-    for place, passage in enumerate(ranked[:8], 1):
-        for id in passage.entity_ids:
-            found.held[id] = found.held.get(id, 0.0) + passage.score() / place
-    found.considered = {"passages": len(passages), "linked": linked} | (
-        {"near": len(near)} if near else {}
-    )
+        found.passages = _reranked(snapshot, found, rerank, weights)
+    scaled(found.passages)
+    found.considered = {"passages": len(found.passages), "linked": linked}
+    if candidates.similar:
+        found.considered["near"] = len(candidates.similar)
     return found
 
 
-def _rare_names(names: Sequence[Mention], worth: Mapping[str, float]) -> list[str]:
-    """Terms of the question's names that few passages hold, as far as its other words are more
-    common: the name says which thing is meant, the other words only what is asked of it.
-
-    MuSiQue recall@5 68.7 -> 71.1, recall@20 83.8 -> 85.3, evidence within 2,000 tokens 76.8 ->
-    78.8; with `_demote_unnamed` recall@5 72.2 and 85.8. HotpotQA recall@5 93.5 -> 93.0."""
-    held = {term for one in names if one.strong for term in terms_of(one.form) if term in worth}
-    usual = median(worth.values()) if worth else 0.0
-    return [term for term in worth if term in held and worth[term] >= RARE * usual]
+def scaled(ranked: list[Passage]) -> list[Passage]:
+    """The passages, best first, with scores as shares of the best one's."""
+    top = ranked[0].total() if ranked else 0.0
+    for passage in ranked:
+        passage.score = passage.total() / top if top > 0 else 0.0
+    return ranked
 
 
-def _words_of(
-    names: Sequence[Mention], rare: Sequence[str], worth: Mapping[str, float]
-) -> list[list[str]]:
-    """The terms of each name with a rare one, as they stand between blanks: of "Howard Flight" both,
-    since passages on flights hold one."""
-    held = ([term for term in terms_of(one.form) if term in worth] for one in names if one.strong)
-    return [[f" {term} " for term in terms] for terms in held if not {*rare}.isdisjoint(terms)]
+class _Candidates:
+    """The passages that are ranked for one question, and how each is scored by itself."""
+
+    def __init__(self, snapshot: Snapshot, found: Retrieved, weights: Weights) -> None:
+        self.snapshot, self.found, self.weights = snapshot, found, weights
+        self.passages: dict[str, Passage] = {}
+        self._named = frozenset(found.named)
+        self.similar: dict[str, float] = {}  # by vector
+        self._score = bm25(snapshot, found.terms)
+        self._top = 0.0  # the best BM25
+        self._meaning = 0.0  # share of the vectors; the rest is for words
+        self._low = self._high = 0.0  # similarities that count as nothing and as all
+
+    def propose(self) -> None:
+        """What full text and vectors find."""
+        terms = list(self.found.terms)
+        self._add(self.snapshot.full_text("passages", terms, CANDIDATES, LIGHT))
+        if vector := self.found.vector:
+            known = list(self.passages)
+            self.similar = vectors.similarities(
+                self.snapshot, "passages", vector, CANDIDATES, known
+            )
+            ids = [id for id in self.similar if id not in self.passages]
+            self._add(self.snapshot.by_key("passages", ids, "id", LIGHT, hold=True))
+
+    def _add(self, rows: pa.Table) -> list[Passage]:
+        """The passages of these rows that are no candidates yet become some."""
+        names = ("id", "title_id", "document_id", "entity_ids", "terms", "position", "n_terms")
+        added = [
+            Passage(id, self._score(terms, length), title_id, document_id, entity_ids, terms, at)
+            for id, title_id, document_id, entity_ids, terms, at, length in zip(
+                *(rows[name].to_pylist() for name in names), strict=True
+            )
+            if id not in self.passages
+        ]
+        self.passages.update((passage.id, passage) for passage in added)
+        return added
+
+    def score_alone(self) -> None:
+        """Set the scales of words and meaning by what the candidates reach, and score them.
+
+        Words are sparse, so their zero is no word at all. Vectors are not: their zero is the middle
+        candidate. From the worst one up, everything would be half alike and links would drown
+        (MuSiQue 68.7 instead of 71.4)."""
+        self._top = max((passage.raw for passage in self.passages.values()), default=0.0)
+        if self.similar:
+            self._low, self._high = median(self.similar.values()), max(self.similar.values())
+            if self._high > self._low:
+                opened = openness(self.passages, self.found.terms, len(self.found.unknown))
+                self.found.trust = opened * agreement(self.passages, self.similar)
+            self._meaning = self.weights.vector * self.found.trust if self._top else 1.0
+        for passage in self.passages.values():
+            self._score_alone(passage)
+
+    def _score_alone(self, passage: Passage) -> None:
+        if self._top:
+            passage.parts["text"] = (1 - self._meaning) * min(passage.raw / self._top, 1.0)
+        if self._meaning and passage.id in self.similar and self._high > self._low:
+            value = (self.similar[passage.id] - self._low) / (self._high - self._low)
+            passage.parts["vector"] = self._meaning * min(max(value, 0.0), 1.0)
+        if passage.title_id in self._named:
+            passage.parts["named"] = self.weights.named
+        if held := len(self._named.intersection(passage.entity_ids)):
+            share = min(held / max(len(self.found.names), 1), 1.0)
+            passage.parts["holds"] = self.weights.holds * share
+
+    def join(self, rows: pa.Table) -> list[Passage]:
+        """The passages of these rows that were no candidates, scored by themselves."""
+        added = self._add(rows)
+        if self.similar and added:
+            ids = [passage.id for passage in added]
+            self.similar |= vectors.similarities(
+                self.snapshot, "passages", self.found.vector, 1, ids
+            )
+        for passage in added:
+            self._score_alone(passage)
+        return added
+
+    def best(self, count: int | None = None) -> list[Passage]:
+        order = [(-round(one.total(), 9), one.id, one) for one in self.passages.values()]
+        return [one for _, _, one in sorted(order)[:count]]
 
 
-def _demote_unnamed(
-    passages: Collection[Passage], names: Sequence[Sequence[str]], weights: Weights
-) -> None:
-    """A passage that holds no rare name of the question, that is not next to one that does, and
-    that no title or name connects with one, counts less by its words."""
-    spaced = [(one, f" {one.terms} ") for one in passages] if names else []
-    holding = {
-        (one.document_id, one.position)
-        for one, terms in spaced
-        if any(all(term in terms for term in name) for name in names)
-    }
-    for one, _ in spaced:
-        near = {(one.document_id, one.position + step) for step in (-1, 0, 1)}
-        if "text" in one.parts and CONNECTED.isdisjoint(one.parts) and near.isdisjoint(holding):
-            one.parts["text"] *= weights.unnamed
+def _holds(passage: Passage, term: str) -> bool:
+    return f" {term} " in f" {passage.terms} "
 
 
-def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """What full text proposes, columns LIGHT: those that are in memory from there, where the table
-    itself is too large."""
-    kept = context.short(snapshot, begin=True) if terms else None
-    if kept is None:
-        return snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
-    missing = [name for name in LIGHT if name not in kept.rows.column_names]
-    found = snapshot.full_text("passages", terms, CANDIDATES, [*missing, ROW_ID])
-    places, here = kept.behind(found[ROW_ID])
-    rows = kept.take(places, [name for name in LIGHT if name not in missing])
-    if not missing:
-        return rows
-    return pa.table(
-        rows.columns + found.select(missing).filter(pa.array(here)).columns,
-        rows.column_names + missing,
+# ---- the question --------------------------------------------------------------------------------
+
+
+def term_worth(
+    snapshot: Snapshot, wanted: Sequence[str], weights: Weights = Weights()
+) -> tuple[dict[str, float], list[str]]:
+    """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
+    if not wanted:
+        return {}, []
+    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"], hold=True)
+    holding = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
+    total = snapshot.manifest.counters.get("passages", 0)
+    worth: dict[str, float] = {}
+    unknown: list[str] = []
+    for before, term, after in zip(["", *wanted], wanted, [*wanted[1:], ""], strict=False):
+        share = 1.0
+        stemmed = is_stem(after, term)  # names are stored without stems
+        if stemmed:
+            share = weights.form if after in holding else 1.0
+        elif is_stem(term, before):
+            share = 1.0 - weights.form
+        if holding.get(term, 0) > 0:
+            worth[term] = share * rarity(total, holding[term])
+        elif share >= 0.5 or not stemmed:
+            unknown.append(term)
+    return worth, unknown
+
+
+def rarity(total: int, holding: int) -> float:
+    """What a term is worth that `holding` of `total` passages hold."""
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def is_stem(term: str, form: str) -> bool:
+    """Does `term` look like the stem that follows its form in a list of terms?"""
+    return (
+        2 < len(term) <= len(form)
+        and term != form
+        and form.startswith(term[:-1])
+        and form.isalpha()
     )
 
 
+def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
+    """Was no form of this word found? Of a word and its stem `unknown` holds one: where that is
+    missing, both are."""
+    found = terms_of(word)
+    return not unknown.isdisjoint(found) and not any(term in known for term in found)
+
+
+def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
+    """Keys under which the question may name something: the names found in it, and its runs of up
+    to six words. A question is short, so titles that no rule recognises as a name ("How to Eat")
+    can be tried one by one."""
+    keys = dict.fromkeys(mention.key for mention in names)
+    spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
+    plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
+    for first, (start, end) in enumerate(spans):
+        if plain[first]:
+            continue
+        if not stop_word(query[start:end].casefold()):
+            keys.setdefault(normalise_name(query[start:end]))
+        for last in range(first + 1, min(first + NAME_WORDS, len(spans))):
+            if not plain[last]:
+                keys.setdefault(normalise_name(query[start : spans[last][1]]))
+    return [key for key in keys if key]
+
+
 def _add_keywords(
-    snapshot: Snapshot,
-    found: Retrieved,
-    worth: dict[str, float],
-    keywords: Sequence[str],
-    weights: Weights,
+    snapshot: Snapshot, found: Retrieved, keywords: Sequence[str], weights: Weights
 ) -> None:
-    """The names and terms of keywords that the question lacks; worth as much as its own when it
-    names none."""
+    """The names and terms of keywords that the question lacks."""
     known = {mention.key for mention in found.names}
     share = weights.keyword if any(mention.strong for mention in found.names) else 1.0
     for form in dict.fromkeys(one.strip()[:200] for one in keywords[:KEYWORDS]):
@@ -321,309 +377,413 @@ def _add_keywords(
             found.names.append(Mention(key, form, "other", False, 0, 0))
         more, _ = term_worth(snapshot, query_terms(form), weights)
         for term, value in more.items():
-            worth.setdefault(term, share * value)
+            found.terms.setdefault(term, share * value)
 
 
-# ---- meaning -----------------------------------------------------------------------------------
+def _rare_terms(names: Sequence[Mention], worth: Mapping[str, float]) -> list[str]:
+    """Terms of the question's names that few passages hold, compared with its other words: the name
+    says which thing is meant, the other words only what is asked of it."""
+    held = {term for one in names if one.strong for term in terms_of(one.form)}
+    usual = median(worth.values()) if worth else 0.0
+    return [term for term, value in worth.items() if term in held and value >= RARE * usual]
 
 
-def _nearest(
-    snapshot: Snapshot,
-    passages: dict[str, Passage],
-    vector: bytes,
-    score: Callable[[str, int], float],
-) -> dict[str, float]:
-    """The similarity of every candidate, after the nearest passages by vector have joined them."""
-    if not vector:
-        return {}
-    near = vectors.similarities(snapshot, "passages", vector, CANDIDATES, list(passages))
-    fresh = [id for id in near if id not in passages]
-    rows = snapshot.by_key("passages", fresh, "id", LIGHT, hold=True)
-    passages.update((passage.id, passage) for passage in passages_of(rows, score))
-    return near
+def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
+    """The known terms of each name with a rare one."""
+    names = (
+        [term for term in terms_of(one.form) if term in found.terms]
+        for one in found.names
+        if one.strong
+    )
+    return [terms for terms in names if not {*rare}.isdisjoint(terms)]
 
 
-@dataclass(slots=True)
-class _Own:
-    """What a passage is worth by itself: its words, its meaning, its title, the names it holds."""
+# ---- the score of a passage ----------------------------------------------------------------------
 
-    weights: Weights
-    named: Mapping[str, None]
-    names: int
-    vector: bytes
-    near: dict[str, float]
-    top: float = 0.0  # the best BM25
-    share: float = 0.0  # of meaning; the rest is for words
-    low: float = 0.0
-    high: float = 0.0
 
-    def scale(self, passages: Mapping[str, Passage], openness: float) -> float:
-        """Set the scales by what the candidates reach; gives the trust in the vectors."""
-        self.top = max((passage.raw for passage in passages.values()), default=0.0)
-        if not self.near:
-            return 0.0
-        # Words are sparse: most candidates hold few of them. Vectors are not, so their zero is the
-        # middle candidate; from the worst one up, everything would be half alike and links would
-        # drown (MuSiQue 68.7 instead of 71.4).
-        self.low, self.high = median(self.near.values()), max(self.near.values())
-        trust = openness * agreement(passages, self.near) if self.high > self.low else 0.0
-        self.share = self.weights.vector * trust if self.top else 1.0
-        return trust
+def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:
+    """Okapi BM25 for terms with their weighted idf, as a function of a row's terms and how many
+    they are.
 
-    def more(self, snapshot: Snapshot, ids: Sequence[str]) -> None:
-        """Further passages are to be scored."""
-        if self.near and ids:
-            self.near |= vectors.similarities(snapshot, "passages", self.vector, 1, ids)
+    Counting in the joined string is ten times as fast as splitting it. A word that follows itself
+    at once ("Duran Duran") counts as one there, which changes next to nothing."""
+    counters = snapshot.manifest.counters
+    average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
+    needles = [(term, f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
 
-    def give(self, passage: Passage) -> None:
-        if self.top:
-            passage.parts["text"] = (1 - self.share) * min(passage.raw / self.top, 1.0)
-        if self.share and passage.id in self.near and self.high > self.low:
-            value = (self.near[passage.id] - self.low) / (self.high - self.low)
-            passage.parts["vector"] = self.share * min(max(value, 0.0), 1.0)
-        if passage.title_id in self.named:
-            passage.parts["named"] = self.weights.named
-        held = len(self.named.keys() & passage.entity_ids) if self.named else 0
-        if held:
-            passage.parts["holds"] = self.weights.holds * min(1.0, held / max(self.names, 1))
+    def score(terms: str, length: int) -> float:
+        spaced = f" {terms} "
+        norm = K1 * (1 - B + B * length / average)
+        total = 0.0
+        for term, needle, idf in needles:
+            if term in terms:  # most rows do not hold it, and this is faster than with blanks
+                count = spaced.count(needle)
+                total += idf * count / (count + norm)
+        return total
+
+    return score
 
 
 def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknown: int) -> float:
     """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked
-    for, everything where the best one holds half of it or less.
-
-    Without this, vectors cost more than they bring where questions quote their text: 93 -> 44 on
-    made-up chats, 100 -> 88 on long Chinese text. Unknown words are an average word each, as far as
-    they outnumber the known ones."""
-    best_one = max(passages.values(), key=lambda p: (p.raw, p.id))
-    total = sum(worth.values()) if best_one.raw else 0.0
+    for, everything where the best one holds half of it or less. Unknown words count as an average
+    word each, as far as they outnumber the known ones."""
+    best = max(passages.values(), key=lambda one: (one.raw, one.id))
+    total = sum(worth.values()) if best.raw else 0.0
     if not total:
         return 1.0
-    spaced = f" {best_one.terms} "
-    held = sum(value for term, value in worth.items() if f" {term} " in spaced)
+    held = sum(value for term, value in worth.items() if _holds(best, term))
     total += max(unknown - len(worth) / 2, 0.0) * total / len(worth)
     return min(max((WORDS_DECIDE - held / total) / (WORDS_DECIDE - WORDS_LACK), 0.0), 1.0)
 
 
-def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> float:
+def agreement(passages: Mapping[str, Passage], similar: Mapping[str, float]) -> float:
     """How far the vectors bear out the words of this question, 0 to 1: a model that does not know
-    the language, or the matter, tells the passages that hold most of the question's words from the
+    the language or the matter tells the passages that hold most of the question's words from the
     others no better than chance.
 
-    The share of pairs (one of the best by words, any other candidate) that the vectors put in the
-    same order, from CHANCE to CLEAR. Means: 0.66 for Chinese and an English model, 0.9 and more
-    where the model knows the language."""
-    by_words = sorted((p for p in passages.values() if p.raw > 0), key=lambda p: (-p.raw, p.id))[
-        :LEADING
-    ]
-    leading = {passage.id for passage in by_words}
-    others = sorted(value for id, value in near.items() if id not in leading)
+    It is the share of pairs (one of the best by words, any other candidate) that the vectors put in
+    the same order, from CHANCE to CLEAR."""
+    by_words = sorted((p for p in passages.values() if p.raw > 0), key=lambda p: (-p.raw, p.id))
+    leading = {passage.id for passage in by_words[:LEADING]}
+    others = sorted(value for id, value in similar.items() if id not in leading)
     if not leading or len(others) < LEADING:
-        return 1.0  # nothing to judge by: words found nothing, or nearly everything was found
-    share = sum(bisect_left(others, near.get(id, others[0])) for id in leading) / (
-        len(leading) * len(others)
-    )
+        return 1.0  # nothing to judge by
+    lower = sum(bisect_left(others, similar.get(id, others[0])) for id in leading)
+    share = lower / (len(leading) * len(others))
     return min(max((share - CHANCE) / (CLEAR - CHANCE), 0.0), 1.0)
 
 
-# ---- the graph ---------------------------------------------------------------------------------
+def _focus(passages: Collection[Passage], part: str) -> None:
+    """What a title brings belongs where the document speaks of the matter: it is whole for the
+    passage that is best by its words and meaning, and hardly any for those far behind it."""
+    own = {
+        passage.id: passage.parts.get("text", 0.0) + passage.parts.get("vector", 0.0)
+        for passage in passages
+        if part in passage.parts
+    }
+    given = [passage for passage in passages if passage.id in own]
+    top: dict[str, float] = defaultdict(float)
+    for passage in given:
+        top[passage.document_id] = max(top[passage.document_id], own[passage.id])
+    for passage in given:
+        if (most := top[passage.document_id]) > 0:
+            passage.parts[part] *= (own[passage.id] / most) ** FOCUS
 
 
-def _follow_titles(
-    snapshot: Snapshot,
-    passages: dict[str, Passage],
-    own: _Own,
-    score: Callable[[str, int], float],
-    weights: Weights,
-) -> tuple[int, bool]:
-    """Give the passages of documents whose title a high passage names a share of that passage's
-    score.
+def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
+    """A passage that by itself is clearly better than any other comes before whatever titles,
+    shared names and neighbours bring."""
+    own = [
+        (-round(sum(one.parts.get(part, 0.0) for part in ("text", "vector", "defines")), 9), one.id)
+        for one in passages
+    ]
+    (best, id), *others = sorted(own)[:2] or [(0.0, "")]
+    if others and others[0][0] >= weights.lead * best:
+        first = next(one for one in passages if one.id == id)
+        if (ahead := max(one.total() for one in passages) - first.total()) > 0:
+            first.parts["lead"] = ahead + PASSED
 
-    Adds the first passages of such documents when full text did not propose them. Returns how many
-    it added, and whether this is text whose documents name each other by title."""
-    sources = best(passages, weights.sources)
+
+def _demote_unnamed(
+    passages: Collection[Passage], names: Sequence[Sequence[str]], weights: Weights
+) -> None:
+    """A passage that holds no rare name of the question, that is not next to one that does, and
+    that no title or name connects with one, counts less by its words."""
+    holding = {
+        (one.document_id, one.position)
+        for one in passages
+        if any(all(_holds(one, term) for term in name) for name in names)
+    }
+    for one in passages if names else ():
+        around = {(one.document_id, one.position + step) for step in (-1, 0, 1)}
+        if "text" in one.parts and BY_NAME.isdisjoint(one.parts) and around.isdisjoint(holding):
+            one.parts["text"] *= weights.unnamed
+
+
+# ---- the graph -----------------------------------------------------------------------------------
+
+
+def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
+    """Give the passages of documents whose title a high passage names a share of its score; the
+    first passages of such documents become candidates. Returns how many were added, and whether
+    documents of this corpus name each other by title."""
+    named, weights = candidates.found.named, candidates.weights
+    sources = candidates.best(SOURCES)
     reach: dict[str, float] = {}
     for source in sources:
         for id in source.entity_ids:
-            if id != source.title_id and len(reach) < weights.titles:
-                reach[id] = max(reach.get(id, 0.0), source.score())
-    wanted = list(dict.fromkeys([*own.named, *reach]))[: weights.titles]
+            if id != source.title_id and len(reach) < TITLES:
+                reach[id] = max(reach.get(id, 0.0), source.total())
+    wanted = list(dict.fromkeys([*named, *reach]))[:TITLES]
     if not wanted:
         return 0, False
-    if snapshot.held("passages"):
-        rows = snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
-        rows = rows.filter(pc.less(rows["position"], weights.leads))
-    elif (kept := context.short(snapshot)) is not None:
-        titled = kept.find("title_id", wanted, ("id", "position"))
-        leading = titled.filter(pc.less(titled["position"], weights.leads))["id"].to_pylist()
-        rows = snapshot.by_key("passages", leading, "id", LIGHT, hold=True)
-    else:
-        listed = ", ".join(f"'{id}'" for id in wanted)
-        rows = snapshot.rows(
-            "passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT
-        )
+    rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
+    rows = rows.filter(pc.less(rows["position"], LEADS))
     documents: dict[str, set[str]] = defaultdict(set)
-    arrived = passages_of(rows, score)
-    for passage in arrived:
-        documents[passage.title_id].add(passage.document_id)
-    quiet = {title for title, ids in documents.items() if len(ids) > weights.crowded}
-    fresh = [p for p in arrived if p.title_id not in quiet and p.id not in passages]
-    own.more(snapshot, [passage.id for passage in fresh])
-    for passage in fresh:
-        passages[passage.id] = passage
-        own.give(passage)
-    for passage in passages.values():
-        if (
-            passage.title_id in reach
-            and passage.title_id in documents
-            and passage.title_id not in quiet
-        ):
-            passage.parts["link"] = weights.link * reach[passage.title_id]
-    titles = (reach.keys() & documents.keys()) - quiet
-    naming = sum(
-        not titles.isdisjoint(set(source.entity_ids) - {source.title_id}) for source in sources
+    for title, document in zip(
+        rows["title_id"].to_pylist(), rows["document_id"].to_pylist(), strict=True
+    ):
+        documents[title].add(document)
+    titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
+    fresh = candidates.join(
+        rows.filter(pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string())))
     )
+    linked = titles & reach.keys()
+    for passage in candidates.passages.values():
+        if passage.title_id in linked:
+            passage.parts["link"] = weights.link * reach[passage.title_id]
+    naming = sum(not linked.isdisjoint({*one.entity_ids} - {one.title_id}) for one in sources)
     return len(fresh), naming >= ENCYCLOPAEDIC * len(sources)
 
 
-def _shared_names(
-    passages: Mapping[str, Passage], named: Mapping[str, None], weights: Weights, share: float
-) -> None:
+def _share_names(candidates: _Candidates, share: float) -> None:
     """A rare name that a high passage and a few others hold, and the question does not, ties them
     together."""
-    sources = best(passages, weights.sources)
-    holders: dict[str, list[Passage]] = {
-        id: [] for source in sources for id in source.entity_ids if id not in named
-    }
-    for passage in passages.values():
+    sources = candidates.best(SOURCES)
+    holders: dict[str, list[Passage]] = {id: [] for one in sources for id in one.entity_ids}
+    for id in candidates.found.named:
+        holders.pop(id, None)
+    for passage in candidates.passages.values():
         for id in holders.keys() & passage.entity_ids:
             holders[id].append(passage)
     gain: dict[str, float] = defaultdict(float)
     for source in sources:
         for id in source.entity_ids:
             others = holders.get(id, ())
-            if 2 <= len(others) <= weights.rare:
-                value = source.score() / (len(others) - 1)
+            if 2 <= len(others) <= SHARING:
+                value = source.total() / (len(others) - 1)
                 for other in others:
                     if other.document_id != source.document_id:
                         gain[other.id] = max(gain[other.id], value)
     for id, value in gain.items():
-        passages[id].parts["shared"] = share * value
+        candidates.passages[id].parts["shared"] = share * value
 
 
-def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weights) -> None:
-    """The sparse second channel, over the best passages only."""
-    every = dict.fromkeys(
-        word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3)
-    )
-    pieces = list(every)[:60]
-    share = {p.id: sum(map(p.terms.__contains__, pieces)) for p in passages}
-    top = max(share.values(), default=0)
-    for passage in passages if top else ():
-        passage.parts["subword"] = weights.subword * share[passage.id] / top
+def _give_neighbours(candidates: _Candidates) -> None:
+    """Passages next to the best ones get a share of their score, since an answer is often a few
+    lines before or behind the words of a question: a small share always, a large one for neighbours
+    of what stands out, which may not pass the two best."""
+    weights, high = candidates.weights, candidates.best(SOURCES)
+    if not weights.beside or not high or high[0].total() <= 0:
+        return
+    limit = high[:2][-1].total()
+    shares: dict[Place, tuple[float, float]] = {}
+    for source in high:
+        score = source.total()
+        for step, share in ((1, BEHIND), (-1, BEFORE)):
+            place = source.document_id, source.position + step
+            always, most = shares.get(place, (0.0, 0.0))
+            around = weights.around * share * score * score / high[0].total()
+            shares[place] = max(always, weights.beside * share * score), max(most, around)
+    known = {(one.document_id, one.position): one for one in candidates.passages.values()}
+    fresh = candidates.join(_at(candidates.snapshot, shares.keys() - known.keys()))
+    known |= {(one.document_id, one.position): one for one in fresh}
+    for place, (always, most) in shares.items():
+        if place in known:
+            room = limit - known[place].total() - PASSED
+            known[place].parts["beside"] = max(min(most, room), always)
 
 
-# ---- a second reading --------------------------------------------------------------------------
+def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
+    """The passages at these places; before the first and behind the last of a document is none."""
+    documents = sorted({document for document, _ in places})
+    names = ["id", "document_id", "position"]
+    rows = snapshot.by_key("passages", documents, "document_id", names, hold=True)
+    ids = [
+        id
+        for id, *place in zip(*(rows[name].to_pylist() for name in names), strict=True)
+        if tuple(place) in places
+    ]
+    return snapshot.by_key("passages", ids, "id", LIGHT, hold=True)
+
+
+# ---- source code ---------------------------------------------------------------------------------
+# A definition is said once, its uses everywhere. The terms of a passage begin with the name of its
+# file, which says whether it is source code.
+
+DEFINING = frozenset(
+    "class const def define enum fn fun func function interface macro_rules mod module namespace"
+    " object package protocol record struct trait type typedef union".split()
+)
+SHORTEST = 3  # letters of a name that is defined; `i` and `do` are in too many places
+
+
+def _is_code(passage: Passage) -> bool:
+    return bool(language_of(passage.terms.partition(" ")[0]))
+
+
+def give_definitions(
+    passages: Sequence[Passage], worth: Mapping[str, float], weights: Weights
+) -> None:
+    """Give each passage that defines terms of the question a share, whole for the term that is
+    worth most. A term counts with its stem, which follows it."""
+    names = {
+        term: value + (more if is_stem(after, term) else 0.0)
+        for (term, value), (after, more) in pairwise([*worth.items(), ("", 0.0)])
+        if len(term) >= SHORTEST and term not in DEFINING
+    }
+    top = max(names.values(), default=0.0)
+    for passage in filter(_is_code, passages) if weights.defines and top > 0 else ():
+        words = passage.terms.split()
+        defined = {name for word, name in pairwise(words) if word in DEFINING}
+        if held := defined & names.keys():
+            passage.parts["defines"] = weights.defines * max(map(names.__getitem__, held)) / top
+
+
+def give_files(passages: Iterable[Passage], weights: Weights) -> None:
+    """Give each passage of source code a share of what the two next best passages of its file are
+    worth by their words: a file that speaks of the matter in several definitions comes before one
+    that repeats its words in one. The best passage of all source code keeps its score, so that it
+    stands to prose as before."""
+    files: dict[str, list[Passage]] = defaultdict(list)
+    for passage in filter(_is_code, passages):
+        files[passage.document_id].append(passage)
+    after: list[tuple[Passage, float]] = []
+    for some in files.values():
+        own = sorted((passage.parts.get("text", 0.0) for passage in some), reverse=True)
+        after += [(one, one.total() + weights.file * sum(own[1:3])) for one in some]
+    if not after:
+        return
+    scale = max(one.total() for one, _ in after) / (max(score for _, score in after) or 1.0)
+    for passage, score in after:
+        passage.parts["file"] = scale * score - passage.total()
+
+
+# ---- a reranker ----------------------------------------------------------------------------------
 
 
 def _reranked(
-    snapshot: Snapshot, query: str, ranked: list[Passage], rerank: Rerank, weights: Weights
+    snapshot: Snapshot, found: Retrieved, rerank: Rerank, weights: Weights
 ) -> list[Passage]:
     """The best passages get a share of a reranker's opinion in place of the same share of what they
-    were worth."""
-    head = ranked[:RERANKED]
-    rows = snapshot.served("passages", [passage.id for passage in head], context.PASSAGE)
+    were worth. What it did not read counts as the worst that it did read."""
+    head = [passage.id for passage in found.passages[:RERANKED]]
+    rows = snapshot.by_key("passages", head, "id", PASSAGE, hold=True).to_pylist()
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
-    head = [passage for passage in head if passage.id in texts]
-    said = rerank(query[:NAME_CHARACTERS], [texts[passage.id] for passage in head])
-    if said is None or len(said) != len(head) or not head:
-        return ranked
-    low, high, top = min(said), max(said), ranked[0].score() or 1.0
-    opinion = {}
-    if high > low:
-        opinion = {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)}
-    for passage in (
-        ranked if opinion else ()
-    ):  # what it did not read counts as the worst that it did read
-        passage.parts["rerank"] = weights.rerank * (
-            top * opinion.get(passage.id, 0.0) - passage.score()
-        )
-    return ranking.ordered(ranked)
+    said = rerank(found.query[:NAME_CHARACTERS], list(texts.values()))
+    if not said or len(said) != len(texts) or min(said) == max(said):
+        return found.passages
+    low, high, top = min(said), max(said), found.passages[0].total() or 1.0
+    opinion = {id: (one - low) / (high - low) for id, one in zip(texts, said, strict=True)}
+    for passage in found.passages:
+        value = top * opinion.get(passage.id, 0.0) - passage.total()
+        passage.parts["rerank"] = weights.rerank * value
+    return sorted(found.passages, key=lambda one: (-round(one.total(), 9), one.id))
 
 
-# ---- entities ----------------------------------------------------------------------------------
+# ---- words that do not occur ---------------------------------------------------------------------
+# They are replaced by the nearest words of the corpus, without knowing a language. Another ending
+# is what is left behind a long common beginning (Koivulassa, Koivula). A slip is one letter more,
+# less, other or exchanged with its neighbour, or a hyphen. With beginnings of 4 letters and slips in
+# words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
+
+UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
+LETTERS, EXCHANGED, SLIP_LETTERS = 4, 5, 7  # of a word; of one with letters exchanged; with others
+COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
+ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
+_PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 
 
-def entities(
-    snapshot: Snapshot,
-    found: Retrieved,
-    count: int = 20,
-    weights: Weights = WEIGHTS,
-    read: int | None = None,
-) -> list[Scored]:
-    """Entities the question names (else those whose titles share its words), those of the best
-    passages, and those near it in meaning; with `read` the best of them. Their rows are put into
-    `found.rows`; damaged ones are missing."""
-    weight, named = found.held, found.named
-    often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
-    near = meaning(snapshot, "entities", found.vector, count)
-    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms, if
-    # they must be read.
-    kept = (
-        None
-        if snapshot.held("entities")
-        else snapshot.columns("entities", RANKED, NAMES, True, WIDER)
-    )
-    kept = None if kept and "evidence" in kept.rows.column_names else kept
-
-    def ranked(ids: Sequence[str]) -> list[dict[str, Any]]:
-        return (
-            kept.find("id", ids).to_pylist() if kept else snapshot.served("entities", ids, ENTITY)
-        )
-
-    rows = ranked(list(dict.fromkeys([*named, *often, *near])))
-    keys = {mention.key for mention in found.names}
-    inflected = ranking.inflections(keys)
-    if not any(row["key"] in keys for row in rows):
-        by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"].to_pylist()
-        rows = [*rows, *ranked(by_words)]
-    top = max(weight.values(), default=0.0) or 1.0
-    scored: dict[str, Scored] = {}
-    for row in rows:
-        words = row["terms"].split()
-        parts = {
-            "name": 1.0 if keys & {row["key"], *row["names"]} else 0.0,
-            "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
-            "passages": 0.4
-            * weight.get(row["id"], 0.0)
-            / top
-            / (1 + math.log(max(row["frequency"], 1))),
-        }
-        if not parts["name"] and (row["id"] in named or inflected(row["key"])):
-            parts["name"] = 0.7
-        if row["id"] in near:
-            parts["vector"] = weights.entity * found.trust * near[row["id"]]
-        held = sum(found.terms.get(word, 0.0) for word in words)
-        scored[row["id"]] = Scored(row["id"], sum(parts.values()), held, parts)
-    best_ones = sorted(scored.values(), key=lambda s: (-round(s.score, 9), s.id))[:count][:read]
-    found.rows |= {
-        row["id"]: row for row in snapshot.served("entities", [one.id for one in best_ones], ENTITY)
-    }
-    return [one for one in best_ones if one.id in found.rows]
+def _add_near(
+    snapshot: Snapshot, worth: dict[str, float], wanted: Sequence[str], weights: Weights
+) -> dict[str, list[str]]:
+    """Add the nearest words to the terms of a question, each at its share of what it is worth.
+    Gives the words added; a stem is none. Stems are not replaced: so short, they are near to too
+    much."""
+    total = snapshot.manifest.counters.get("passages", 0)
+    pairs = zip(wanted, ["", *wanted], strict=False)
+    unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
+    found = nearest(snapshot, unknown, worth)
+    for near in found.values():
+        for term, passages in near:
+            worth.setdefault(term, weights.near * rarity(total, passages))
+    return {term: _words(near) for term, near in found.items()}
 
 
-def relationships(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
-    """Relationships whose description is near the question in meaning; none where there are no
-    vectors."""
-    near = meaning(snapshot, "relationships", found.vector, count)
-    return [Scored(id, found.trust * value, value, {"vector": value}) for id, value in near.items()]
+def _words(near: Sequence[tuple[str, int]]) -> list[str]:
+    """Of near terms those that are words: no stem that stands only where one of these forms does."""
+    forms = Counter[str]()
+    for form, passages in near:
+        forms.update({stem: passages for stem in query_terms(form) if stem != form})
+    return [term for term, passages in near if passages > forms[term]]
 
 
-def meaning(snapshot: Snapshot, table: str, vector: bytes, count: int) -> dict[str, float]:
-    """The nearest rows of a table, best first, with how far each stands out: 1 for the best, 0 for
-    the middle of the CANDIDATES nearest."""
-    if not vector:
+def nearest(
+    snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
+) -> dict[str, list[tuple[str, int]]]:
+    """{unknown term: [(term, passages that hold it), ...]}, nearest first; without terms that have
+    nothing near. `known` are the terms of the question that occur: who has one form of a word needs
+    no other."""
+    wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
+    particles = _with_other_particles(unknown)
+    starts = sorted({start for term in wanted for start in _starts(term)})
+    where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
+    where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
+    if not where:
         return {}
-    nearest = vectors.nearest(snapshot, table, vector, CANDIDATES)
-    low, high = (median(value for _, value in nearest), nearest[0][1]) if nearest else (0.0, 0.0)
-    return {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
+    rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
+    columns = (rows[name].to_pylist() for name in ("term", "passages"))
+    held = {term: count for term, count in zip(*columns, strict=True) if count > 0}
+    found = {
+        term: [form for form in forms if form in held] for term, forms in particles.items()
+    } | {term: nearest_words(term, held) for term in wanted}
+    return {term: [(one, held[one]) for one in near] for term, near in found.items() if near}
+
+
+def _replaceable(term: str, known: Collection[str]) -> bool:
+    if (
+        len(term) < LETTERS
+        or not _PLAIN_WORD.fullmatch(term)
+        or is_cjk(term[0])
+        or is_cjk(term[-1])
+    ):
+        return False
+    return "-" in term or not any(
+        len(one) > 2 and (term.startswith(one) or one.startswith(term)) for one in known
+    )
+
+
+def _with_other_particles(unknown: Collection[str]) -> dict[str, list[str]]:
+    """Korean words of one syllable with other particles; no ends of longer words."""
+    longer = [term for term in unknown if len(term) > 2]
+    whole = [
+        term for term in unknown if len(term) == 2 and not any(term in word for word in longer)
+    ]
+    return {term: other_particles(term) for term in whole[:UNKNOWN]}
+
+
+def _starts(term: str) -> tuple[str, ...]:
+    """What every word begins with that can be near."""
+    return term[:2], term[0] + "-", term.replace("-", "")[:2]
+
+
+def nearest_words(term: str, words: Iterable[str]) -> list[str]:
+    """The words with a slip, then those with another ending and the longest common beginning."""
+    from rapidfuzz.distance import OSA
+
+    slips: list[str] = []
+    endings: list[tuple[int, str]] = []
+    joined, starts = term.replace("-", ""), _starts(term)
+    shortest, longest = len(term) - ENDING, len(term) + ADDED
+    near = [one for one in words if one.startswith(starts) and shortest <= len(one) <= longest]
+    for other in near:  # large corpora hold thousands of words with one beginning
+        if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
+            continue
+        if "-" in term + other:
+            if other.replace("-", "") == joined:
+                slips.append(other)
+            continue
+        shared = next((n for n, (a, b) in enumerate(zip(term, other, strict=False)) if a != b), 99)
+        shared = min(shared, len(term), len(other))
+        longer = max(len(term), len(other))
+        rest, added = len(term) - shared, len(other) - shared
+        if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:
+            endings.append((-shared, other))
+        elif abs(len(term) - len(other)) < 2 and OSA.distance(term, other, score_cutoff=1) == 1:
+            exchanged = sorted(term) == sorted(other)
+            if longer >= (EXCHANGED if exchanged else SLIP_LETTERS):
+                slips.append(other)
+    most = min(endings, default=(0, ""))[0]
+    same = [other for shared, other in sorted(endings) if shared == most]
+    return [*sorted(slips), *same][:NEAREST]

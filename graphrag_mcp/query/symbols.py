@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, entities
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of
@@ -88,21 +88,16 @@ class Uses:
             one = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
             self.of[source].append(one)
             self.on[target].append(one)
-        for held in (*self.of.values(), *self.on.values()):
-            held.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
+        for uses in (*self.of.values(), *self.on.values()):
+            uses.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
 
     def inside(self, key: str) -> list[str]:
         """A class or module with everything that it contains."""
-        found = {key: None}
-        for one in found.copy():
-            self._add(found, one)
-        return list(found)
-
-    def _add(self, found: dict[str, None], key: str) -> None:
-        for use in self.of.get(key, ()):
-            if use.kind == "contains" and use.target not in found:
-                found[use.target] = None
-                self._add(found, use.target)
+        found = [key]
+        for one in found:  # which grows
+            targets = (use.target for use in self.of.get(one, ()) if use.kind == "contains")
+            found += [target for target in targets if target not in found]
+        return found
 
 
 _uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
@@ -130,11 +125,11 @@ def walk(
     for hop in range(1, hops + 1):
         best: dict[str, Step] = {}
         for here in rim:
-            held: dict[tuple[str, str], list[Use]] = defaultdict(list)
+            by_end: dict[tuple[str, str], list[Use]] = defaultdict(list)
             for use in (known.on if back else known.of).get(here, ()):
                 if use.kind in kinds:
-                    held[use.source if back else use.target, use.kind].append(use)
-            for (there, _), some in held.items():
+                    by_end[use.source if back else use.target, use.kind].append(use)
+            for (there, _), some in by_end.items():
                 certainty = certain[here] * some[0].certainty
                 step = Step(there, hop, some[0], len(some), round(certainty, 2))
                 before = best.get(there)
@@ -152,9 +147,9 @@ def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
     short name. Empty when a single name is no symbol."""
     found: list[tuple[str, list[Row]]] = []
     for name in dict.fromkeys(filter(None, (one.strip(" `") for one in start.split(",")))):
-        row, _ = context.resolve(snapshot, name)
-        rows = context.symbols_named(snapshot, name)[:SAME] if row is None else [row]
-        found.append((name, [one for one in rows if context.is_symbol(one)]))
+        row, _ = entities.resolve(snapshot, name)
+        rows = entities.symbols_named(snapshot, name)[:SAME] if row is None else [row]
+        found.append((name, [one for one in rows if entities.is_symbol(one)]))
     return found if len(found) > 1 or any(rows for _, rows in found) else []
 
 
@@ -172,8 +167,8 @@ def explore(
     words = [one.strip().lower() for one in asked if one.strip()]
     wrong = [one for one in words if one not in KINDS]
     if wrong or direction not in ("", "in", "out"):
-        said = wrong[0] if wrong else direction
-        what = f"there is no kind or direction {said[:40]!r}"
+        wrong_word = wrong[0] if wrong else direction
+        what = f"there is no kind or direction {wrong_word[:40]!r}"
         raise BadInput(what, f"Use kinds {', '.join(KINDS)} and direction in or out")
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
@@ -183,14 +178,14 @@ def explore(
         if not symbols:
             blocks.append((f"{one_line(name, 80)!r} is no symbol; search_text finds words.", []))
         for row in symbols:
-            head, held, rows, cut = _block(snapshot, row, words, back, hops, most)
+            head, block_items, rows, cut = _block(snapshot, row, words, back, hops, most)
             ends, more = ends | rows, more or cut
-            blocks.append((head, held))
+            blocks.append((head, block_items))
     intro = blocks[0][0] if len(blocks) == 1 else ""
     items = [
         item
-        for head, held in blocks
-        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + held
+        for head, block_items in blocks
+        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + block_items
     ]
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
@@ -203,7 +198,9 @@ def explore(
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
     if begun := next((row for _, symbols in start for row in symbols), None):
         result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
-    result.nodes = [_node(one) for one in ends.values() if f"e{one['n']}" in ids]
+    facts = ("title", "type", "degree")
+    nodes = [{"id": f"e{one['n']}", **{name: one[name] for name in facts}} for one in ends.values()]
+    result.nodes = [node for node in nodes if node["id"] in ids]
     return finish(result, budget)
 
 
@@ -236,9 +233,9 @@ def _steps(
     near = [one for one in found if one.hops <= hops]
     also: list[Step] = []
     if len(plain) < len(words):
-        held = {one.key for one in near}
+        known_keys = {one.key for one in near}
         also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside)
-        also = [one for one in also if one.key not in held]
+        also = [one for one in also if one.key not in known_keys]
     units = dict.fromkeys(one.use.unit for one in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
     tests = {id for id, one in cited.items() if TEST.search(one.uri)}
@@ -254,10 +251,10 @@ def _followed(words: Sequence[str]) -> set[str]:
 def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more: str) -> str:
     title, id = one_line(row["title"], 120), f"e{row['n']}"
     way = "what uses it" if back else "what it uses"
-    told = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
+    counts = [f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(Counter(hops).items())]
     none = "Nothing of this kind was resolved; search_text finds the words."
     head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
-    return head + (f"{', '.join([*told, more])}." if told else none)
+    return head + (f"{', '.join([*counts, more])}." if counts else none)
 
 
 def _further(words: Sequence[str], hops: int, more: int) -> str:
@@ -267,22 +264,41 @@ def _further(words: Sequence[str], hops: int, more: int) -> str:
     return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
 
 
-def _node(row: Row) -> dict[str, Any]:
-    return {
-        "id": f"e{row['n']}",
-        "title": row["title"],
-        "type": row["type"],
-        "degree": row["degree"],
-    }
-
-
 def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:
-    wanted = list(dict.fromkeys(keys))
     names = ["id", "n", "key", "title", "type", "degree"]
     found: dict[str, Row] = {}
-    for where in in_lists("key", wanted):
+    for where in in_lists("key", list(dict.fromkeys(keys))):
         found |= {row["key"]: row for row in snapshot.rows("entities", where, names).to_pylist()}
     return found
+
+
+class _Texts:
+    """The text units of some places, read once."""
+
+    def __init__(self, snapshot: Snapshot, units: Iterable[str]) -> None:
+        ids = list(dict.fromkeys(units))
+        self.cited = context.unit_citations(snapshot, ids)
+        rows = snapshot.by_key("text_units", ids, "id", ["id", "text"]).to_pylist()
+        self.texts = {row["id"]: row["text"] for row in rows if row["id"] in self.cited}
+
+    def place(self, unit: str, start: int, end: int) -> tuple[Citation, str]:
+        """The citation of a place with its line, and how the place begins."""
+        text, cited = self.texts[unit], self.cited[unit]
+        line = cited.line_start + text.count("\n", 0, start)
+        place = context.sentence_citation(cited, start, end)
+        place = place.model_copy(update={"line_start": line, "line_end": line})
+        return place, one_line(text[start:end].partition("\n")[0], QUOTED)
+
+
+def _of_file(places: Sequence[Citation], names: Sequence[str], before: str = "") -> Item:
+    """One line: the lines of a file, each with the name of what it lies in, "" for none."""
+    lines = [
+        f"{f'{one_line(name, 80)}:' if name else 'line '}{place.line_start}"
+        for name, place in zip(names, places, strict=True)
+    ]
+    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place in places))
+    text = f"- {before}{one_line(places[0].uri, 200)}: {', '.join(lines)} {ids}"
+    return Item("", text, places[0], also=tuple(places[1:]))
 
 
 def _items(
@@ -295,61 +311,49 @@ def _items(
     """One line a step: the symbol, how it is connected, and the place that says so. `plain` is the
     key of a symbol of which the heading says how all are connected with it. `by_file`: more than
     SAME steps in tests are one line a file, with no edge in the result."""
-    units = list(dict.fromkeys(one.use.unit for one in steps))
-    cited = context.unit_citations(snapshot, units)
-    found = snapshot.by_key("text_units", units, "id", ["id", "text"])
-    texts = dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+    texts = _Texts(snapshot, [one.use.unit for one in steps])
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
     number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
-    held: list[Item] = []
-    tests: dict[str, list[tuple[Step, Item]]] = defaultdict(list)
+    items: list[Item] = []
+    tests: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
+    in_tests: list[Item] = []
     for one in steps:
-        if one.use.source in rows and one.use.target in rows and one.use.unit in cited:
-            unit, text = cited[one.use.unit], texts[one.use.unit]
-            item = _item(one, rows, unit, text, number.get(one.use.id, 0), plain)
-            if by_file and TEST.search(unit.uri):
-                tests[unit.uri].append((one, item))
+        if one.use.source in rows and one.use.target in rows and one.use.unit in texts.texts:
+            place, quote = texts.place(one.use.unit, one.use.start, one.use.end)
+            item = _item(one, rows, place, quote, number.get(one.use.id, 0), plain)
+            if by_file and TEST.search(place.uri):
+                caller = rows[one.key]
+                name = "" if caller["type"] == "module" else caller["title"]
+                tests[place.uri].append((name, place))
+                in_tests.append(item)
             else:
-                held.append(item)
-    if sum(map(len, tests.values())) <= SAME:
-        return held + [item for some in tests.values() for _, item in some]
-    return held + [_tests_of_file(some, rows) for some in tests.values()]
-
-
-def _tests_of_file(some: Sequence[tuple[Step, Item]], rows: Mapping[str, Row]) -> Item:
-    """One line: the tests of a file and their lines."""
-    cited = [unit for _, item in some for unit in item.citations()]
-    callers = [rows[step.key] for step, _ in some]
-    names = [
-        "line " if one["type"] == "module" else f"{one_line(one['title'], 80)}:" for one in callers
-    ]
-    lines = [f"{name}{unit.line_start}" for name, unit in zip(names, cited, strict=True)]
-    ids = " ".join(f"[{id}]" for id in dict.fromkeys(unit.id for unit in cited))
-    text = f"- in {one_line(cited[0].uri, 200)}: {', '.join(lines)} {ids}"
-    return Item("", text, cited[0], also=tuple(cited[1:]))
+                items.append(item)
+    if len(in_tests) <= SAME:
+        return items + in_tests
+    names = [list(zip(*some, strict=True)) for some in tests.values()]
+    return items + [_of_file(places, named, "in ") for named, places in names]
 
 
 def _item(
-    one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number: int, plain: str = ""
+    one: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = ""
 ) -> Item:
     use = one.use
     source, target = rows[use.source], rows[use.target]
     back = one.key == use.source
     here, other = (source, target) if back else (target, source)
-    line = unit.line_start + text.count("\n", 0, use.start)
-    cited = context.sentence_citation(unit, use.start, use.end)
-    cited = cited.model_copy(update={"line_start": line, "line_end": line})
-    said = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
-    said = "" if plain and other["key"] == plain else said
-    said += f" in {one.places} places" if one.places > 1 else ""
-    said += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
-    quote = one_line(text[use.start : use.end].partition("\n")[0], QUOTED)
-    place = f"{one_line(unit.uri, 200)}:{line} `{quote}` [{unit.id}]"
+    connection = f" {(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
+    connection = "" if plain and other["key"] == plain else connection
+    connection += f" in {one.places} places" if one.places > 1 else ""
+    connection += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
     far = f", {one.hops} steps" if one.hops > 1 else ""
     head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
     data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
     data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
-    return Item(f"e{here['n']}", f"{head}{said}: {place}", cited, data=data)
+    return Item(f"e{here['n']}", f"{head}{connection}: {_quoted(place, quote)}", place, data=data)
+
+
+def _quoted(place: Citation, quote: str, inside: str = "") -> str:
+    return f"{one_line(place.uri, 200)}:{place.line_start}{inside} `{quote}` [{place.id}]"
 
 
 # ---- uses that were not resolved -------------------------------------------------------------------
@@ -369,23 +373,27 @@ def _unresolved(
         for tests in (False, True):
             some = [one for one in found if bool(TEST.search(one[0].uri)) is tests]
             if len(some) <= (SAME if tests else LINES):
-                items += [_site(*one) for one in some]
+                for place, inside, quote in some:
+                    where = f" in {one_line(inside, 80)}:" if inside else ":"
+                    items.append(Item("", f"- {_quoted(place, quote, where)}", place))
                 continue
-            files: dict[str, list[Site]] = defaultdict(list)
-            for one in some:
-                files[one[0].uri].append(one)
-            items += [_sites_of_file(held) for held in files.values()]
+            files: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
+            for place, inside, _ in some:
+                files[place.uri].append((inside, place))
+            for of_file in files.values():
+                insides, places = zip(*of_file, strict=True)
+                items.append(_of_file(places, insides))
     return Section("Not resolved, same name (may mean it or another)", items, share)
 
 
-Site = tuple[Citation, str, str]  # the place with its line, what it lies in, the text
-
-
-def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
+def _sites(
+    snapshot: Snapshot, name: str, kinds: Collection[str]
+) -> list[tuple[Citation, str, str]]:
+    """Places with their lines, what each lies in, and how it begins."""
     if "code" not in snapshot.manifest.tables or name.startswith("__"):
         return []
-    said = json.dumps(name, ensure_ascii=False).replace("'", "''")
-    where = " OR ".join(f"contains(facts, '[\"{kind}\",{said},')" for kind in sorted(kinds))
+    quoted_name = json.dumps(name, ensure_ascii=False).replace("'", "''")
+    where = " OR ".join(f"contains(facts, '[\"{kind}\",{quoted_name},')" for kind in sorted(kinds))
     places: list[tuple[str, int, int, str]] = []
     for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
         file, units = loaded(facts)
@@ -394,23 +402,17 @@ def _sites(snapshot: Snapshot, name: str, kinds: Collection[str]) -> list[Site]:
             if one.kind in kinds and one.name == name and not _elsewhere(file, one):
                 inside = one.inside[len(file.module) + 1 :]
                 places.append((*placed(units, starts, one.start, one.end), inside))
-    ids = list(dict.fromkeys(place[0] for place in places))
     names = ["text_unit_id", "start", "end", "keywords"]
-    edges = snapshot.by_key("evidence", ids, "text_unit_id", names).to_pylist()
+    texts = _Texts(snapshot, [place[0] for place in places])
+    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", names).to_pylist()
     known = {
         (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
     }
-    cited = context.unit_citations(snapshot, ids)
-    rows = snapshot.by_key("text_units", ids, "id", ["id", "text"])
-    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
     found = []
-    for unit, start, end, inside in places:
-        if (unit, start, end) not in known and unit in cited and unit in texts:
-            line = cited[unit].line_start + texts[unit].count("\n", 0, start)
-            place = context.sentence_citation(cited[unit], start, end)
-            place = place.model_copy(update={"line_start": line, "line_end": line})
-            quote = one_line(texts[unit][start:end].partition("\n")[0], QUOTED)
-            found.append((place, inside, quote))
+    for *place, inside in places:
+        if tuple(place) not in known and place[0] in texts.texts:
+            cited, quote = texts.place(*place)
+            found.append((cited, inside, quote))
     return sorted(found, key=lambda one: (one[0].uri, one[0].char_start))
 
 
@@ -418,26 +420,12 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    said = one.type or one.receiver or one.name
-    head = said.removesuffix("()").partition(".")[0]
+    called_on = one.type or one.receiver or one.name
+    head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:
             return given.target.partition(".")[0] in sys.stdlib_module_names
-    return said != one.receiver and head != "super" and hasattr(builtins, head)
-
-
-def _site(place: Citation, inside: str, quote: str) -> Item:
-    where = f" in {one_line(inside, 80)}" if inside else ""
-    line = f"{one_line(place.uri, 200)}:{place.line_start}"
-    return Item("", f"- {line}{where}: `{quote}` [{place.id}]", place)
-
-
-def _sites_of_file(some: Sequence[Site]) -> Item:
-    lines = [f"{one_line(inside, 80) or 'line'}:{place.line_start}" for place, inside, _ in some]
-    ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place, _, _ in some))
-    first = some[0][0]
-    text = f"- {one_line(first.uri, 200)}: {', '.join(lines)} {ids}"
-    return Item("", text, first, also=tuple(place for place, _, _ in some[1:]))
+    return called_on != one.receiver and head != "super" and hasattr(builtins, head)
 
 
 # ---- one symbol ------------------------------------------------------------------------------------
@@ -468,12 +456,12 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
     units = [one["text_unit_id"] for one in names if one["by"] == "code"]
     ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
     found: list[Row] = []
-    for document in context.rows(snapshot, "documents", sorted(set(ids))):
+    for document in snapshot.served("documents", sorted(set(ids))):
         facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
         spans = [
             (one.start, one.end)
             for text in facts
-            for one in loaded(text, True)[0].symbols
+            for one in loaded(text)[0].symbols
             if one.name == row["key"]
         ][:SAME]
         stored = snapshot.by_key("passages", [document["id"]], "document_id")
@@ -484,19 +472,19 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
 
 
 def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
-    held = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
-    held.sort(key=lambda one: one["position"])
-    if not held or row["type"] == "module" or end - start > WHOLE:
-        return held
+    inside = [one for one in passages if one["char_start"] < end and one["char_end"] > start]
+    inside.sort(key=lambda one: one["position"])
+    if not inside or row["type"] == "module" or end - start > WHOLE:
+        return inside
     line = text.rfind("\n", 0, start) + 1
     start = line if not text[line:start].strip() else start
     first = text.count("\n", 0, start) + 1
-    said = text[start:end]
+    body = text[start:end]
     place = {"char_start": start, "char_end": end, "line_start": first}
-    place |= {"line_end": first + said.count("\n"), "text": said, "n_tokens": count_tokens(said)}
+    place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {"id": f"{alias} {held[0]['id']}", "alias": alias, "last": held[-1]["position"]}
-    return [held[0] | place | own]
+    own = {"id": f"{alias} {inside[0]['id']}", "alias": alias, "last": inside[-1]["position"]}
+    return [inside[0] | place | own]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:

@@ -9,19 +9,27 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, read_cursor, write_cursor
-from graphrag_mcp.query import context, hits, local, passages, ranking, retrieval
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
+from graphrag_mcp.query import local, passages, retrieval
+from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
+from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
-OVERLAP = 4  # characters from which on no more ways to write them are combined: …… is six dots
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
+
+_TRADITIONAL: dict[str, str] = {}
+for _code, _simple in SIMPLIFY.items():
+    _TRADITIONAL[_simple] = _TRADITIONAL.get(_simple, "") + chr(_code)
 _QUOTED = re.compile(
     r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»'
 )
@@ -33,171 +41,126 @@ def quoted(query: str) -> list[str]:
     return [one for one in written if plain(one)]
 
 
-def unquoted(query: str) -> str:
-    """The rest of the query."""
-    return _QUOTED.sub(" ", query)
-
-
 def plain(text: str) -> str:
     """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones,
     white space as one space, no line breaks in Chinese words."""
-    return " ".join(_folded(unwrapped(unicodedata.normalize("NFKC", text))).split())
-
-
-def _folded(text: str) -> str:
-    return text.casefold().translate(SIMPLIFY)
+    whole = unwrapped(unicodedata.normalize("NFKC", text))
+    return " ".join(whole.casefold().translate(SIMPLIFY).split())
 
 
 def pattern(literal: str) -> str:
-    """A regular expression (of Rust's kind) for the spellings of `literal` that are `plain` the
-    same: any case, width and blanks, traditional or simplified, letters whole or in pieces. It may
-    stand in SQL: all signs are escaped.
-
-    What it finds is proposed, and still to be compared with `plain`.
-    """
-    longer = _spellings()[1]
-    out: list[str] = []
-    at = 0
-    while at < len(literal):
-        end, here = at + 1, at
-        while here < min(end, at + OVERLAP):  # as far as what one character may stand for overlaps
-            end = max(
-                end,
-                *(
-                    here + size
-                    for size in (1, 2, 3)
-                    if size == 1 or literal[here : here + size] in longer
-                ),
-            )
-            here += 1
-        out.append(_ways(literal[at:end]) + _gap(literal[end - 1 : end + 1]))
-        at = end
-    return "".join(out)
-
-
-def _ways(some: str) -> str:
-    """All ways to write these few characters: each by itself, or several as one."""
-    letters, longer = _spellings()
-    ways = []
-    for size in (1, 2, 3):
-        first, rest = some[:size], some[size:]
-        if len(first) == size and (size == 1 or first in longer):
-            head = _one(first, letters) if size == 1 else f"[{''.join(map(_safe, longer[first]))}]"
-            ways.append(head + (_gap(first[-1] + rest[0]) + _ways(rest) if rest else ""))
-    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
-
-
-def _gap(pair: str) -> str:
-    """Between two Chinese or Japanese characters a line may end."""
-    return r"\s*" if len(pair) == 2 and is_cjk(pair[0]) and is_cjk(pair[1]) else ""
-
-
-def _one(ch: str, letters: dict[str, str]) -> str:
-    """The spellings of one folded character, in pieces as well."""
-    if ch == " ":
-        return r"\s+"
-    whole = f"[{''.join(map(_safe, ch + letters.get(ch, '')))}]"
-    if 0xAC00 <= ord(ch) < 0xD7A4:
-        parts = unicodedata.normalize("NFD", ch)
-    else:
-        parts = "".join(
-            chr(int(code, 16)) for code in unicodedata.decomposition(ch).split() if "<" not in code
+    """A regular expression that ignores case, for texts in NFKC which may be `plain` the same as
+    this one. What it finds is still to be compared."""
+    literal = literal.encode("utf-8", "replace").decode("utf-8")  # half a character is in no text
+    parts: list[str] = []
+    for ch, following in zip(literal, [*literal[1:], " "], strict=True):
+        traditional = _TRADITIONAL.get(ch, "")
+        parts.append(
+            f"[{ch}{traditional}]" if traditional else r"\s+" if ch == " " else re.escape(ch)
         )
-    return (
-        f"(?:{whole}|{''.join(_one(part, letters) for part in parts)})" if len(parts) > 1 else whole
-    )
+        if is_cjk(ch) and is_cjk(following):
+            parts.append(r"\s*")  # a line may end between them
+    found = "".join(parts)
+    for folded, whole in (("ss", "ß"), ("i̇", "İ")):
+        found = found.replace(folded, f"(?:{folded}|{whole})")
+    return found
 
 
-def _safe(ch: str) -> str:
-    code = (
-        0xFFFD if "\ud800" <= ch <= "\udfff" else ord(ch)
-    )  # half a character, which no stored text holds
-    return ch if ch.isalnum() else f"\\x{{{code:X}}}"
+def _holding(snapshot: Snapshot, literals: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of the passages that hold all literals. Every passage is read, for the best ones by words
+    need not be all that hold them."""
+    folded = [plain(one) for one in literals]
+    texts = snapshot.rows("passages", "", ["id", "text"])
+    whole = pc.utf8_normalize(texts["text"], "NFKC")
+    hits = pc.match_substring_regex(whole, pattern(max(folded, key=len)), ignore_case=True)
+    ids = texts["id"].filter(hits).to_pylist()
+    rows = snapshot.by_key("passages", ids, "id", COLUMNS, hold=True).to_pylist()
+    return [row for row in rows if all(one in plain(row["text"]) for one in folded)]
 
 
-@lru_cache(maxsize=1)
-def _spellings() -> tuple[dict[str, str], dict[str, str]]:
-    """Folded character -> the others that are read as it; two or three characters -> the single
-    ones (ﬁ, ß, …).
-
-    Read from Python's own table of characters, in 0.1 s, at the first literal that words do not
-    find.
-    """
-    letters: dict[str, str] = {}
-    longer: dict[str, str] = {}
-    for code in (*range(0x41, 0xAC00), *range(0xF900, 0x1F000), *range(0x2F800, 0x2FA20)):
-        folded = _folded(unicodedata.normalize("NFKC", chr(code)))
-        if folded != chr(code) and 0 < len(folded) < 4 and " " not in folded:
-            where = letters if len(folded) == 1 else longer
-            where[folded] = where.get(folded, "") + chr(code)
-    return letters, longer
-
-
-Row = dict[str, Any]
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
+COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
 
 def search_text(
     snapshot: Snapshot,
     query: str,
     *,
-    max_tokens: int = passages.DEFAULT_TOKENS,
+    max_tokens: int = DEFAULT_TOKENS,
     cursor: str = "",
     filters: Sequence[str] = (),
 ) -> SearchResult:
     """Full text over the original passages. What stands in quotes must occur literally (case and
-    width aside).
-    """
-    budget, note = clamp_budget(max_tokens, passages.DEFAULT_TOKENS)
-    nothing = context.empty_corpus(snapshot, "text")
-    if nothing is not None:
-        return finish(nothing, budget)
+    width aside)."""
+    return search([("", snapshot)], query, max_tokens=max_tokens, cursor=cursor, filters=filters)
+
+
+def search(
+    corpora: Sequence[local.Corpus],
+    query: str,
+    *,
+    max_tokens: int = DEFAULT_TOKENS,
+    cursor: str = "",
+    filters: Sequence[str] = (),
+) -> SearchResult:
+    """The same in several corpora."""
+    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    result = local.begun(corpora, "text")
+    result.hint = local.joined(note, local.length_note(query))
+    corpora = local.with_text(corpora)
+    if not corpora:
+        return finish(local.without_text(result), budget)
     query = query.strip()
     if not query:
         raise BadInput(
             "the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"'
         )
-    asked = f"text|{query}|{[*filters]}"
-    offset = read_cursor(cursor, snapshot.manifest.generation, asked, 1)
-    if offset is None:
-        return finish(context.stale(snapshot, "text"), budget)
-    ranked, literals = matches(snapshot, query, filters)
-    result = SearchResult(
-        mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)}
-    )
-    nowhere = said_absent(absent(snapshot, query, bool(ranked)), "this corpus")
-    note = local.told(note, local.narrowed(snapshot, filters)[0])
-    result.hint = " ".join(
-        filter(None, [note, context.query_length_note(query, retrieval.QUERY_CHARACTERS), nowhere])
-    )
-    if not ranked:
-        said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
-        result.state = "not_found"
-        result.text = f"Nothing in {counted(snapshot.manifest.counters.get('passages', 0), 'passages')} holds {said}"
-        result.text += " and passes the filters." if filters else "."
-        if literals and not nowhere and not filters:
-            result.text += " Each of them is in the corpus, but no passage holds them all."
-        if filters and not nowhere:
-            result.text += " Without the filters there is something."
-        result.hint = " ".join(
-            filter(None, [result.hint, "Try fewer words without quotes, or local_search."])
-        )
-        return finish(result, budget)
+    offsets, page = local.paging(corpora, f"text|{query}|{[*filters]}", cursor, 1)
+    if offsets is None:
+        return finish(local.stale(result), budget)
+    sources: list[Source] = []
+    literals: list[str] = []
+    lost: list[list[str]] = []
+    for name, snapshot, kept in local.narrowed(corpora, filters):
+        found, literals = matches(snapshot, query, kept)
+        sources.append(Source(snapshot, found, name, useful=bool(found.passages)))
+        lost.append(absent(snapshot, query, bool(found.passages)))
+        said = kept.note if kept else ""
+        result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
+    missing = [word for word in lost[0] if all(word in some for some in lost)]
+    nowhere = _said_absent(missing, "this corpus" if len(corpora) == 1 else "these corpora")
+    result.hint = local.joined(result.hint, nowhere)
+    result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
+    useful = [one for one in sources if one.useful]
+    if not useful:
+        return finish(_nothing(result, corpora, literals, bool(filters), bool(nowhere)), budget)
+    if empty := [one.corpus for one in sources if not one.useful]:
+        result.hint = local.joined(result.hint, f"Nothing in {', '.join(empty)}.")
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
-        result.hint = f"{result.hint} {none}".strip()
-    following = partial(write_cursor, snapshot.manifest.generation, asked)
-    form = passages.Form(literals=literals or [query], every=bool(literals))
-    source = source_of(snapshot, query, ranked)
-    return passages.concise(result, [source], budget, offset[0], following, form)
+        result.hint = local.joined(result.hint, none)
+    form = Form(literals=literals or [query], every=bool(literals))
+    return passages.concise(result, useful, budget, offsets[0], page, form)
 
 
-def source_of(
-    snapshot: Snapshot, query: str, scored: list[tuple[str, float]], corpus: str = ""
-) -> hits.Source:
-    """What matches, for `passages`."""
-    worth, _ = ranking.term_worth(snapshot, terms_of(query[: retrieval.QUERY_CHARACTERS]))
-    return hits.Source(snapshot, scored, worth, corpus)
+def _nothing(
+    result: SearchResult,
+    corpora: Sequence[local.Corpus],
+    literals: Sequence[str],
+    filtered: bool,
+    absent: bool,
+) -> SearchResult:
+    said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
+    count = sum(one.manifest.counters.get("passages", 0) for _, one in corpora)
+    result.state = "not_found"
+    result.text = f"Nothing in {counted(count, 'passages')} holds {said}"
+    result.text += " and passes the filters." if filtered else "."
+    if literals and not absent and not filtered:
+        result.text += " Each of them is in the corpus, but no passage holds them all."
+    if filtered and not absent:
+        result.text += " Without the filters there is something."
+    result.hint = local.joined(result.hint, "Try fewer words without quotes, or local_search.")
+    return result
 
 
 def _is_identifier(query: str) -> bool:
@@ -207,79 +170,69 @@ def _is_identifier(query: str) -> bool:
 
 
 def matches(
-    snapshot: Snapshot, query: str, filters: Sequence[str] = ()
-) -> tuple[list[tuple[str, float]], list[str]]:
-    """(passage id, score) of what matches and passes, best first, and the literals of the query, as
-    written.
-    """
-    used = query[: retrieval.QUERY_CHARACTERS]
+    snapshot: Snapshot, query: str, kept: Filters | None = None
+) -> tuple[Retrieved, list[str]]:
+    """What matches and passes, best first, and the literals of the query, as written. `snapshot`
+    proposes only what passes."""
+    used = query[:QUERY_CHARACTERS]
     literals = quoted(used)
-    kept, snapshot = local.narrowed(snapshot, filters)
-    ranked: list[tuple[str, float]] = []
-    if not literals and _is_identifier(used) and (ranked := _matches(snapshot, used, [used])):
-        literals = [used]
-    ranked = ranked or _matches(snapshot, used, literals)
-    if kept is None:
-        return ranked, literals
-    facts = local.facts(snapshot, [id for id, _ in ranked])
-    ranked = [(id, score) for id, score in ranked if id in facts and kept.passage(*facts[id])]
-    timely = kept.timely(snapshot, [id for id, _ in ranked])
-    ranked = [(id, score) for id, score in ranked if id in timely]
-    if wanted := {row["id"] for row in kept.first}:
-        ranked = [(id, score) for id, score in ranked if not wanted.isdisjoint(facts[id][1])]
-    return ranked, literals
+    found = Retrieved(used)
+    if not literals and _is_identifier(used):
+        found = _matches(snapshot, used, [used])
+        literals = [used] if found.passages else []
+    if not found.passages:
+        found = _matches(snapshot, used, literals)
+    if kept is not None:
+        scores = {one.id: one.score for one in found.passages}
+        passing = kept.passing(snapshot, found.passages)
+        found.passages = [one for one in passing if kept.includes(one.entity_ids)]
+        for one in found.passages:
+            one.score = scores[one.id]
+    return found, literals
 
 
 def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were
-    written, in this order.
-
-    `found`: something holds all that is quoted, so that only the other words are looked up.
-    """
-    used = query[: retrieval.QUERY_CHARACTERS]
-    known, unknown = ranking.term_worth(snapshot, terms_of(used))
-    gone = set(unknown)
+    written, in this order. `found`: something holds all that is quoted, so that only the other
+    words are looked up."""
+    used = query[:QUERY_CHARACTERS]
+    known, unknown = retrieval.term_worth(snapshot, terms_of(used))
     sought = [] if found else quoted(used)[:LITERALS]
-    lost = [one for one in sought if not _matches(snapshot, one, [one])]
-    words = [word.strip(context.MARKS) for word in unquoted(used).split()]
-    lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
+    lost = [one for one in sought if not _matches(snapshot, one, [one]).passages]
+    words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
+    lost += [word for word in words if retrieval.absent(word, known, set(unknown))]
     return list(dict.fromkeys(lost))
 
 
-def said_absent(lost: Sequence[str], where: str) -> str:
+def _said_absent(lost: Sequence[str], where: str) -> str:
     """The sentence on them; "" for none."""
+    if not lost:
+        return ""
     more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""
-    return (
-        f"Nowhere in {where}: {', '.join(repr(one_line(one, 80)) for one in lost[:LITERALS])}{more}."
-        if lost
-        else ""
-    )
+    listed = ", ".join(repr(one_line(one, 80)) for one in lost[:LITERALS])
+    return f"Nowhere in {where}: {listed}{more}."
 
 
-def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
-    """(passage id, score) best first: the whole query found literally before its words found apart;
-    of literals definitions, then those
-    in the case that they are written in."""
-    worth, _ = ranking.term_worth(snapshot, terms_of(query))
-    names = ["id", "text", "terms", "n_terms"]
-    if literals:  # every passage is read, for the best ones by words need not be all that hold it
-        longest = pattern(plain(max(literals, key=len)))
-        rows = snapshot.rows("passages", f"regexp_like(text, '{longest}')", names).to_pylist()
-        folded = [plain(one) for one in literals]
-        found = [row for row in rows if all(map(plain(row["text"]).__contains__, folded))]
+def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:
+    """Passages best first: the whole query found literally before its words found apart; of
+    literals definitions, then those in the case that they are written in."""
+    worth, _ = retrieval.term_worth(snapshot, terms_of(query))
+    if literals:
+        rows = _holding(snapshot, literals)
     else:
-        proposed = snapshot.full_text("passages", list(worth), retrieval.CANDIDATES, names)
-        found = proposed.select(names).to_pylist()
-    score = ranking.bm25(snapshot, worth)
-    whole = plain(query)
-    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
+        rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
+    score, whole = retrieval.bm25(snapshot, worth), plain(query)
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in rows}
     top = max(raw.values(), default=0.0) or 1.0
-    exact = {row["id"]: whole in plain(row["text"]) for row in found}
-    cased = {row["id"]: all(one in row["text"] for one in literals) for row in found}
-    scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
-    defined = {row["id"] for row in found if hits.defines(row["text"], literals)}
-    first = cased if literals else exact
-    return sorted(
-        scored,
-        key=lambda one: (one[0] not in defined, not first[one[0]], -round(one[1], 9), one[0]),
-    )
+    order: list[tuple[bool, bool, float, str, Passage]] = []
+    for row in rows:
+        id, text = row["id"], row["text"]
+        exact = whole in plain(text)
+        first = all(one in text for one in literals) if literals else exact
+        value = 0.9 * raw[id] / top + 0.1 * exact
+        names = ("title_id", "document_id", "entity_ids", "terms")
+        passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
+        defined = passages.defines(text, literals)
+        order.append((not defined, not first, -round(value, 9), id, passage))
+    found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
+    return Retrieved(query, found, terms=worth)

@@ -22,7 +22,7 @@ DIGITS = 32  # of an id (types.content_id)
 # that they take no more BYTES.
 HELD = {
     "terms": 200_000,
-    "passages": 25_000,
+    "passages": 40_000,
     "entities": 25_000,
     "reports": 6_000,
     "relationships": 25_000,

@@ -91,14 +91,14 @@ async def drift_search(
         sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm
-            from graphrag_mcp.query.answer import Wish
+            from graphrag_mcp.query.answer import AnswerOptions
 
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
-                wish = Wish(seconds=ANSWER_SECONDS)
+                options = AnswerOptions(seconds=ANSWER_SECONDS)
                 return drift_llm.run(
-                    Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish
+                    Drift(snapshot, path), query, asker, **limits, max_tokens=inner, options=options
                 )
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
@@ -162,7 +162,7 @@ async def drift_finish(
     def work(app: App) -> Result:
         session, corpus = session_of(app, session_id)
         if format != "answers":
-            from graphrag_mcp.query.drift_export import view
+            from graphrag_mcp.query.drift import view
 
             return view(session, format, max_tokens=inner)
         if reduce:

@@ -174,7 +174,7 @@ def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
 def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
     """The entity or relationship that an id or a name means. NotFound names the nearest."""
     from graphrag_mcp.index.edits import Target
-    from graphrag_mcp.query import context
+    from graphrag_mcp.query import context, entities
 
     asked = asked.strip().strip("[]` ")
     match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
@@ -182,15 +182,15 @@ def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
         if not (found := context.numbered(snapshot, "relationships", [int(match[1])])):
             what = f"there is no relationship {asked}"
             raise NotFound(what, "get_entity shows those of an entity")
-        ends = context.rows(snapshot, "entities", [found[0]["source_id"], found[0]["target_id"]])
+        ends = snapshot.served("entities", [found[0]["source_id"], found[0]["target_id"]])
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
-    row, near = context.resolve(snapshot, asked)
+    row, near = entities.resolve(snapshot, asked)
     if row is None:
         ids = ", ".join(f"e{one['n']}" for one in near)
         raise NotFound(
             f"there is no entity {asked[:80]!r}",
             f"{f'The nearest are {ids}; ' if near else ''}get_entity finds names",
-            names=f"Nearest: {context.named_list(near)}" if near else "",
+            names=f"Nearest: {entities.named_list(near)}" if near else "",
         )
     return Target((row["key"],), (row["title"],))
 

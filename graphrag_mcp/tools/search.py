@@ -82,9 +82,7 @@ async def local_search(
         )
 
     def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.local_search(parts, query, askers=_askers(ctx, parts, corpus), **given)
+        return local.search(parts, local.Request(query, **given), _askers(ctx, parts, corpus))
 
     call = read(ctx, "local_search", corpus, one, whole, several)
     return await (with_progress(ctx, pieces, call) if answer else call)
@@ -109,6 +107,7 @@ async def global_search(
     """Questions about the whole corpus. What it is about: a map of its topics. A question on one
     topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
     from graphrag_mcp.query import global_
+    from graphrag_mcp.query.local import Request
 
     wishes = _wishes(answer, response_type, instructions, general_knowledge)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
@@ -126,9 +125,7 @@ async def global_search(
         return found
 
     def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.global_search(parts, query, **given)
+        return global_.search(parts, Request(query, **given))
 
     call = read(ctx, "global_search", corpus, one, whole, several)
     return await (with_progress(ctx, pieces, call) if answer else call)
@@ -153,9 +150,7 @@ async def search_text(
         return text_search.search_text(snapshot, query, **given)
 
     def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.search_text(parts, query, **given)
+        return text_search.search(parts, query, **given)
 
     return await read(ctx, "search_text", corpus, one, whole, several)
 

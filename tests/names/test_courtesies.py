@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, mentions
-from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.text_search import absent
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot

@@ -14,8 +14,8 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.query import retrieval, text_search
-from graphrag_mcp.query.ranking import is_stem
+from graphrag_mcp.query import entities, retrieval, text_search
+from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import normalise_name, query_terms, terms
@@ -43,8 +43,8 @@ def named(snapshot: Snapshot, question: str, expected: str) -> bool:
     """Does this question's name lead to the entity that carries the expected one?"""
     found = retrieval.retrieve(snapshot, question)
     key = normalise_name(expected)
-    best = [one.id for one in retrieval.entities(snapshot, found) if one.why["name"]][:5]
-    return any(key in {found.rows[id]["key"], *found.rows[id]["names"]} for id in best)
+    best = [one.row for one in entities.ranked(snapshot, found) if one.parts["name"]][:5]
+    return any(key in {row["key"], *row["names"]} for row in best)
 
 
 def answered(snapshot: Snapshot, question: str, passage: str) -> bool:
@@ -80,7 +80,7 @@ def test_names_and_passages_are_found_in_every_language(snapshot: Snapshot, name
 def test_text_search_finds_a_word_in_another_case(snapshot: Snapshot) -> None:
     for query, passage in (("Светлогорска мостом", "ru-0"), ("Вербополем", "uk-0"), ("Işıklıköy'e", "tr-0")):
         found, _ = text_search.matches(snapshot, query)
-        assert passage in titles(snapshot, [id for id, _ in found[:3]])
+        assert passage in titles(snapshot, [one.id for one in found.passages[:3]])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,314 @@
+"""Entities: which one a caller means, and which ones a question is about."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow.compute as pc
+
+from graphrag_mcp.names import extract, lexicon
+from graphrag_mcp.names.cjk import is_han
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
+from graphrag_mcp.store import vectors
+from graphrag_mcp.store.edit_log import in_force
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.folding import SIMPLIFY, folded
+from graphrag_mcp.text.terms import composed, normalise_name, terms
+from graphrag_mcp.types import content_id
+
+Row = dict[str, Any]
+COLUMNS = (
+    "id",
+    "n",
+    "key",
+    "title",
+    "type",
+    "description",
+    "names",
+    "frequency",
+    "degree",
+    "terms",
+)
+HOLDING = 8  # best passages whose entities count
+UNITS = 20  # text units of an entity whose passages are looked at
+MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
+
+
+# ---- those that a question is about ----------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Scored:
+    """An entity with the parts of its score: its name, its words, the best passages, its meaning."""
+
+    row: Row
+    parts: dict[str, float]
+
+    def score(self) -> float:
+        return sum(self.parts.values())
+
+
+def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
+    """Entities that the question names (else those whose titles share its words), those of the best
+    passages, and those near it in meaning, best first; damaged rows are missing."""
+    held: dict[str, float] = defaultdict(float)
+    for place, passage in enumerate(found.passages[:HOLDING], 1):
+        for id in passage.entity_ids:
+            held[id] += passage.score / place
+    often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
+    near = _near_in_meaning(snapshot, found.vector, count)
+    rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
+    keys = {mention.key for mention in found.names}
+    if not any(row["key"] in keys for row in rows):
+        by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"].to_pylist()
+        rows = [*rows, *snapshot.served("entities", by_words, COLUMNS)]
+    top, named = max(held.values(), default=0.0) or 1.0, frozenset(found.named)
+    scored: dict[str, Scored] = {}
+    for row in rows:
+        words = row["terms"].split()
+        name = 1.0 if keys & {row["key"], *row["names"]} else 0.7 if row["id"] in named else 0.0
+        rare = 1 + math.log(max(row["frequency"], 1))
+        parts = {
+            "name": name,
+            "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
+            "passages": 0.4 * held.get(row["id"], 0.0) / top / rare,
+        }
+        if row["id"] in near:
+            parts["vector"] = MEANING * found.trust * near[row["id"]]
+        scored[row["id"]] = Scored(row, parts)
+    return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
+
+
+def _near_in_meaning(snapshot: Snapshot, vector: bytes, count: int) -> dict[str, float]:
+    """The nearest entities, best first: 1 for the best, 0 for the middle of the candidates."""
+    nearest = vectors.nearest(snapshot, "entities", vector, CANDIDATES) if vector else []
+    if not nearest:
+        return {}
+    high, low = nearest[0][1], nearest[len(nearest) // 2][1]
+    return {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
+
+
+def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
+    """Passages that name the entity, in the order of its text units, without a score."""
+    whole = snapshot.served("entities", [entity["id"]])
+    units = [id for row in whole for id in row["text_unit_ids"][:UNITS]]
+    numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
+    names = ["id", "title_id", "document_id", "entity_ids"]
+    rows = snapshot.by_key("passages", numbers, "n", names, hold=True)
+    found = (Passage(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
+    return [one for one in found if entity["id"] in one.entity_ids]
+
+
+# ---- the one that is meant -------------------------------------------------------------------------
+
+SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
+_SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
+# Words beside a name: el señor X, X जी को.
+_BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
+_GENITIVE = frozenset("का की के".split())
+_MARKS = MARKS.replace("'", "")
+_UNTITLED = frozenset(
+    ("location", "organization", "natural object", "event")
+)  # 北京市长 is not 北京
+_SURNAMES = frozenset(
+    name.translate(SIMPLIFY)  # as keys are
+    for name in (*lexicon.JA_SURNAMES, *lexicon.ZH_SURNAMES, *lexicon.ZH_SURNAMES_TWO)
+)
+_VIETNAMESE = frozenset(map(folded, lexicon.VI_BEFORE["person"].split("|")))
+
+
+def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
+    """The symbols of source code that a name means: whole, or the last parts of the qualified one;
+    the outermost first. Paths, `Class::method` and `call()` are read as names."""
+    asked = asked.strip().strip("`")
+    if "code" not in snapshot.manifest.tables or not _SYMBOL.fullmatch(asked):
+        return []
+    bare = re.sub(r"\([^()]*\)\Z", "", asked)
+    bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
+    name = re.sub(r"[/:#]+", ".", bare)
+    types = ", ".join(f"'{one}'" for one in SYMBOLS)
+    where = f"(key = '{name}' OR ends_with(key, '.{name}')) AND type IN ({types})"
+    found = snapshot.served("entities", snapshot.rows("entities", where, ["id"])["id"].to_pylist())
+    return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
+
+
+def is_symbol(row: Mapping[str, Any]) -> bool:
+    return row["type"] in SYMBOLS and "." in row["key"]
+
+
+def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
+    """The entity that is meant and others that hold its name; or None and the candidates."""
+    if match := re.fullmatch(r"e(\d{1,12})", asked, re.IGNORECASE):
+        numbered = snapshot.by_key("entities", [int(match[1])], "n")
+        if found := snapshot.verified("entities", numbered).to_pylist():
+            return found[0], []
+    if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := snapshot.served("entities", [asked])):
+        return found[0], []
+    asked = composed(asked)
+    if found := symbols_named(snapshot, asked[:300]):
+        return (found[0], []) if len(found) == 1 or found[0]["key"] == asked else (None, found[:12])
+    asked = asked[:300]
+    key = normalise_name(asked)
+    # "Harbour Tide Authority (HTA)"
+    bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked))
+    given = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
+    keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
+    ids = [content_id("entity", one) for one in dict.fromkeys(keys)]
+    if found := snapshot.served("entities", ids):
+        return found[0], _namesakes(snapshot, found[0]["key"])
+    words = terms(asked)[:16]
+    near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
+    near.sort(key=lambda row: (-row["degree"], row["id"]))
+    named = [row for row in near if key in row["names"]]
+    if len(named) == 1:
+        return named[0], [row for row in _namesakes(snapshot, key) if row["id"] != named[0]["id"]]
+    called, titled = _called(asked)
+    if called and normalise_name(called) != key:
+        meant, others = resolve(snapshot, called)
+        if meant is not None and not (titled and meant["type"] in _UNTITLED):
+            return meant, others
+    named = named or [row for row in near if _holds(row, key)]
+    if len(named) == 1:
+        return named[0], []
+    similar = [row["id"] for row in nearest_names(snapshot, asked, 8)]
+    candidates = [*named[:8], *snapshot.served("entities", similar)]
+    return None, list({row["id"]: row for row in candidates}.values())[:8]
+
+
+def _holds(row: Row, key: str) -> bool:
+    """Is this a whole word of the entity's name, or the family name that a name without blanks
+    begins with?"""
+    if key in _SURNAMES:
+        given = len(row["key"]) - len(key)
+        return row["type"] == "person" and row["key"].startswith(key) and 0 < given < 4
+    return f" {key} " in f" {row['key']} "
+
+
+def _called(asked: str) -> tuple[str, bool]:
+    """The one name in what was asked for, where all else is a form of address: 田中さん, 김민수 씨는,
+    السيد كريم, 王女士; "" for none. And is there a word that only people are called by?"""
+    bare = asked.strip()
+    title = next((one for one in lexicon.ZH_TITLES if bare.endswith(one)), "")
+    if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
+        return bare[: -len(title)], True
+    strong = {(one[4], one[5]) for one in extract.mentions(asked, short=True) if one[3]}
+    if len(strong) != 1:
+        return "", False
+    start, end = strong.pop()
+    before, after = (part.replace("’", "'").split() for part in (asked[:start], asked[end:]))
+    if len(after) > 1 and (after[0] == "'s" or not _GENITIVE.isdisjoint(after[:-1])):
+        return "", False  # Fenn's doctor, राजेश गुप्ता के पिता: someone else
+    rest = [word.strip(_MARKS).casefold() for word in (*before, *after)]
+    titled = any(word and word not in _BESIDE and word[0] != "'" for word in rest)
+    return (asked[start:end], titled) if all(map(_is_address, rest)) else ("", False)
+
+
+def _is_address(word: str) -> bool:
+    """Is this a form of address, an article or a particle?"""
+    form = folded(word)
+    korean = (word.removesuffix(particle) for particle in ("", *lexicon.JOSA))
+    return (
+        not word
+        or word[0] == "'"
+        or any(word in one for one in (_BESIDE, lexicon.TITLES, lexicon.JA_TITLES))
+        or any(word in one for one in (lexicon.THAI_TITLES, lexicon.JOSA))
+        or lexicon.bare(word) in lexicon.ROLES
+        or form in _VIETNAMESE
+        or any(one in lexicon.KO_TITLES for one in korean)
+        or (lexicon.CASELESS_TITLES.get(form) or lexicon.HINDI_HEADS.get(form)) == "person"
+    )
+
+
+def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
+    """Entities whose longer name holds this one word: a surname alone may mean any of them."""
+    if " " in key or not key.isascii():
+        return []
+    near = snapshot.full_text("entities", [key], 20).to_pylist()
+    held = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
+    return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]
+
+
+# ---- names that look alike -------------------------------------------------------------------------
+
+LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
+# Ids and keys of all entities; the words of names with several, and the place of each.
+Names = tuple[list[str], list[str], list[str], Sequence[int]]
+_names: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
+
+
+def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
+    """Entities whose names look most like this one: {id, n, key, title, type, degree}, best first.
+
+    Likeness is optimal string alignment (insert, delete, change, swap neighbours) of the whole
+    names or, a little less, of the name and one word of another ("Tobais" is near Tobias Fenn)."""
+    key = normalise_name(name[:200])
+    if not key:
+        return []
+    from rapidfuzz.distance import OSA
+    from rapidfuzz.process import extract as closest
+
+    columns = ["id", "n", "key", "title", "type", "degree"]
+    ids, keys, words, places = _spelled(snapshot)
+    settings: dict[str, Any] = {"scorer": OSA.normalized_similarity, "score_cutoff": LIKE}
+    alike = {ids[at]: share for _, share, at in closest(key, keys, limit=30, **settings)}
+    for _, share, word in closest(key, words, limit=60, **settings) if " " not in key else ():
+        id = ids[places[word]]
+        alike[id] = max(alike.get(id, 0.0), share - 0.1)
+    best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
+    rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", columns).to_pylist()}
+    by_words = snapshot.full_text("entities", terms(key)[:16], 20, columns)
+    rows |= {row["id"]: row for row in by_words.to_pylist()}
+    likeness = {id: round(alike.get(id, LIKE - 0.1), 6) for id in rows}
+    order = sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))
+    return order[:count]
+
+
+def _spelled(snapshot: Snapshot) -> Names:
+    """Read once a generation, since a question of which nothing is known looks for six names."""
+    if snapshot not in _names:
+        rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
+        keys = rows["key"].to_pylist()
+        words = [(one, at) for at, key in enumerate(keys) if " " in key for one in key.split()]
+        places = array("I", (at for _, at in words))
+        _names[snapshot] = rows["id"].to_pylist(), keys, [one for one, _ in words], places
+    return _names[snapshot]
+
+
+def named_list(found: Iterable[Row]) -> str:
+    return ", ".join(f"{one_line(row['title'], 60)} (e{row['n']})" for row in found)
+
+
+# ---- all of them -----------------------------------------------------------------------------------
+
+_parts: WeakKeyDictionary[Snapshot, dict[str, list[str]]] = WeakKeyDictionary()
+
+
+def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Entities (ids) whose titles begin with the title of an organization, with the ids of these
+    organizations: who names "BBC Radio 4" names the BBC."""
+    if snapshot not in _parts:
+        rows = snapshot.rows("entities", "", ["id", "title", "type"]).to_pylist()
+        ids = {row["title"]: row["id"] for row in rows if row["type"] == "organization"}
+        known: dict[str, list[str]] = {}
+        for row in rows:
+            words = row["title"].split()
+            shorter = (" ".join(words[:count]) for count in range(1, len(words)))
+            if found := [ids[one] for one in shorter if one in ids]:
+                known[row["id"]] = found
+        _parts[snapshot] = known
+    return _parts[snapshot]
+
+
+def central(snapshot: Snapshot, count: int) -> list[str]:
+    """The entities of most relationships."""
+    rows = snapshot.rows("entities", "", ["id", "degree"])
+    order = [("degree", "descending"), ("id", "ascending")]
+    return rows["id"].take(pc.select_k_unstable(rows, max(count, 1), order)).to_pylist()

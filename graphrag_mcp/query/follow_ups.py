@@ -1,0 +1,143 @@
+"""Questions that the graph proposes in a DRIFT session, where the agent or the model gives none.
+
+They ask about neighbours of what an answer cites, the strongest first (`query/graph.py`), which no
+question and no answer names yet. At most two begin at the same entity."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphrag_mcp.names.latin import language
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query.drift_state import Walk, cited_aliases
+from graphrag_mcp.query.graph import between, graph_of
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import is_cjk, normalise_name
+
+QUESTIONS = 5
+FROM_ONE = 2  # questions that begin at the same entity
+HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
+STARTS, READ = 12, 60  # entities that proposals begin at, neighbours whose names are read
+FORMS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("follow_ups.toml").read_text("utf-8")
+)
+KINDS = {
+    **dict.fromkeys(("organisation", "company", "institution"), "organization"),
+    **dict.fromkeys(("place", "geo", "city", "country"), "location"),
+    **dict.fromkeys(("time", "year"), "date"),
+    **dict.fromkeys(("accident", "meeting", "war"), "event"),
+    "people": "person",
+}
+Row = dict[str, Any]
+
+
+def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
+    """At most 5 questions, best first; none at the last depth."""
+    node = walk.graph.nodes[id]
+    if node["depth"] >= walk.header["depth"]:
+        return []
+    columns = ["id", "title", "key", "type", "degree"]
+    named = _entities_of(snapshot, answer, node["context"])
+    rows = snapshot.by_key("entities", sorted(named), "id", columns).to_pylist()
+    rows.sort(key=lambda row: (-named[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
+    starts = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
+    best = _neighbours(snapshot, list(starts))
+    there = {
+        row["id"]: row for row in snapshot.by_key("entities", list(best), "id", columns).to_pylist()
+    }
+    nodes = [one for _, one in walk.graph.nodes(data=True)]
+    texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
+    texts_so_far = " | ".join(map(normalise_name, texts))
+    from_one: Counter[str] = Counter()
+    chosen: list[str] = []
+    for one, here in best.items():
+        known = one not in there or _names(texts_so_far, there[one]["key"])
+        if known or _same(there[one], starts[here]) or from_one[here] >= FROM_ONE:
+            continue
+        from_one[here] += 1
+        chosen.append(one)
+    forms, found = FORMS[language_of(walk.header["query"])], chosen[:QUESTIONS]
+    links = _links(snapshot, [(one, best[one]) for one in found])
+    return [question(forms, there[one], starts[best[one]], links.get(one)) for one in found]
+
+
+def language_of(query: str) -> str:
+    """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
+    small words."""
+    if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
+        return ""
+    if any(is_cjk(ch) for ch in query):
+        return "zh"
+    return "en" if language(set(re.findall(r"[^\W\d_]+", query.lower()))) == "en" else ""
+
+
+def _entities_of(snapshot: Snapshot, answer: str, shown: Sequence[str]) -> dict[str, float]:
+    """The entities of what an answer cites, or else was shown: id -> how much they are cited."""
+    cited = cited_aliases(answer)
+    places = [alias for alias in cited if alias[0] == "t"] or shown[:4]
+    numbers = [int(alias[1:].partition(".")[0]) for alias in places if alias[:1] == "t"]
+    passages = snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"].to_pylist()
+    found = Counter(id for ids in passages for id in ids)
+    own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
+    for id in snapshot.by_key("entities", own, "n", ["id"])["id"].to_pylist():
+        found[id] += 5
+    return dict(found)
+
+
+def _neighbours(snapshot: Snapshot, starts: Sequence[str]) -> dict[str, str]:
+    """The strongest neighbours, best first, each with the start that it is nearest to; of two starts
+    the less cited one is the neighbour."""
+    graph = graph_of(snapshot)
+    numbers = [n for id in starts if (n := graph.number(id)) >= 0]
+    place = {number: at for at, number in enumerate(numbers)}
+    positions, here = graph.links(np.array(numbers, int))
+    there, strength = graph.there[positions], graph.strength[positions].round(9)
+    best: dict[int, int] = {}
+    for at in np.lexsort((here, there, -strength)).tolist():
+        one, other = int(there[at]), int(here[at])
+        if place.get(one, len(place)) > place[other]:
+            best.setdefault(one, other)
+    ends = list(best.items())[:READ]
+    named = [graph.named([pair[side] for pair in ends]) for side in (0, 1)]
+    return dict(zip(*named, strict=True))
+
+
+def _links(snapshot: Snapshot, pairs: Sequence[tuple[str, str]]) -> dict[str, Row]:
+    """The relationships between these pairs, by the first of each."""
+    edges = between(snapshot, {id for pair in pairs for id in pair})
+    ids = {one: edges[min(one, here), max(one, here)][1] for one, here in pairs}
+    rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
+    return {one: rows[id] for one, id in ids.items() if id in rows}
+
+
+def _names(text: str, key: str) -> bool:
+    """Does the text name it, as a word of its own where words are apart?"""
+    if not key.isascii():
+        return key in text
+    return re.search(rf"(?<![a-z0-9]){re.escape(key)}(?![a-z0-9])", text) is not None
+
+
+def _same(one: Row, other: Row) -> bool:
+    """Is one name part of the other?"""
+    return _names(one["key"], other["key"]) or _names(other["key"], one["key"])
+
+
+def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) -> str:
+    """A question about a neighbour by its type, with two of the keywords that a model gave the
+    relationship."""
+    kind = there["type"].casefold()
+    form = forms.get(KINDS.get(kind, kind), forms[""])
+    names = f"{there['title']} {here['title']}".casefold()
+    keywords = re.split(r"[,;，、；]+", link["keywords"]) if link else []
+    words = [one_line(word, 40) for word in keywords if word.strip().casefold() not in names]
+    topic = forms["topic"].format(forms["and"].join(words[:2])) if words else ""
+    titles = {"there": one_line(there["title"], 80), "here": one_line(here["title"], 80)}
+    return form.format(**titles, topic=topic)

@@ -1,0 +1,264 @@
+"""The detailed context of a question: its sources, and the entities, relationships, claims and
+community reports around them, as sections of rows; and why each row is there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
+from graphrag_mcp.query import context, entities
+from graphrag_mcp.query.context import Row
+from graphrag_mcp.query.passages import Source
+from graphrag_mcp.query.retrieval import Retrieved, why
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import bracketed
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
+
+ENTITIES, REPORTS, RELATIONSHIPS = 10, 10, 10  # relationships: to the outside, of each entity
+HUB = 500  # an entity of more relationships adds none from outside the selection
+SMALL = 3_000  # tokens of a budget up to which text counts most
+ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor
+DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")  # of reading
+HEADERS = {
+    "Sources": "",
+    "Reports": "id|title|occurrence weight|content|rank",
+    "Entities": "id|entity|description|number of relationships",
+    "Relationships": "id|source|target|description|weight|links",
+    "Claims": context.CLAIMS,
+}
+SHARES = {
+    "Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05, "Reports": 0.15,
+}  # fmt: skip
+SMALL_SHARES = {**dict.fromkeys(ORDER, 0.05), "Sources": 0.8}
+
+
+def sections_of(
+    source: Source,
+    budget: int,
+    detailed: bool = True,
+    shares: Mapping[str, float] | None = None,
+    *,
+    mode: str = "local",
+    passages: int = 0,
+) -> list[Section]:
+    """The sections in the order of reading: with columns where `detailed`, else the sources first
+    and entities as a list. `passages`: so many sources, or as many as could fit."""
+    snapshot, found, filters = source.snapshot, source.found, source.filters
+    shares = shares or (SHARES if budget > SMALL else SMALL_SHARES)
+    passages = passages or max(8, budget // 90)  # a citation alone costs nearly as much
+    items = {"Sources": source_items(source, passages)}
+    if mode != "basic":
+        ranked = _chosen(snapshot, found, filters)
+        chosen = [one.row for one in ranked]
+        items["Entities"] = [_entity_item(one.row, detailed) for one in ranked]
+        items["Relationships"] = _relationships(snapshot, chosen, filters) if detailed else []
+        items["Claims"] = context.claims_about(snapshot, chosen)
+        items["Reports"] = _reports(snapshot, chosen) if shares.get("Reports") else []
+        if source.explained:
+            said = [
+                why(place, one.parts, ENTITY_PARTS) if one.parts else "asked for by a filter"
+                for place, one in enumerate(ranked, 1)
+            ]
+            items["Entities"] = list(map(explained, items["Entities"], said))
+            items["Relationships"] = [
+                explained(item, _why_relationship(item)) for item in items["Relationships"]
+            ]
+            items["Claims"] = [explained(item, "about a chosen entity") for item in items["Claims"]]
+            items["Reports"] = [
+                explained(item, f"holds {item.score:g} of the chosen entities")
+                for item in items["Reports"]
+            ]
+    return [
+        Section(
+            name,
+            items[name],
+            shares.get(name, 0.0),
+            header=HEADERS[name] if detailed or name != "Entities" else "",
+            more=name == "Sources" and passages < len(found.passages),
+            greedy=detailed or name not in ("Entities", "Claims"),
+        )
+        for name in (DETAILED if detailed else ORDER)
+        if name in items
+    ]
+
+
+def merged(
+    sources: Sequence[Source], mode: str, budget: int, offsets: Sequence[int]
+) -> list[Section]:
+    """The detailed sections of what was found in one corpus or several, from these offsets on. Rows
+    of several corpora are ordered by their place in their own, weighed as the corpora are."""
+    items: dict[str, list[tuple[float, int, Item]]] = {name: [] for name in DETAILED}
+    listed: dict[str, Section] = {}
+    more = False
+    count = offsets[0] + max(8, budget // 90)
+    for number, source in enumerate(sources):
+        for section in sections_of(source, budget, mode=mode, passages=count):
+            listed.setdefault(section.name, section)
+            more |= section.more
+            for place, item in enumerate(section.items):
+                score = item.score if section.name in ("Sources", "Reports") else 1 - place / 100
+                if source.corpus:
+                    item = of_corpus(source.corpus, item, source.factor)
+                items[section.name].append((-round(score * source.factor, 6), number, item))
+    if len(sources) > 1:
+        for some in items.values():
+            some.sort(key=lambda one: (one[0], one[1], one[2].id))
+    found = []
+    for name, section in listed.items():
+        offset = offsets[ORDER.index(name)]
+        rest = [item for _, _, item in items[name]][offset:]
+        left = more and name == "Sources"
+        found.append(replace(section, items=rest, offset=offset, more=left))
+    return found
+
+
+def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
+    """The item with ids that name its corpus: at its head, in its citation, and in references that
+    are not a source's."""
+    id = f"{corpus}/{item.id}"
+    text = item.text.replace(item.id, id, 1)
+    if item.section != "Sources":
+        text = context.marked(corpus, text)
+    cited = item.citation and context.placed(corpus, item.citation, factor)
+    data = dict(item.data or {})
+    for key in {"id", "document_id"} & data.keys():
+        data[key] = f"{corpus}/{data[key]}"
+    return replace(item, id=id, text=text, citation=cited, data=data or None, tokens=0)
+
+
+# ---- sources ---------------------------------------------------------------------------------------
+
+
+def source_items(source: Source, count: int) -> list[Item]:
+    """The best passages as items; damaged ones are missing."""
+    snapshot, found = source.snapshot, source.found
+    score = {one.id: one.score for one in found.passages[:count]}
+    rows = snapshot.served("passages", list(score), context.PASSAGE)
+    alias = context.document_aliases(snapshot, [row["document_id"] for row in rows])
+    why = found.why(list(score)) if source.explained else {}
+    items = []
+    for row in rows:
+        item = source_item(row, score[row["id"]], alias.get(row["document_id"], ""))
+        items.append(explained(item, why[row["id"]]) if why else item)
+    return items
+
+
+# ---- entities and what is around them --------------------------------------------------------------
+
+
+def _chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> list[entities.Scored]:
+    """The entities of the context, best first; those that a filter includes come first."""
+    if filters is None:
+        return entities.ranked(snapshot, found)[:ENTITIES]
+    chosen = {row["id"]: entities.Scored(row, {}) for row in filters.first}
+    for one in entities.ranked(snapshot, found, 10 * ENTITIES) if found.terms else []:
+        if filters.entity(one.row):
+            chosen.setdefault(one.row["id"], one)
+    return list(chosen.values())[:ENTITIES]
+
+
+def _entity_item(row: Row, detailed: bool) -> Item:
+    alias = f"e{row['n']}"
+    if detailed:
+        text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
+    else:
+        name = f"{one_line(row['title'], 100)} {bracketed(row['type'])}".strip()
+        said = context.first_sentence(row["description"], 160)
+        text = f"- [{alias}] {name}" + (f": {said}" if said else "")
+    return Item(alias, text, None, "Entities")
+
+
+def _relationships(
+    snapshot: Snapshot, chosen: Sequence[Row], filters: Filters | None
+) -> list[Item]:
+    """All relationships between chosen entities; then those to others, by how many chosen ones each
+    of these is linked to, by weight: `id|source|target|description|weight|links`."""
+    if not chosen:
+        return []
+    inside = {row["id"] for row in chosen}
+    small = {row["id"] for row in chosen if row["degree"] <= HUB}
+    every, some = (", ".join(f"'{id}'" for id in sorted(ids)) for ids in (inside, small))
+    where = f"(source_id IN ({every}) AND target_id IN ({every}))"
+    where += f" OR source_id IN ({some}) OR target_id IN ({some})" if small else ""
+    names = ["id", "source_id", "target_id", "weight"]
+    without = filters.without if filters is not None else frozenset()
+    light = {
+        row["id"]: row
+        for row in snapshot.rows("relationships", where, names).to_pylist()
+        if without.isdisjoint((row["source_id"], row["target_id"]))
+    }
+    links = Counter(
+        end for row in light.values() for end in {row["source_id"], row["target_id"]} - inside
+    )
+    linked = {
+        id: max(links[row["source_id"]], links[row["target_id"]]) for id, row in light.items()
+    }
+    order = sorted(light, key=lambda id: (-linked[id], -light[id]["weight"], id))
+    network = [id for id in order if not linked[id]]
+    outward = [id for id in order if linked[id]][: RELATIONSHIPS * len(chosen)]
+    found = snapshot.served("relationships", network + outward)
+    titles = context.titles(snapshot, found)
+    return [
+        Item(
+            f"r{row['n']}",
+            columns(
+                f"r{row['n']}",
+                titles.get(row["source_id"], "?"),
+                titles.get(row["target_id"], "?"),
+                one_line(row["description"], 300),
+                f"{row['weight']:g}",
+                linked[row["id"]],
+            ),
+            None,
+            "Relationships",
+        )
+        for row in found
+    ]
+
+
+def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
+    """Reports of the communities that hold most of the chosen entities, then by rank:
+    `id|title|occurrence weight|content|rank`."""
+    ids = [row["id"] for row in chosen]
+    members = snapshot.by_key("memberships", ids, "entity_id", ["path"])
+    held = Counter(id for path in members["path"].to_pylist() for id in path)
+    names = ["id", "rank", "level", "n_text_units"]
+    light = snapshot.by_key("reports", list(held), "id", names).to_pylist()
+    light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))
+    most = max((row["n_text_units"] for row in light), default=0) or 1
+    rows = snapshot.served("reports", [row["id"] for row in light[:REPORTS]])
+    summaries = context.rendered(snapshot, [row["summary"] for row in rows])
+    items = []
+    for row, summary in zip(rows, summaries, strict=True):
+        weight = round(row["n_text_units"] / most, 2)
+        text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
+        items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
+    return items
+
+
+# ---- why a row is there ----------------------------------------------------------------------------
+
+ENTITY_PARTS = {
+    "name": "named in the question",
+    "words": "words of its title",
+    "passages": "named in the best passages",
+    "vector": "meaning",
+}
+
+
+def explained(item: Item, said: str) -> Item:
+    """The item with its reason under the text, and in its citation."""
+    gap = "\n" if "\n" in item.text else " "
+    cited = item.citation.model_copy(update={"why": said}) if item.citation else None
+    text = f"{item.text}{gap}(why: {said})"
+    return replace(item, text=text, citation=cited, span=(0, 0))
+
+
+def _why_relationship(item: Item) -> str:
+    links = int(item.text.rpartition("|")[2])
+    return f"outside, linked to {links} chosen entities" if links else "joins two chosen entities"
