@@ -353,11 +353,11 @@ def list(options: argparse.Namespace) -> int:
 
 
 def source(options: argparse.Namespace) -> int:
-    """The exact text behind ids."""
+    """The text behind ids."""
     from graphrag_mcp.query import federated
     from graphrag_mcp.query.lookup import get_source
 
-    given = {"around": options.around, **_budget(options)}
+    given = {"around": options.around, "raw": options.raw, **_budget(options)}
     if parts := parts_of(options, options.ids):
         return show(options, federated.get_source(parts, options.ids, **given))
     return show(options, get_source(snapshot_of(options), options.ids, **given))

@@ -80,7 +80,12 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
 
 
 def get_source(
-    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0
+    parts: Sequence[Part],
+    ids: Sequence[str],
+    *,
+    max_tokens: int = 4_000,
+    around: int = 0,
+    raw: bool = False,
 ) -> SourceResult:
     """The text behind qualified ids; what is not qualified is looked up in every corpus."""
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -91,7 +96,7 @@ def get_source(
         if not own:
             continue
         try:
-            found, said = lookup.exact(snapshot, own, around)
+            found, said = lookup.exact(snapshot, own, around, raw)
         except NotFound as error:
             refused.append(error)
             continue
@@ -103,7 +108,7 @@ def get_source(
             if refused
             else BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
         )
-    return lookup.shown(items, notes, budget)
+    return lookup.shown(items, notes, budget, raw)
 
 
 def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:

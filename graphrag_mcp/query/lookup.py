@@ -32,6 +32,7 @@ from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import language_of, readable
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -62,21 +63,30 @@ _BETWEEN = re.compile(r"[\s,;|/()\[\]`'\"]+")
 
 
 def get_source(
-    snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    *,
+    max_tokens: int = 4_000,
+    around: int = 0,
+    raw: bool = False,
 ) -> SourceResult:
-    """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both
-    sides."""
+    """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
+    without addresses of links, images and menus, or to the letter with `raw`."""
     budget, note = clamp_budget(max_tokens, 4_000)
-    items, notes = exact(snapshot, ids, around)
-    return shown(items, [note, *notes], budget)
+    items, notes = exact(snapshot, ids, around, raw)
+    return shown(items, [note, *notes], budget, raw)
 
 
-def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
-    """As many of the items as fit; the others, and one that was cut, are in the next call."""
+def shown(
+    items: Sequence[Item], notes: Sequence[str], budget: int, raw: bool = False
+) -> SourceResult:
+    """As many of the items as fit, of each id about the same; the others, and one that was cut, are
+    in the next call."""
 
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
-        sections, into = [Section("Sources", items, 1.0)], {"Sources": "sources"}
+        sections = [Section("Sources", _fair(items, room), 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
+        into = {"Sources": "sources"}
         result = finish(compose(result, sections, room, lambda _: "", into=into), room)
         rest = [
             one for one in items if quoted(one.text.partition("\n")[2].strip()) not in result.text
@@ -90,12 +100,26 @@ def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceRes
     larger = 0
     if len(rest) == len(items):
         larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
-    result, rest = composed(budget - count_tokens(_call(rest, larger)))
-    result.next_call, result.truncated = _call(rest, larger), True
+    result, rest = composed(budget - count_tokens(_call(rest, larger, raw)))
+    result.next_call, result.truncated = _call(rest, larger, raw), True
     return finish(result, budget)
 
 
-def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
+def _fair(items: Sequence[Item], room: int) -> list[Item]:
+    """The first passages of every id that fit together, then the second ones, in reading order; at
+    least one."""
+    turns = sorted(range(len(items)), key=lambda at: (items[at].data or {}).get("turn", 0))
+    taken = [turns[0]] if turns else []
+    left = room - sum(items[at].tokens for at in taken)
+    for at in turns[1:]:
+        left -= items[at].tokens
+        if left < 0:
+            break
+        taken.append(at)
+    return [items[at] for at in sorted(taken)]
+
+
+def _call(rest: Sequence[Item], max_tokens: int = 0, raw: bool = False) -> str:
     """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
     ids = [item.id for item in rest]
     if len(ids) > IDS:
@@ -105,7 +129,7 @@ def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
             if not at or not _follows(rest[at - 1], item)
         ]
     larger = f", max_tokens={max_tokens}" if max_tokens else ""
-    return f"get_source(ids={json.dumps(ids[:IDS])}{larger})"
+    return f"get_source(ids={json.dumps(ids[:IDS])}{larger}{', raw=true' if raw else ''})"
 
 
 def _follows(one: Item, other: Item) -> bool:
@@ -117,7 +141,9 @@ def _follows(one: Item, other: Item) -> bool:
     )
 
 
-def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list[Item], list[str]]:
+def exact(
+    snapshot: Snapshot, ids: Sequence[str], around: int = 0, raw: bool = False
+) -> tuple[list[Item], list[str]]:
     """The passages behind ids, each once, and what is to be said about the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     meant = {one: _meant(snapshot, one) for one in given if one.strip()}
@@ -129,13 +155,15 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
     found: dict[str, Row] = {}
+    turns: dict[str, int] = {}  # of a passage: its place among those of its id
     unknown = [one for one, aliases in meant.items() if not aliases]
     for alias in wanted[:IDS]:
         rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
-        for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
+        for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
             found.setdefault(row["id"], row)
+            turns.setdefault(row["id"], turn)
     if not found:
         named_ids = ", ".join(one[:40] for one in unknown[:5])
         gone = any(was_given(snapshot, one) for one in unknown)
@@ -144,9 +172,15 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
-    return [
-        _exact(row, documents.get(row["document_id"], row["document_id"])) for row in found.values()
-    ], notes
+    items: list[Item] = []
+    for row in found.values():
+        item = _exact(row, documents.get(row["document_id"], row["document_id"]), raw)
+        item = replace(item, data={**(item.data or {}), "turn": turns[row["id"]]})
+        if items and _follows(items[-1], item):  # under the head of the one before
+            head, _, text = item.text.partition("\n")
+            item = replace(item, text=f"{head.partition('] ')[0]}]\n{text}")
+        items.append(item)
+    return items, notes
 
 
 # ---- which ids are meant -------------------------------------------------------------------------
@@ -203,15 +237,18 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 # ---- the passages behind an id -------------------------------------------------------------------
 
 
-def _exact(row: Row, document: str) -> Item:
+def _exact(row: Row, document: str, raw: bool) -> Item:
     item = source_item(row, 0.0, document, True)
+    text = row["text"] if raw or language_of(row["uri"]) else readable(row["text"])
+    text = text or "(links, images or rules only: raw=true shows them)"
     head = item.text.partition("\n")[0]
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id
         item = replace(item, id=alias)
         head = f"[{alias}] {head.partition('] ')[2]}"
     names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
-    return Item(item.id, f"{head}\n{row['text']}", None, tokens=item.tokens, data=data)
+    tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
+    return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
 
 
 def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
