@@ -38,7 +38,7 @@ def call(home: Path) -> Iterator[Caller]:
 
 
 def test_several_corpora_are_one_ranking_with_ids_that_lead_back(call: Caller) -> None:
-    found = call.good("local_search", query="Marta Olsen 茶馆 Tobias Fenn", corpus="notes, zh,sample")
+    found = call.good("local_search", query="Marta Olsen 茶馆 Tobias Fenn", corpus="notes, zh,sample", max_tokens=2_000)
     assert found["corpus"] == "notes,zh,sample" and {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "zh", "sample"}
     scores = [one["score"] for one in found["citations"]]
     assert scores == sorted(scores, reverse=True)

@@ -42,7 +42,7 @@ BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
-HEAD = 30  # tokens that a head may take
+HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 CONNECTED = 5  # statements between names of the question
 FEW = 4  # passages with a name up to which it is said that no other one holds it
@@ -504,9 +504,10 @@ def _in_full(
     where it lasts. The first one is shown in whatever room there is."""
     for hit in strong:
         room = page.room - reserved
-        body = window(hit.body, worth, room - HEAD, literals)
-        block = _block(hit, body)
-        if room < HEAD or count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
+        if room < HEAD + PART:
+            break
+        block = _block(hit, window(hit.body, worth, room - HEAD, literals))
+        if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
     if strong and not page.citations:
