@@ -90,10 +90,10 @@ def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> N
     assert result.counts["relationships"] <= graph.KEPT * graph.PART * result.counts["text_units"]
 
 
-def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
+def test_reports_made_in_parts_are_those_made_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphrag_mcp.index import communities_stage, documents
+    from graphrag_mcp.index import communities_stage
     from graphrag_mcp.store.tables import open_snapshot
 
     def graph_of(name: str) -> list[object]:
@@ -111,7 +111,6 @@ def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
         return rows
 
     whole = graph_of("whole")
-    monkeypatch.setattr(documents, "MERGED_NAMES", 100)
     monkeypatch.setattr(communities_stage, "REPORTED_ENTITIES", 20)
     assert graph_of("parts") == whole
 

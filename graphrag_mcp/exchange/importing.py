@@ -578,9 +578,6 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     data, before = as_json(graph), log.latest(file)
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
-        groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
-        # their communities are compared again
-        run.touched |= {id for row in groups for id in row["members"]}
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",

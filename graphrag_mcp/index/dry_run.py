@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 from graphrag_mcp.index import documents, models
-from graphrag_mcp.index.documents import Batch, Names, Row, Run
+from graphrag_mcp.index.documents import Batch, Row, Run
 from graphrag_mcp.index.graph import Named, UnitNames
 from graphrag_mcp.index.records import parse
 from graphrag_mcp.index.units import Reading
@@ -145,9 +145,9 @@ class ImitatedChat:
 
     def __init__(self, name: str, habits: Habits) -> None:
         self.name, self.habits = name, habits
-        self._asked: dict[int, tuple[str, Names]] = {}
+        self._asked: dict[int, tuple[str, UnitNames]] = {}
 
-    def read(self, unit: Names, extract: str, claims: str = "") -> None:
+    def read(self, unit: UnitNames, extract: str, claims: str = "") -> None:
         """The prompts that will ask about a text unit."""
         self._asked[hash(extract)] = "extract", unit
         if claims:
@@ -164,7 +164,7 @@ class ImitatedChat:
         prompt = messages[0].content
         if (known := self._asked.get(hash(prompt))) is not None:
             kind, unit = known
-            text = TEXTS[kind](_whole(unit), len(messages) // 2, self.habits)
+            text = TEXTS[kind](unit, len(messages) // 2, self.habits)
         else:
             kind, make = ("report", reported) if schema is not None else ("describe", described)
             text = make(_between(prompt), self.habits)
@@ -234,19 +234,6 @@ def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:
         said = f"{_plain(one.form)}<|>{_plain(other.form)}<|>STATEMENT<|>TRUE<|>NONE<|>NONE"
         records.append(f"({said}<|>{_plain(quote)}<|>{quote})")
     return "\n##\n".join([*records, "<|COMPLETE|>"])
-
-
-def _whole(unit: Names) -> UnitNames:
-    """The names of all of the text, of the part too that the unit before has."""
-    found: dict[str, Named] = {}
-    for one in [*unit.repeated().named, *unit.found()[0].named]:
-        if (before := found.get(one.key)) is None:
-            found[one.key] = replace(one)
-        else:
-            before.count += one.count
-            before.sentences = before.sentences + one.sentences
-            before.strong = before.strong or one.strong
-    return UnitNames(unit.id, unit.text, list(found.values()))
 
 
 def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
@@ -383,11 +370,11 @@ class Rehearsal(Run):
     def opened(self, manifest: Manifest) -> Snapshot:
         return self.imagination.snapshot(manifest)
 
-    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
+    def ask(self, uri: str, unit: UnitNames, context: str) -> Reading | None:
         reader = self.models.reader
         asks = (one for one in (reader.extract, reader.claims) if one is not None)
-        self.chat.read(unit, *(one.prompt(unit.text, unit.context()) for one in asks))
-        return super().begin(uri, id, unit)
+        self.chat.read(unit, *(one.prompt(unit.text, context) for one in asks))
+        return super().ask(uri, unit, context)
 
     def originals(self, batch: Batch) -> list[Row]:
         return []

@@ -18,7 +18,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
-from graphrag_mcp.index.communities_stage import ReportJob, compare, links_of, report, stored_tree
+from graphrag_mcp.index.communities_stage import Reporting, stored_tree
 from graphrag_mcp.index.extraction import extract_unit, locate, spelled
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
@@ -472,22 +472,20 @@ def _questions(
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
-            tree, links = stored_tree(snapshot), links_of(snapshot)
-            moved = compare(snapshot, tree, dict(snapshot.manifest.next))
+            tree = stored_tree(snapshot)
             gone = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
                 _read_unit(models, snapshot, row, known)
             elif row["kind"] in descriptions.OF_TABLE:
-                started = descriptions.begin(snapshot, [row], models, {})
-                for future in started.futures.values():
+                asked = {row["kind"]: [row["subject"]]}
+                for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
             elif row["subject"] in tree.communities and gone.isdisjoint(
                 tree.communities[row["subject"]].members
             ):
-                asked = {row["subject"]}
-                report(ReportJob(snapshot, tree, links, moved, asked, models, rewrite=asked))
+                Reporting(snapshot, tree, models, {row["subject"]}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
@@ -509,7 +507,7 @@ def _read_unit(
         "mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]
     ).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
-    models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract, context))
+    models.asker.wait(extract_unit(models.asker, text, known, models.extract, context))
 
 
 def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:
