@@ -395,7 +395,8 @@ def communities(run: Run, recluster: bool) -> None:
     if manifest is None:
         return
     again = manifest.parameters.get("reports", "") != models.parameters()["reports"]
-    if not (manifest.stale or recluster or again or _is_open(run) or vectors.missing(run)):
+    embeds = models.embedding and models.asker.embeds and vectors.missing(run.snapshot())
+    if not (manifest.stale or recluster or again or _is_open(run) or embeds):
         return
     numbers = dict(manifest.next)
     started = descriptions.begin(run.snapshot(), _to_describe(run), models)
@@ -412,7 +413,10 @@ def communities(run: Run, recluster: bool) -> None:
         degraded = _report(run, tree, moved)
         run.write(_pending(run, described.failed, degraded))
     with run.stage("vectors"):
-        vectors.embed_missing(run)
+        if models.embedding and models.asker.embeds:
+            snapshot = run.draft_snapshot()
+            for change in vectors.embed_missing(models.asker, snapshot, run.take):
+                run.write(change)
     _commit(run, numbers, len(tree.communities))
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))

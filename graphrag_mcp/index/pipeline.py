@@ -454,7 +454,7 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 def _result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
-    if without := vectors.missing(run):
+    if run.models.embedding and (without := vectors.missing(run.snapshot())):
         pending["embedding"] = without
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})

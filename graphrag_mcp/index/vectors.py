@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.index.documents import Run
+from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.trust.credentials import masked
@@ -30,27 +30,23 @@ COLUMNS = {
 }
 
 
-def missing(run: Run) -> int:
-    """How many rows have no vector; 0 where no model is there to make one."""
-    if run.manifest is None or not run.models.embedding:
-        return 0
-    snapshot = run.snapshot()
+def missing(snapshot: Snapshot) -> int:
+    """How many rows have no vector."""
     return sum(snapshot.count(table) - snapshot.count(own) for table, own in VECTORS.items())
 
 
-def embed_missing(run: Run) -> None:
-    """Write the vectors of rows that have none. What fails is counted by `missing`."""
-    asker, snapshot = run.models.asker, run.draft_snapshot()
-    if not run.models.embedding or not asker.embeds:
-        return
+def embed_missing(
+    asker: Asker, snapshot: Snapshot, take: Callable[[Future[Any]], Any]
+) -> Iterator[dict[str, Change]]:
+    """The vectors of rows that have none, a batch at a time. `take` waits for a future."""
     asked: tuple[str, dict[str, str], Future[list[bytes | None]]] | None = None
     for table, texts in _missing_texts(snapshot):
         future = asker.start(asker.embed(list(texts.values())))
         if asked is not None:  # it is written while this batch is under way
-            _write(run, *asked)
+            yield _change(*asked, take)
         asked = table, texts, future
     if asked is not None:
-        _write(run, *asked)
+        yield _change(*asked, take)
 
 
 def _missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
@@ -90,13 +86,15 @@ def _titles(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, str]:
     return dict(zip(found["id"].to_pylist(), found["key"].to_pylist(), strict=True))
 
 
-def _write(
-    run: Run, table: str, texts: Mapping[str, str], future: Future[list[bytes | None]]
-) -> None:
-    found = zip(texts, run.take(future), strict=True)
-    made = {id: vector for id, vector in found if vector is not None}
+def _change(
+    table: str,
+    texts: Mapping[str, str],
+    future: Future[list[bytes | None]],
+    take: Callable[[Future[Any]], Any],
+) -> dict[str, Change]:
+    made = {id: vector for id, vector in zip(texts, take(future), strict=True) if vector}
     if not made:
-        return
+        return {}
     raw = b"".join(made.values())
     numbers = pa.Array.from_buffers(pa.float32(), len(raw) // 4, [None, pa.py_buffer(raw)])
     shas = [hashlib.sha256(texts[id].encode("utf-8", "replace")).hexdigest()[:32] for id in made]
@@ -106,4 +104,4 @@ def _write(
         # A list of fixed size is what Lance can search.
         "vector": pa.FixedSizeListArray.from_arrays(numbers, len(raw) // 4 // len(made)),
     }
-    run.write({VECTORS[table]: Change((), pa.table(columns))})
+    return {VECTORS[table]: Change((), pa.table(columns))}
