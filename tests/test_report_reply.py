@@ -1,4 +1,4 @@
-"""index/report_reply.py, references.py and loose_json.py: whatever a model says becomes a draft, or a clear no."""
+"""Whatever a model says becomes the draft of a report, or a clear no."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import pytest
 
 from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report
-from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.packing.citations import cited, replace_references
@@ -193,36 +192,6 @@ def test_several_references_are_several_and_stand_after_the_full_stop():
     assert replace_references(text, lambda one: "<" + ",".join(map(str, sum(one.numbers.values(), []))) + ">" if one.numbers else "") == (
         "A was. <1> B, too <2> <3>, ended! 丙是。 <1> 丁。"
     )  # fmt: skip
-
-
-# ---- JSON ---------------------------------------------------------------------------------------
-
-
-def test_json_keeps_its_values_and_the_largest_one_wins():
-    assert replies.read('See {"a": 1}. Now: {"b": [1, -2.5, true, null, "x"], "c": {}} [2]') == {
-        "b": [1, -2.5, True, None, "x"], "c": {},
-    }  # fmt: skip
-    assert replies.read("```json\n[]\n```") == []
-    assert replies.read("{'a': True, 'b': None, 'c': NaN, 'd': 7/10}") == {"a": True, "b": None, "c": None, "d": "7/10"}
-    assert replies.read('[{"a": 1}, {"a": 2') == [{"a": 1}]
-    assert replies.read('{"a": [{"b": 1}, {"b": 2]}') == {"a": [{"b": 1}, {"b": 2}]}
-
-
-def test_half_a_text_is_dropped_unless_it_is_asked_for():
-    assert replies.read('{"n": 1, "answer": "It began in') == {"n": 1}
-    assert replies.read('{"n": 1, "answer": "It began in', keep_cut=True) == {"n": 1, "answer": "It began in"}
-
-
-def test_half_characters_never_leave():
-    value = replies.read('{"a": "\\ud83d\\ude00 \\ud83d x", "\\udc00": 1}')
-    assert value["a"] == "😀 \ufffd x"
-    assert json.dumps(value, ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize("reply", ["", "no", "{this} and [that]", '<think>{"a": 1}', "[" * 100_000, '{"a":' * 50_000])
-def test_no_json_is_a_value_error(reply):
-    with pytest.raises(ValueError):
-        replies.read(reply)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,10 @@ COLUMNS = {
 }
 
 
-def missing(snapshot: Snapshot) -> int:
+def missing(snapshot: Snapshot | None) -> int:
     """How many rows have no vector."""
+    if snapshot is None:
+        return 0
     return sum(snapshot.count(table) - snapshot.count(own) for table, own in VECTORS.items())
 
 

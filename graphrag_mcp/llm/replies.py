@@ -9,13 +9,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 from graphrag_mcp.text.terms import is_cjk, sentences
 
-_ATTEMPTS = 64  # places where JSON might begin; more are noise
-_DEEPEST = 60
+DEEPEST = 60  # brackets within brackets
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _BEGIN = re.compile(
     r"\{(?=\s*+(?:[\"'“‘}/]|\w{1,60}+\s*+[:：]))|\[(?=\s*+(?:[\"'“‘{\[\]/\-\d]|true|false|null))"
@@ -49,67 +48,87 @@ _CUT = object()  # stands for a value that the reply ends in
 
 
 def read(text: str, *, keep_cut: bool = False) -> Any:
-    """The largest JSON object or array in the reply.
+    """The largest JSON object or array in the reply; ValueError without one.
 
     Where the reply ends too early what is complete is kept; the value that it ends in is dropped,
     or with `keep_cut` kept when it is a text."""
     text = without_thoughts(text).strip().removeprefix("\ufeff")
     if re.match(r"[{\[]\s*+\\\"", text):  # escaped once too often
         text = text.replace('\\"', '"').replace("\\n", "\n")
-    found, at, longest = _strict(text, 0) if text[:1] in ("{", "[", '"') else (None, 0, 0)
-    if at and isinstance(found, str):
-        return read(found, keep_cut=keep_cut) if found.lstrip()[:1] in ("{", "[") else _nothing()
-    if at and not text[at:].strip():
-        return _clean(found)
-    at = 0
-    for _ in range(_ATTEMPTS):
-        begin = _BEGIN.search(text, at)
-        if begin is None:
-            break
-        value, at, _ = _strict(text, begin.start())
-        if not at:
-            reader = _Reader(text, begin.start(), keep_cut)
-            value, at = reader.value("", 0), reader.at
-        if at - begin.start() > longest and value is not _CUT:
-            found, longest = value, at - begin.start()
-    return _clean(found) if longest else _nothing()
+    if text.startswith('"'):
+        said, _ = _strict(text, 0)
+        if isinstance(said, str) and said.lstrip()[:1] in ("{", "["):
+            return read(said, keep_cut=keep_cut)
+    found = list(_Json(text, keep_cut=keep_cut).values())
+    if not found:
+        raise ValueError("no JSON in the reply")
+    return _clean(max(found, key=lambda one: one[1])[0])
+
+
+def json_start(text: str) -> int:
+    """Where JSON seems to begin; -1 where nothing looks like it."""
+    match = _BEGIN.search(text)
+    return match.start() if match else -1
+
+
+def json_values(text: str) -> tuple[list[Any], bool, int]:
+    """The objects and arrays of a reply, whatever stands around and between them; whether all was
+    closed; and how many objects had to be mended. An object that the reply ends in is dropped."""
+    reader = _Json(text, whole=True)
+    values = [value for value, _ in reader.values()]
+    return values, reader.closed, reader.mended
+
+
+def json_items(text: str) -> tuple[list[dict[str, Any]], bool]:
+    """The objects of a reply that hold no other objects; and whether all was closed."""
+    values, closed, _ = json_values(text)
+    items: list[dict[str, Any]] = []
+    waiting = values[::-1]
+    while waiting:
+        value = waiting.pop()
+        within = list(value.values()) if isinstance(value, dict) else value
+        within = [one for one in within if isinstance(one, dict | list)]
+        deeper = [one for one in within if isinstance(one, dict) or not _is_flat(one)]
+        if isinstance(value, dict) and value and not deeper:
+            items.append(value)
+        waiting += (within if isinstance(value, list) else deeper)[::-1]
+    return items, closed
+
+
+def _is_flat(value: list[Any]) -> bool:
+    return not any(isinstance(one, dict | list) for one in value)
 
 
 def without_thoughts(text: str) -> str:
-    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the
-    first one."""
+    """The text without blocks of thinking. A block opens at the start of a line; some chat templates
+    write the opening of the first one into the prompt. One that is never closed was cut off."""
     kept: list[str] = []
     at, inside = 0, False
-    for match in _THOUGHT.finditer(text):
-        if match[1]:
+    for tag in _THOUGHT.finditer(text):
+        if tag[1]:
             before, after = (
-                text[max(0, match.start() - 1) : match.start()],
-                text[match.end() : match.end() + 1],
+                text[max(0, tag.start() - 1) : tag.start()],
+                text[tag.end() : tag.end() + 1],
             )
             alone = before in ("", "\n") or after in ("", "\n")
             if inside or (not kept and alone):
-                kept, at, inside = kept or [""], match.end(), False
+                kept, at, inside = kept or [""], tag.end(), False
         elif (
             not inside
-            and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip()
+            and not text[max(at, tag.start() - 200) : tag.start()].rpartition("\n")[2].strip()
         ):
-            kept.append(text[at : match.start()])
+            kept.append(text[at : tag.start()])
             inside = True
-    return "".join(kept) + ("" if inside else text[at:])  # never closed: cut off while thinking
+    answer = "".join(kept) + ("" if inside else text[at:])
+    return answer if answer == text else answer.lstrip()
 
 
-def _nothing() -> Any:
-    raise ValueError("no JSON in the reply")
-
-
-def _strict(text: str, at: int) -> tuple[Any, int, int]:
+def _strict(text: str, at: int) -> tuple[Any, int]:
     """The value and where it ends; the end is 0 when it is not JSON to the letter."""
     try:
-        return *json.JSONDecoder(strict=False, parse_constant=lambda _: None).raw_decode(
-            text, at
-        ), 0
+        return json.JSONDecoder(strict=False, parse_constant=lambda _: None).raw_decode(text, at)
     except (ValueError, RecursionError):
-        return None, 0, 0
+        return None, 0
 
 
 def _clean(value: Any) -> Any:
@@ -125,15 +144,29 @@ def _clean(value: Any) -> Any:
     return value
 
 
-class _Reader:
-    """Reads one value from `at` on, never going back further than one quote."""
+class _Json:
+    """Reads the values of a reply one after the other, never going back further than one quote.
+    `keep_cut`: the text that the reply ends in is kept; `whole`: an object that it ends in is not,
+    unless it holds others."""
 
-    def __init__(self, text: str, at: int, keep_cut: bool) -> None:
-        self.text, self.at, self.keep_cut = text, at, keep_cut
+    def __init__(self, text: str, *, keep_cut: bool = False, whole: bool = False) -> None:
+        self.text, self.keep_cut, self.whole = text, keep_cut, whole
+        self.at, self.mended, self.closed = 0, 0, True
+
+    def values(self) -> Iterator[tuple[Any, int]]:
+        """Each object and array, and its length."""
+        while begin := _BEGIN.search(self.text, self.at):
+            value, end = _strict(self.text, begin.start())
+            self.at = end or begin.start()
+            if not end:
+                value = self.value("", 0)
+            if value is not _CUT:
+                yield value, self.at - begin.start()
 
     def value(self, inside: str, depth: int) -> Any:
-        if depth > _DEEPEST:
-            raise ValueError("the JSON in the reply is nested too deep")
+        if depth > DEEPEST:
+            self.at, self.closed = len(self.text), False
+            return _CUT
         self.skip()
         first = self.text[self.at : self.at + 1]
         if first == "{":
@@ -146,14 +179,9 @@ class _Reader:
             return _CUT
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            said = number[0]
-            return (
-                _CUT
-                if self.at == len(self.text)
-                else float(said)
-                if re.search("[.eE]", said)
-                else int(said)
-            )
+            if self.at == len(self.text):
+                return _CUT
+            return float(number[0]) if re.search("[.eE]", number[0]) else int(number[0])
         bare = _BARE.match(self.text, self.at)
         self.at = bare.end()  # type: ignore[union-attr]
         word = bare[0].strip()  # type: ignore[index]
@@ -161,6 +189,7 @@ class _Reader:
 
     def object(self, outside: str, depth: int) -> Any:
         found: dict[str, Any] = {}
+        begin = self.at
         self.at += 1
         while self.next("}", "]", outside == "["):
             bare = _BARE_KEY.match(self.text, self.at)
@@ -178,9 +207,17 @@ class _Reader:
             value = self.value("{", depth + 1)
             if value is not _CUT:
                 found.setdefault(key, value)
-        return found if found or self.text[self.at - 1] == "}" else _CUT
+        closed = self.text[self.at - 1] == "}"
+        holds = any(
+            isinstance(one, dict) or (isinstance(one, list) and not _is_flat(one))
+            for one in found.values()
+        )
+        if not closed and (not found or (self.whole and not holds)):
+            return _CUT
+        self.mended += not holds and not _strict(self.text, begin)[1]
+        return found
 
-    def array(self, outside: str, depth: int) -> list[Any]:
+    def array(self, outside: str, depth: int) -> Any:
         found: list[Any] = []
         self.at += 1
         while self.next("]", "}", outside == "{"):
@@ -190,7 +227,7 @@ class _Reader:
                 self.at += 1
             elif value is not _CUT:
                 found.append(value)
-        return found
+        return found if found or self.text[self.at - 1] == "]" else _CUT
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
         """Is there another element? A bracket of the wrong kind ends this one when an outer one may
@@ -200,8 +237,9 @@ class _Reader:
             here = self.text[self.at : self.at + 1]
             if not here or here == close or (here == other and other_is_open):
                 self.at += here == close
+                self.closed &= bool(here)
                 return False
-            if here not in ",;，；" and here != other:
+            if here not in ",;,，；" and here != other:
                 return True
             self.at += 1
 
@@ -236,8 +274,6 @@ class _Reader:
 
 
 LONGEST_REPLY = 4_000_000  # characters that are looked at
-MOST_TOKENS = 300_000  # signs and texts of JSON that are looked at; 1,500 records have some 40,000
-DEEPEST = 64
 
 # ---- the reply as a whole -------------------------------------------------------------------------
 
@@ -306,163 +342,6 @@ def split_fields(body: str, enough: int = 3) -> list[str]:
     if len(fields) > enough and not fields[-1].strip():
         fields = fields[:-1]  # the bar that closes a table's row
     return fields
-
-
-# ---- JSON -----------------------------------------------------------------------------------------
-
-LONGEST_JSON = (
-    1_000_000  # characters of JSON that are read at once; what is longer is read item by item
-)
-_JSON = re.compile(r"[{\[]\s{0,64}[\"'{\[}\]]")
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]:]', re.DOTALL)
-_SIGN = re.compile("[\"']")
-_QUOTED = r"'(?:[^'\\]|\\.|'(?!\s{0,9}[,:}\]]))*+'?"
-# with texts in single quotes
-_PYTHON_TOKEN = re.compile(rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL)
-_COMMA_AT_END = re.compile(r",(?=\s{0,64}[}\]])")
-_PAIR = re.compile(
-    r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.|'(?!\s{0,9}[,}\]]))*+)'?"
-    r"|(-?\d+(?:\.\d+)?)|\[([^\]\[]*+)\]?)",
-    re.DOTALL,
-    # a quotation mark ends a value only before a comma or bracket: models forget to escape those inside
-)
-
-
-def json_start(text: str) -> int:
-    """Where JSON seems to begin; -1 where nothing looks like it."""
-    match = _JSON.search(text)
-    return match.start() if match else -1
-
-
-def json_values(text: str) -> tuple[list[tuple[str, Any]], bool, int]:
-    """The objects and arrays of a reply, each with the key that it stands under ("" at the top);
-    whether all was closed; and how many objects had to be mended.
-
-    Text around and between them does not matter. Where one is no JSON its parts are tried, down to
-    the pairs that can be made out; a reply that was cut off gives the parts that are whole."""
-    for candidate in (text, _COMMA_AT_END.sub("", text)) if len(text) <= LONGEST_JSON else ():
-        if values := _replies_strict(candidate):
-            return [("", value) for value in values], True, 0
-    tops, closed = _brackets(text)
-    values, mended, waiting = [], 0, tops[::-1]
-    while waiting:
-        one = waiting.pop()
-        part = text[one.start : one.end]
-        decoded = _decoded(part) if one.end else None
-        if decoded is not None:
-            values.append((one.key, decoded))
-        elif (
-            not one.end
-            or one.sign == "["
-            or any(inner.sign == "{" or inner.parts for inner in one.parts)
-        ):
-            waiting += one.parts[::-1]
-        elif pairs := _pairs(part):
-            values.append((one.key, pairs))
-            mended += 1
-    return values, closed, mended
-
-
-def json_items(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """The objects of a reply that hold no other objects; and whether all was closed."""
-    values, closed, _ = json_values(text)
-    items: list[dict[str, Any]] = []
-    waiting = [value for _, value in reversed(values)]
-    while waiting:
-        value = waiting.pop()
-        within = [
-            one
-            for one in (value.values() if isinstance(value, dict) else value)
-            if isinstance(one, dict | list)
-        ]
-        deeper = [
-            one
-            for one in within
-            if isinstance(one, dict) or any(isinstance(part, dict | list) for part in one)
-        ]
-        if isinstance(value, dict) and value and not deeper:
-            items.append(value)
-        waiting += (within if isinstance(value, list) else deeper)[::-1]
-    return items, closed
-
-
-def _replies_strict(text: str) -> list[Any]:
-    """Every value as JSON, with prose around; [] when one of them is not JSON to the letter."""
-    decoder, values, at = json.JSONDecoder(strict=False), [], 0
-    while begin := _JSON.search(text, at):
-        try:
-            value, at = decoder.raw_decode(text, begin.start())
-        except (ValueError, RecursionError):
-            return []
-        values.append(value)
-    return values
-
-
-@dataclass(slots=True)
-class _Bracket:
-    """An object or array of a reply: its span (`end` 0: never closed), the key it stands under,
-    what it holds."""
-
-    sign: str
-    start: int
-    key: str
-    end: int = 0
-    parts: list[_Bracket] = field(default_factory=list)
-
-
-def _brackets(text: str) -> tuple[list[_Bracket], bool]:
-    """The brackets that no other one holds; and whether all were closed."""
-    begin = _JSON.search(text)
-    if begin is None:
-        return [], False
-    tops: list[_Bracket] = []
-    stack: list[_Bracket] = []
-    key, last = "", (0, 0)
-    first = _SIGN.search(text, begin.start())
-    token = _PYTHON_TOKEN if first and first[0] == "'" else _JSON_TOKEN
-    for count, match in enumerate(token.finditer(text, begin.start())):
-        sign = match[0][0]
-        if sign in "\"'":
-            last = match.span()
-        elif sign == ":":
-            key = text[last[0] + 1 : min(last[1] - 1, last[0] + 300)]
-        elif sign in "{[":
-            if count > MOST_TOKENS or len(stack) >= DEEPEST:
-                return tops, False
-            outer = stack[-1] if stack else None
-            made = _Bracket(
-                sign,
-                match.start(),
-                outer.key if outer and outer.sign == "[" else key if outer else "",
-            )
-            (outer.parts if outer else tops).append(made)
-            stack.append(made)
-        elif stack and stack[-1].sign == ("{" if sign == "}" else "["):
-            stack.pop().end = match.end()
-    return tops, not stack
-
-
-def _decoded(part: str) -> Any:
-    """The value as JSON, or with commas at its ends removed; None for anything else."""
-    for candidate in (part, _COMMA_AT_END.sub("", part)):
-        try:
-            return json.loads(candidate, strict=False)
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _pairs(part: str) -> dict[str, Any]:
-    """Names and values that can be made out in an object that is no JSON."""
-    pairs: dict[str, Any] = {}
-    for name, double, single, number, array in _PAIR.findall(part):
-        words = [word for word in re.split(r"[\"',]+", array) if word.strip()]
-        pairs[name] = words or _unquoted(double or single) or number
-    return pairs
-
-
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\([\"'\\nrt])", lambda sign: " " if sign[1] in "nrt" else sign[1], text)
 
 
 # ---- values ---------------------------------------------------------------------------------------
