@@ -277,10 +277,10 @@ def test_a_corpus_at_work_is_not_deleted(home: Path, work: str) -> None:
         refused()
         records.close(home, job, "done")
     elif work == "a mark":
-        records.marker(home, "kb", "settle").parent.mkdir(parents=True, exist_ok=True)
-        records.marker(home, "kb", "settle").touch()
+        records.marker(home, "kb", records.MERGE).parent.mkdir(parents=True, exist_ok=True)
+        records.marker(home, "kb", records.MERGE).touch()
         refused()
-        records.marker(home, "kb", "settle").unlink()
+        records.marker(home, "kb", records.MERGE).unlink()
     else:
         place = home / "jobs" / "lead" / "kb" if work == "a lead" else home / "corpora" / "kb"
         with manifests.writer_lock(place, 1.0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -15,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged, GraphRAGError
-from graphrag_mcp.jobs import delete, queue, run, start
+from graphrag_mcp.jobs import delete, queue, start
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
@@ -73,7 +72,7 @@ def test_a_deletion_that_stops_half_way_leaves_no_older_generation_in_place_of_t
 def test_a_mark_that_cannot_be_left_is_said_with_a_next_move(tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text(FILE_IN_THE_WAY)
     with pytest.raises(GraphRAGError, match=ADVICE):
-        start.merge_later(Settings(home=tmp_path), "kb", 1)
+        start.merge_later(Settings(home=tmp_path), "kb")
 
 
 def test_leases_and_answers_that_cannot_be_opened_are_said_with_a_next_move(tmp_path: Path) -> None:
@@ -143,12 +142,10 @@ def test_marks_from_the_future_hold_nothing_up(tmp_path: Path) -> None:
     gone = datetime.now(UTC) + timedelta(hours=2)
     job = records.Job("job-1", "kb", pid=1, process="another", updated=gone.isoformat(timespec="milliseconds"))
     assert records.as_it_is(tmp_path, job).status == "failed"
-    settle = records.marker(tmp_path, "kb", run.SETTLE)
-    settle.write_text(json.dumps({}), "utf-8")
-    os.utime(settle, ahead)
-    job = records.Job("job-2", "kb", request={"texts": []})
-    watch = run._Watch(tmp_path, tmp_path / "corpora" / "kb", [job], lambda: True, Settings(home=tmp_path))
-    assert not watch._may_be_put_off(), "communities are not put off until the clock has caught up"
+    merge = records.marker(tmp_path, "kb", records.MERGE)
+    merge.write_text("{}", "utf-8")
+    os.utime(merge, ahead)
+    assert start._merge_is_due(tmp_path, "kb")
 
 
 def test_a_lease_from_the_future_ends_as_soon_as_any_other(tmp_path: Path) -> None:
