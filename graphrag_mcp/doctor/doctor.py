@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import pyarrow.compute as pc
 
 from graphrag_mcp import __version__
-from graphrag_mcp.doctor.checks import Cutter, cut_otherwise, inconsistencies
+from graphrag_mcp.doctor.checks import inconsistencies
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
 from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import HOSTS, seen
@@ -190,10 +190,7 @@ class Finding:
 
 
 def doctor(
-    folder: Path,
-    repair: bool = False,
-    rebuild: Callable[[Path], object] | None = None,
-    cut: Cutter | None = None,
+    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None
 ) -> list[Finding]:
     """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired
     has been.
@@ -202,19 +199,18 @@ def doctor(
     called after a generation was committed that names no tables, and only when the truth is whole:
     readers find nothing until it is done, and if it fails the next index call derives everything.
     Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
-    NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
-    no one looks whether the rows follow those that the manifest names."""
+    NewerFormat."""
     if not repair:
-        return _examined(folder, cut)
+        return _examined(folder)
     with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
-        before = _examined(folder, cut)
+        before = _examined(folder)
         _repair_files(folder, before)
-        left = _examined(folder, cut)
+        left = _examined(folder)
         if any(finding.repair in (REMOVE, LEFT) for finding in left):
             # A newer whole generation took the place of a torn manifest, and Lance's hint is behind
             # its versions.
             _repair_files(folder, left)
-            left = _examined(folder, cut)
+            left = _examined(folder)
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
         if derivable and whole and rebuild is not None:
@@ -223,7 +219,7 @@ def doctor(
         rebuild(folder)
         with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
             _repair_files(folder, [])  # what the forgotten generation had
-            left = _examined(folder, cut)
+            left = _examined(folder)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
     done = [
         replace(found, repaired=True)
@@ -233,7 +229,7 @@ def doctor(
     return [*done, *left]
 
 
-def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
+def _examined(folder: Path) -> list[Finding]:
     try:
         manifest = manifests.read(folder)
     except Damaged as error:
@@ -248,7 +244,7 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            promises = [*inconsistencies(snapshot), *(cut_otherwise(snapshot, cut) if cut else ())]
+            promises = inconsistencies(snapshot)
             found += [Finding(kind, where, what, DERIVE) for kind, where, what in promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))

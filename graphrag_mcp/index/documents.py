@@ -52,10 +52,6 @@ from graphrag_mcp.types import Document, Span, Unit, content_id
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
 
-Spans = set[tuple[int, int]]
-# of text units, of passages; text unit -> names in it
-Cut = tuple[Spans, Spans, dict[str, set[str]]]
-
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
     """A generation whose tables have older columns goes on from its originals alone: everything is
@@ -96,28 +92,6 @@ def chunk_params(settings: Settings) -> ChunkParams:
     return ChunkParams(
         s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size
     )
-
-
-def cut(document: Mapping[str, Any], named: Mapping[str, Any], with_names: bool) -> Cut | None:
-    """How a document (uri, title, text) is cut by parameters that a manifest names, and with
-    `with_names` what is found in it; None where they are not such as this release derives by."""
-    sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
-    if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
-        return None
-    if named.get("grammars") != grammars.installed():
-        return None
-    params = ChunkParams(*(named[name] for name in sizes))
-    code = parse(document["uri"], document["text"])
-    found = _chunked(code, document["text"], params)
-    units = {(unit.span.start, unit.span.end) for unit in found}
-    passages = {(part.start, part.end) for unit in found for part in unit.passages}
-    if not with_names or named.get("extractor") != extract.VERSION:
-        return units, passages, {}
-    numbers = dict(Manifest(corpus="").next)
-    whole = Document(document["uri"], document["title"], document["text"])
-    rows = build(whole, Before(), params, numbers)
-    names = {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
-    return units, passages, names
 
 
 Row = dict[str, Any]
