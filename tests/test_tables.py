@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.checksums import check_values, seal
+from graphrag_mcp.store.checksums import check_values, sealed
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot
@@ -80,18 +80,18 @@ EVIDENCE = st.lists(st.fixed_dictionaries(SENTENCE), max_size=3)
 @given(st.lists(st.tuples(TEXTS, TEXTS, EVIDENCE), min_size=1, max_size=8), st.data())
 def test_a_check_value_depends_on_its_row_alone(rows: list, data: st.DataObject) -> None:
     made = [row_of("entities", i, aliases=a, names=n, evidence=e) for i, (a, n, e) in enumerate(rows)]
-    table = seal("entities", rows_of("entities", made))
+    table = sealed("entities", rows_of("entities", made))
     start = data.draw(st.integers(0, table.num_rows - 1))
     length = data.draw(st.integers(1, table.num_rows - start))
     assert check_values(table.slice(start, length)).equals(table["check"].slice(start, length).combine_chunks())
-    alone = [seal("entities", rows_of("entities", [row]))["check"][0] for row in made]
+    alone = [sealed("entities", rows_of("entities", [row]))["check"][0] for row in made]
     assert table["check"].to_pylist() == [value.as_py() for value in alone]
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if "check" in TABLES[name].names])
 def test_changing_any_one_column_changes_the_check_value(name: str) -> None:
     plain = row_of(name, 1)
-    before = seal(name, rows_of(name, [plain]))["check"][0].as_py()
+    before = sealed(name, rows_of(name, [plain]))["check"][0].as_py()
     evidence = {"text_unit_id": "t", "start": 1, "end": 2, "text": "x"}
     for field in TABLES[name]:
         if field.name == "check":
@@ -102,7 +102,7 @@ def test_changing_any_one_column_changes_the_check_value(name: str) -> None:
             other = [evidence] if pa.types.is_struct(inner) else ["x"] if pa.types.is_string(inner) else [5]
         elif not pa.types.is_string(field.type):
             other = 5
-        changed = seal(name, rows_of(name, [plain | {field.name: other}]))["check"][0].as_py()
+        changed = sealed(name, rows_of(name, [plain | {field.name: other}]))["check"][0].as_py()
         assert changed != before, field.name
 
 

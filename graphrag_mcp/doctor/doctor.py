@@ -207,8 +207,7 @@ def doctor(
         _repair_files(folder, before)
         left = _examined(folder)
         if any(finding.repair in (REMOVE, LEFT) for finding in left):
-            # A newer whole generation took the place of a torn manifest, and Lance's hint is behind
-            # its versions.
+            # A newer whole generation took the place of a torn manifest.
             _repair_files(folder, left)
             left = _examined(folder)
         derivable = [finding for finding in left if finding.repair == DERIVE]
@@ -239,7 +238,7 @@ def _examined(folder: Path) -> list[Finding]:
     lance.disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
     found += _files(folder, manifest)
-    snapshot = Snapshot(folder, manifest, hold={}, examine=True)
+    snapshot = Snapshot(folder, manifest, examine=True)
     broken = list(_tables(snapshot))
     found += broken
     if not any(finding.kind == "table" for finding in broken):
@@ -311,7 +310,7 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     """Every file of the tables that a commit has recorded, those of older generations and of
     indexes included."""
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
-        yield Finding("file", where, what, REMOVE if where.endswith(checksums.HINT) else DERIVE)
+        yield Finding("file", where, what, DERIVE)
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
@@ -328,7 +327,7 @@ def _orphaned(folder: Path) -> list[tuple[Path, str]]:
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
     found = [
         (path, f"a {what} that no generation names" if path.suffix != ".tmp" else "left by a crash")
-        for path in manifests.unnamed(folder)
+        for path in manifests.unnamed(folder, kept)
         for what in ["truth segment" if path.parent.name == "truth" else "record"]
     ]
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
@@ -367,9 +366,6 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
-    for finding in found:
-        if finding.kind == "file" and finding.repair == REMOVE:
-            (folder / finding.where).unlink(missing_ok=True)
     try:
         manifest = manifests.read(folder)
     except Damaged:

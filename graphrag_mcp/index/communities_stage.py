@@ -55,10 +55,9 @@ from graphrag_mcp.index.report_extractive import (
 )
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import LIST, TABLES, VECTORS
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import ROW_ID, Change, Snapshot
 from graphrag_mcp.text.readable import language_of
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import content_id

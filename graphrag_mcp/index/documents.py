@@ -492,7 +492,7 @@ class Run:
     writes: ClassVar[bool] = True
 
     def opened(self, manifest: Manifest) -> Snapshot:
-        return tables.open_snapshot(self.folder, manifest)
+        return Snapshot(self.folder, manifest)
 
     def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
         """Have a text unit read; None when no one could."""

@@ -21,8 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.store.cache import ROW_ID
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import ROW_ID, Snapshot
 from graphrag_mcp.text.terms import is_cjk, sentences, terms
 from graphrag_mcp.types import content_id
 
