@@ -21,16 +21,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checksums import BATCH, check_values, sealed, spoiled
-from graphrag_mcp.store.lance import (
-    REPAIR,
-    collected,
-    connect,
-    following,
-    indexed,
-    started,
-    wait,
-    writable,
-)
+from graphrag_mcp.store.lance import REPAIR, collected, connect, following, indexed, wait, writable
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -245,7 +236,7 @@ class Snapshot:
         handle = self._handle(table)
         try:
             query = self._asked_for(table, handle.query(), names) if handle is not None else None
-            reader = wait(started(query, BATCH)) if query is not None else None
+            reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
             while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
         except Exception as error:
