@@ -67,9 +67,6 @@ def convert(tables: Mapping[str, list[Row]], found: Foreign) -> None:
     found.claims = [_claim(row) for row in tables["covariates"]]
     found.communities = _communities(tables["communities"], ends, found.entities, tables["nodes"])
     found.reports = [_report(row, own) for row in tables["community_reports"]]
-    if not found.units and found.documents:
-        what = "without text units, documents are cut again and entities stand where their names do"
-        found.notes.append(what)
 
 
 def text(row: Mapping[str, Any], *names: str) -> str:
