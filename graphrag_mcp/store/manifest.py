@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,40 +222,6 @@ def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
     named = {entry["file"] for one in kept for entry in [*one.segments, *one.files]}
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in there if path.name not in named]
-
-
-def age_of_oldest(
-    folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]
-) -> datetime.timedelta:
-    """The age of the oldest of a table's {version, timestamp}s that a kept generation names."""
-    named = {
-        kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables
-    }
-    written = [item["timestamp"] for item in versions if item["version"] in named]
-    if len(written) < len(named):
-        return datetime.timedelta(days=36_500)  # nothing is old enough
-    # As instants: where clocks were put back at the end of summer, the difference of local times is
-    # an hour short.
-    return datetime.timedelta(
-        seconds=max(time.time() - min(item.timestamp() for item in written), 0.0)
-    )
-
-
-def left_behind(folder: Path) -> dict[str, int]:
-    """How many versions of each table lie there that are older than what the oldest kept generation
-    names. A table that is written again each time has no tail, so nothing else tells that it leaves
-    files behind."""
-    found: dict[str, int] = {}
-    for path in sorted((folder / "generations").glob("*.json"))[:1]:
-        with contextlib.suppress(OSError, Damaged, NewerFormat):
-            for table, version in parse(path.read_bytes(), str(path)).tables.items():
-                names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
-                # Lance counts its files down, so that the newest is first.
-                found[table] = sum(
-                    name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version
-                    for name in names
-                )
-    return found
 
 
 @contextlib.contextmanager

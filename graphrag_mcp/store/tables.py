@@ -8,10 +8,12 @@ what a crash left behind is rolled back before the next write.
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -422,49 +424,54 @@ def compact(
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
-    it has merged them. `idle`: nothing else was to be done, so that what the commits before the
-    last one of a run have left is freed, once they are not kept any more.
+    it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
+    generations name one version is left with that alone, as after the commits of a first run.
     """
-    versions, left = dict(manifest.tables), manifests.left_behind(folder)
-    freed = _freed(folder, manifest) if idle and any(left.values()) else set()
-    if idle and not any(left.get(name) for name in freed):
+    kept = [manifest, *manifests.prune(folder, manifest.generation)]
+    versions, named, left = dict(manifest.tables), {}, {}
+    for name in manifest.tables:
+        named[name] = {one.tables[name] for one in kept if name in one.tables}
+        left[name] = _older(folder, name, min(named[name]))
+    alone = {name for name in named if idle and left[name] and len(named[name]) == 1}
+    if idle and not alone:
         return None  # LanceDB is not imported for that
     database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
-        few = 1 if name in freed else LEFT_BEHIND
         table = database.open_table(name, version=version)
-        if not _worth_compacting(table, name) and left.get(name, 0) < few:
+        if not (name in alone or left[name] >= LEFT_BEHIND or _worth_compacting(table, name)):
             continue
         # Else damage is copied, and looks sound.
         if wrong := spoiled(folder, manifest.files, name):
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
-        age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
-        age += timedelta(seconds=margin + table.count_rows() / MERGED)
+        written = {one["version"]: one["timestamp"] for one in table.list_versions()}
+        if not named[name] <= written.keys():
+            continue  # a kept generation that cannot be read
+        age = max(_age(written[one]) for one in named[name])
+        age += margin + table.count_rows() / MERGED
         with manifests.writing(folder):
             table = writable(database, name, version)
-            table.optimize(cleanup_older_than=age)
+            table.optimize(cleanup_older_than=timedelta(seconds=age))
             # Nothing was merged, so nothing will be, and Lance keeps the newest version.
-            if name in freed and table.version == version:
+            if name in alone and table.version == version:
                 table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
 
 
-def _freed(folder: Path, manifest: Manifest) -> set[str]:
-    """Tables of which no kept generation needs another version, where the run of this generation had
-    others before it that are not kept any more."""
-    if manifest.began in (0, manifest.generation):
-        return set()
-    kept = manifests.prune(folder, manifest.generation)
-    if any(manifest.began <= one.generation < manifest.generation for one in kept):
-        return set()
-    tables = manifest.tables.items()
-    return {
-        name
-        for name, version in tables
-        if all(one.tables.get(name, version) == version for one in kept)
-    }
+def _age(written: datetime) -> float:
+    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
+    local times is an hour short."""
+    return max(time.time() - written.timestamp(), 0.0)
+
+
+def _older(folder: Path, table: str, version: int) -> int:
+    """How many versions of a table lie there that are older than this one. A table that is written
+    again each time has no tail, so nothing else tells that it leaves files behind."""
+    names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
+    # Lance counts its files down, so that the newest is first.
+    stems = (name[:-9] for name in names)
+    return sum(stem.isdigit() and (1 << 64) - 1 - int(stem) < version for stem in stems)
 
 
 def _change_table(
