@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from graphrag_mcp.settings import Settings, shown_as
 from graphrag_mcp.store import checksums, lance
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.checksums import check_values
+from graphrag_mcp.store.checksums import check_values, differing
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
 from graphrag_mcp.store.schema import TABLES
@@ -285,30 +285,33 @@ def _overtaken(folder: Path) -> int:
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    yield from _problems("truth", segment_store.verify(folder, manifest), RESTORE)
-    current = {segment["file"] for segment in manifest.segments}
-    every = [segment for kept in manifests.generations(folder) for segment in kept.segments]
-    older = {one["file"]: one for one in every if one["file"] not in current}
-    others = [older[name] for name in sorted(older)]
-    lost = segment_store.verify(folder, replace(manifest, segments=others))
-    yield from _problems("generation", lost, FORGET)
+    """Segments of the current generation, and all that older ones need beside it."""
+    for where, what in differing(folder / "truth", manifest.segments):
+        yield Finding("truth", where, what, RESTORE)
+    kept, named = manifests.generations(folder), {one["file"] for one in _entries(manifest)}
+    for part in ("truth", "files"):
+        entries = [one for old in kept for one in (old.segments if part == "truth" else old.files)]
+        older = {one["file"]: one for one in entries if one["file"] not in named}
+        for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
+            yield Finding("generation", where, what, FORGET)
+
+
+def _entries(manifest: Manifest) -> list[dict[str, Any]]:
+    return [*manifest.segments, *manifest.files]
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
     with contextlib.closing(AnswerBook(folder)) as book:
-        yield from _problems("answers", book.verify(), SALVAGE)
-
-
-def _problems(kind: str, problems: Iterable[str], repair: str) -> Iterator[Finding]:
-    """Findings of lines such as `file: what is wrong`."""
-    for problem in problems:
-        where, _, what = problem.partition(": ")
-        yield Finding(kind, where, what, repair)
+        for problem in book.verify():
+            where, _, what = problem.partition(": ")
+            yield Finding("answers", where, what, SALVAGE)
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Every file of the tables that a commit has recorded, those of older generations and of
+    """The records, and every file of the tables that these list, those of older generations and of
     indexes included."""
+    for where, what in differing(folder / "files", manifest.files):
+        yield Finding("file", f"files/{where}", what, DERIVE)
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, DERIVE)
 
@@ -373,7 +376,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            files = {segment["file"] for segment in kept.segments}
+            files = {entry["file"] for entry in _entries(kept)}
             if kept.generation != int(path.stem) or lost & files:
                 path.unlink()
         except Damaged:

@@ -1,8 +1,8 @@
 """Checksums: of a row CRC-32 over its columns, of a file size, SHA-256 and CRC-32.
 
 Lance never changes a file that it has written, so what a commit adds is hashed once: a record in
-`files/` lists the new files, and the manifest names the records. Doctor compares the SHA-256,
-opening a table the CRC-32.
+`files/` lists all files, and the manifest names the record. Doctor compares the SHA-256, opening a
+table the CRC-32.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
 SEEN = 8_000  # files remembered as whole, some 3 MB
-RECORDS = 32  # records that a manifest names; one more, and they are written again as one
 WHOLE = 1 << 16  # bytes that are read at once
 HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
 
@@ -122,38 +121,33 @@ def _take_apart(
 def record(
     folder: Path,
     entries: Sequence[Entry],
-    before: Mapping[str, int],
-    now: Mapping[str, int],
+    before: Collection[str],
+    now: Collection[str],
     generation: int,
 ) -> tuple[list[Entry], bytes]:
-    """The records for the next manifest, and the bytes of the last of them (none when nothing is
-    new).
+    """The record for the next manifest, and its bytes (none when nothing is new).
 
     `entries` and `before` are the records and tables of the manifest before it: only what these do
     not know is hashed. A known file is never hashed again, so a bit that flips later is not taken
-    for right.
+    for right, and a record that is damaged stays named until it is repaired. What is said of tables
+    that are gone must not meet their successors.
     """
-    known, broken = recorded(folder, entries) if now else ({}, [])
-    # What is said of tables that are gone must not meet their successors.
-    dropped = not before.keys() <= now.keys()
-    merge = dropped or (len(entries) >= RECORDS and not broken)
-    fresh: dict[str, Files] = {}
+    known, broken = recorded(folder, entries)
+    damaged = [entry for entry in entries if entry["file"] in broken]
+    files: dict[str, Files] = {}
     for name in sorted(now):
-        old = known.get(name, {}) if name in before else {}
         root = folder / "tables" / f"{name}.lance"
-        fresh[name] = {
-            path: old.get(path) or _measured(f"{root}/{path}")
-            for path in _paths(root)
-            if merge or path not in old
-        }
-    kept = [] if merge or not now else list(entries)
-    if not any(fresh.values()):
-        return kept, b""
-    raw = json.dumps(
-        {name: files for name, files in fresh.items() if files}, sort_keys=True
-    ).encode()
+        old = known.get(name, {}) if name in before else {}
+        found = {path: old.get(path) or _measured(f"{root}/{path}") for path in _paths(root)}
+        files |= {name: found} if found else {}
+    if not files:
+        return [], b""
+    if files == known:
+        return list(entries), b""
+    raw = json.dumps(files, sort_keys=True).encode()
     digest = hashlib.sha256(raw).hexdigest()
-    return [*kept, {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}], raw
+    entry = {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}
+    return [*damaged, entry], raw
 
 
 def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
@@ -201,26 +195,28 @@ def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
 
 
 def verify(
-    folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]
+    folder: Path, entries: Sequence[Entry], tables: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it) for all that is recorded and there, and for the records
-    themselves.
-    """
+    """(file, what is wrong with it) for all files of tables that are recorded and there."""
     known, _ = recorded(folder, entries)
-    for entry in entries:  # as they are now, not as this process remembers them
-        where = f"files/{entry['file']}"
-        try:
-            right = hashlib.sha256((folder / where).read_bytes()).hexdigest() == entry["sha256"]
-        except OSError as error:
-            yield where, f"it cannot be read ({error.strerror})"
-            continue
-        if not right:
-            yield where, "its SHA-256 is not the one in the manifest"
     for table in sorted(tables):
         root = folder / "tables" / f"{table}.lance"
         for path, (size, sha256, *_) in sorted(known.get(table, {}).items()):
             if wrong := _wrongness(str(root / path), size, sha256):
                 yield f"tables/{table}.lance/{path}", wrong
+
+
+def differing(folder: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) of these {file, sha256} in a folder, as they are now."""
+    for entry in entries:
+        try:
+            with open(folder / entry["file"], "rb") as file:
+                right = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+        except OSError as error:
+            yield entry["file"], f"cannot be read ({error.strerror})"
+            continue
+        if not right:
+            yield entry["file"], "its SHA-256 is not the one in the manifest"
 
 
 # Files that this process has found whole.

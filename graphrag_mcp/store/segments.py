@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import Damaged
+from graphrag_mcp.store.checksums import differing
 from graphrag_mcp.store.manifest import Manifest, commit, read, replace_file, writing
 from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG
 
@@ -192,18 +193,7 @@ def verify(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _verified(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
-    wrong = []
-    for segment in segments:
-        path = folder / "truth" / segment["file"]
-        try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            wrong.append(f"{segment['file']}: cannot be read ({error.strerror})")
-            continue
-        if digest != segment["sha256"]:
-            wrong.append(f"{segment['file']}: its SHA-256 is not the one in the manifest")
-    return wrong
+    return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 
 def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
