@@ -113,7 +113,7 @@ def test_a_question_of_a_search_is_paid_for_once_and_a_search_leaves_the_replies
 def test_later_answers_and_deletions_count_whatever_arrives_first(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     one, two, three = (machine(tmp_path / name) for name in ("one", "two", "three"))
     clock = iter(f"2026-01-01T00:00:{second:02d}+00:00" for second in range(60))
-    monkeypatch.setattr("graphrag_mcp.store.reply_cache._now", lambda: next(clock))
+    monkeypatch.setattr("graphrag_mcp.store.reply_cache.now", lambda: next(clock))
     put(one, stored("k", "first", by="agent:a"), stored("other"))
     assert texts(two, "k") == ["first"]
     book = book_of(two)
@@ -132,7 +132,7 @@ def test_later_answers_and_deletions_count_whatever_arrives_first(store: ObjectS
         assert held.kinds() == {}
     put(one, stored("k", "anew", by="agent:b"))
     assert texts(three, "k") == []  # by the clock of this test that was before it was cleared
-    monkeypatch.setattr("graphrag_mcp.store.reply_cache._now", lambda: "2999-01-01T00:00:00+00:00")
+    monkeypatch.setattr("graphrag_mcp.store.reply_cache.now", lambda: "2999-01-01T00:00:00+00:00")
     put(one, stored("k", "anew", by="agent:b"))
     assert texts(three, "k") == texts(two, "k") == ["anew"]
 

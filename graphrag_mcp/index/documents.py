@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
 
 Row = dict[str, Any]
-Spans = set[tuple[int, int]]
 SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
 
 
@@ -86,27 +85,6 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
 
 def chunk_params(settings: Settings) -> ChunkParams:
     return ChunkParams(*(getattr(settings, name) for name in SIZES))
-
-
-def cut(
-    document: Mapping[str, Any], named: Mapping[str, Any], with_names: bool
-) -> tuple[Spans, Spans, dict[str, set[str]]] | None:
-    """How a document (uri, title, text) is cut into text units and passages by parameters that a
-    manifest names, and with `with_names` the names in each text unit; None where the parameters are
-    not such as this release derives by."""
-    if named.get("derivation") != DERIVATION or not all(name in named for name in SIZES):
-        return None
-    if named.get("grammars") != grammars.installed():
-        return None
-    whole = Document(document["uri"], document["title"], document["text"])
-    rows = derive(whole, ChunkParams(*(named[name] for name in SIZES)))
-    units, passages = (
-        {(row["char_start"], row["char_end"]) for row in some}
-        for some in (rows.units, rows.passages)
-    )
-    if not with_names or named.get("extractor") != extract.VERSION:
-        return units, passages, {}
-    return units, passages, {id: {one.key for one in unit.named} for id, unit in rows.fresh.items()}
 
 
 # ---- the rows of a document ---------------------------------------------------------------------
@@ -408,7 +386,7 @@ class Run:
     writes: ClassVar[bool] = True
 
     def opened(self, manifest: Manifest) -> Snapshot:
-        return tables.open_snapshot(self.folder, manifest)
+        return Snapshot(self.folder, manifest)
 
     def ask(self, uri: str, unit: UnitNames, context: str) -> Reading | None:
         """Have a text unit read; None when no one could. `context`: the line on its document."""

@@ -31,9 +31,8 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.overlay import Imagination
 from graphrag_mcp.store.reply_cache import AnswerBook
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Imagination, Snapshot
 from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
@@ -394,7 +393,7 @@ class Rehearsal(Run):
 def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
     folder, before, notes, status = run.folder, run.manifest, "", "done"
-    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
+    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder)
     embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
     door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
     embedder.length = lambda: door.length

@@ -358,7 +358,7 @@ Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
         manifest = ready(read(folder), folder)
-        snapshot = open_snapshot(folder, manifest)
+        snapshot = open_snapshot(folder, manifest, keep=False)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
         id = next_id(numbers)
@@ -706,7 +706,7 @@ class Loss:
 
 def loss(folder: Path, chosen: Chosen) -> Loss:
     """What would go: worked out by the merge that would do it, and nothing is written."""
-    snapshot = open_snapshot(folder)
+    snapshot = open_snapshot(folder, keep=False)
     ids = sorted(row["id"] for row in chosen.documents.values())
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
     passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows

@@ -251,7 +251,7 @@ def claim(
     """
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
-    snapshot = open_snapshot(folder)
+    snapshot = open_snapshot(folder, keep=False)
     claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
     rows = _pending(snapshot)
     if kind == "report" and method_of(snapshot.manifest) == "reports":
@@ -333,7 +333,7 @@ def submit(
     who claims (`who` where it is not given). `before` is called when there is something to write,
     before it is written.
     """
-    done, snapshot, client = Submitted(), open_snapshot(folder), client or who
+    done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
     done.pending = len(_pending(snapshot))
     book = shared_replies.book(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}

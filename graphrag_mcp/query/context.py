@@ -25,7 +25,6 @@ from graphrag_mcp.packing.budget import (
     render_references,
     source_item,
 )
-from graphrag_mcp.store.cache import COLUMNS, Kept
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.folding import SIMPLIFY, folded
@@ -97,7 +96,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     ):
         return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked[:300])[:16]
-    near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
+    near = snapshot.full_text("entities", words, 60).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:
@@ -186,11 +185,7 @@ _spelled: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
 _parts: WeakKeyDictionary[Snapshot, dict[str, list[str]]] = WeakKeyDictionary()
 DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, the one that asks
-# Kept in memory of passages that are too many to be kept: all but their texts, of which `terms`
-# only where that is not too much. Each column that is read for a passage costs 16 us: without it 12
-# of 43 ms for 33,000, and 47 MB more.
 _SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
-SHORT = (*LIGHT[:-1], "n", "part", "parts", "text_unit_id", "uri", "title", *_SPAN, "check")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
 PASSAGE = ("id", "n", "part", "parts", "document_id", "uri", "title", *_SPAN, "text")
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
@@ -228,39 +223,7 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
     """Whole rows by the number behind their alias; of text units, all passages."""
     if not numbers:
         return []
-    return snapshot.verified(table, snapshot.by_key(table, list(numbers), "n")).to_pylist()
-
-
-def light(snapshot: Snapshot, table: str, ids: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Some columns of rows, in the order of the ids; a generation's columns are read once and kept,
-    where they are few enough. Always ask for the same names of a table. Not for what is shown:
-    nothing is verified here."""
-    held = columns_of(snapshot, table, names)
-    if held is None:
-        return snapshot.by_key(table, ids, "id", names, hold=True)
-    return held.find("id", list(dict.fromkeys(ids)))
-
-
-def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> Kept | None:
-    """These columns of a whole table; None where it is too large, or filters narrow it."""
-    narrowed = table in ("reports", "passages") and type(snapshot) is not Snapshot
-    return None if narrowed else snapshot.columns(table, names)
-
-
-def short(snapshot: Snapshot, begin: bool = False) -> Kept | None:
-    """All but the texts of all passages, kept from the second question that says it begins; None
-    where there are too many, filters narrow them, or all of them are kept anyway."""
-    if type(snapshot) is not Snapshot or snapshot.held("passages"):
-        return None
-    return snapshot.columns(
-        "passages", SHORT, COLUMNS if begin else 0, later=True, also=(("terms",),)
-    )
-
-
-def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
-    """These columns of a whole table, kept where `light` keeps them."""
-    held = columns_of(snapshot, table, names)
-    return held.rows if held is not None else snapshot.rows(table, "", names)
+    return snapshot.by_key(table, list(numbers), "n").to_pylist()
 
 
 def central(snapshot: Snapshot, count: int) -> list[str]:
@@ -312,7 +275,7 @@ def enough_items(
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
     document is."""
-    rows = light(snapshot, "documents", list(ids), DOCUMENT)
+    rows = snapshot.by_key("documents", list(ids), "id", DOCUMENT)
     return {
         id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)
     }
@@ -432,7 +395,7 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
     units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    rows = light(snapshot, "documents", wanted, DOCUMENT).to_pylist()
+    rows = snapshot.by_key("documents", wanted, "id", DOCUMENT).to_pylist()
     documents = {
         row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
         for row in rows

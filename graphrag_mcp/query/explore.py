@@ -84,7 +84,7 @@ class Graph:
     def know(self, ids: Iterable[str]) -> None:
         """The degrees of these entities."""
         missing = [id for id in dict.fromkeys(ids) if id not in self.degree]
-        rows = self.snapshot.by_key("entities", missing, "id", ["id", "degree"], hold=True)
+        rows = self.snapshot.by_key("entities", missing, "id", ["id", "degree"])
         self.degree |= zip(rows["id"].to_pylist(), rows["degree"].to_pylist(), strict=True)
 
     def between(self, ids: Sequence[str]) -> dict[tuple[str, str], Edge]:
@@ -475,8 +475,7 @@ def _neighbours(
 
 def _entities(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Row]:
     return {
-        row["id"]: row
-        for row in snapshot.by_key("entities", list(ids), "id", NAMES, hold=True).to_pylist()
+        row["id"]: row for row in snapshot.by_key("entities", list(ids), "id", NAMES).to_pylist()
     }
 
 
@@ -710,9 +709,7 @@ def _overview(
             raise NotFound(what, "Call explore_graph() for the top of the tree")
         below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
         wanted = f"id IN ({below}) OR parent IN ({below})"
-        members = snapshot.by_key(
-            "entities", tops[0]["entity_ids"], "id", ["id", "degree"], hold=True
-        )
+        members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
         middle = _central(members, 20)
     else:
         middle = context.central(snapshot, 20)
@@ -760,9 +757,7 @@ def _tree_items(snapshot: Snapshot, roots: Sequence[Row], every: Sequence[Row]) 
     for root in sorted(roots, key=_largest)[:ROOTS]:
         shown.append((root, None))
         shown += [(row, root) for row in sorted(below.get(root["id"], ()), key=_largest)[:BRANCHES]]
-    titles = snapshot.by_key(
-        "reports", [row["id"] for row, _ in shown], "id", ["id", "title"], hold=True
-    )
+    titles = snapshot.by_key("reports", [row["id"] for row, _ in shown], "id", ["id", "title"])
     title = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
     items = []
     for row, parent in shown:

@@ -385,9 +385,7 @@ def _factor(snapshot: Snapshot, query: str, found: Retrieved) -> float:
     wanted = set(query_terms(query))
     if not wanted:
         return 1.0
-    rows = snapshot.by_key("passages", [found.passages[0].id], "id", ["terms"], hold=True)[
-        "terms"
-    ].to_pylist()
+    rows = snapshot.by_key("passages", [found.passages[0].id], "id", ["terms"])["terms"].to_pylist()
     held = wanted & set(rows[0].split()) if rows else set()
     return 0.5 + 0.5 * len(held) / len(wanted)
 

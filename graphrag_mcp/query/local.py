@@ -152,8 +152,7 @@ def of_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dic
     rank = {one.id: number for number, one in enumerate(by_words, 1)}
     high = [one.id for one in found.passages[:SOURCES]]
     rows = {
-        row["id"]: row
-        for row in snapshot.by_key("passages", [*high, *ids], "id", ROW, hold=True).to_pylist()
+        row["id"]: row for row in snapshot.by_key("passages", [*high, *ids], "id", ROW).to_pylist()
     }
     scored = {one.id: one for one in found.passages}
     said = {}
@@ -422,7 +421,7 @@ def _absent(form: str, found: Retrieved) -> bool:
 
 def facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
     """Document and named entities of passages: what filters ask of them."""
-    rows = snapshot.by_key("passages", list(ids), "id", FACTS, hold=True)
+    rows = snapshot.by_key("passages", list(ids), "id", FACTS)
     columns = (rows[name].to_pylist() for name in FACTS)
     return {id: (document, entities) for id, document, entities in zip(*columns, strict=True)}
 
@@ -486,7 +485,7 @@ def _own_passages(
     units = snapshot.by_key("text_units", row["text_unit_ids"][:UNITS], "id", ["n"])[
         "n"
     ].to_pylist()
-    found = snapshot.by_key("passages", units, "n", FACTS, hold=True).to_pylist()
+    found = snapshot.by_key("passages", units, "n", FACTS).to_pylist()
     own = [
         one["id"]
         for one in found

@@ -257,7 +257,7 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     if letter == "d":  # its whole text is in its passages already
         document = snapshot.by_key("documents", [number], "n", ["id"])["id"].to_pylist()
         where = f"document_id = '{document[0] if document else ''}'"
-        return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+        return _ordered(snapshot.rows("passages", where).to_pylist())
     row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
     if row is None:
         return []
@@ -310,7 +310,7 @@ def _to_the_end(snapshot: Snapshot, rows: list[Row]) -> list[Row]:
         return []
     first = _ordered(rows)[0]
     where = f"document_id = '{first['document_id']}' AND position >= {first['position']}"
-    return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+    return _ordered(snapshot.rows("passages", where).to_pylist())
 
 
 def _ordered(rows: list[Row]) -> list[Row]:
@@ -327,7 +327,7 @@ def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[R
     wanted = " OR ".join(
         f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near
     )
-    return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
+    return _ordered(snapshot.rows("passages", wanted).to_pylist())
 
 
 def was_given(snapshot: Snapshot, id: str) -> bool:
@@ -529,7 +529,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     far = [
         next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
     ]
-    known = snapshot.by_key("entities", far, "id", ["id", "degree"], hold=True)
+    known = snapshot.by_key("entities", far, "id", ["id", "degree"])
     degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
     worth = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))

@@ -225,7 +225,7 @@ def _titles_first(ranked: Ranked, sources: Sequence[Source]) -> Ranked:
         if not names:
             continue
         ids = [id for id, _ in source.scored[:TITLED]]
-        rows = source.snapshot.by_key("passages", ids, "id", ["id", "title_id"], hold=True)
+        rows = source.snapshot.by_key("passages", ids, "id", ["id", "title_id"])
         titled = {row["id"]: row["title_id"] for row in rows.to_pylist()}
         for one in ranked:
             if one[2] == at and one[1] < TITLED:

@@ -108,7 +108,7 @@ def term_worth(
     """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
     if not wanted:
         return {}, []
-    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"], hold=True)
+    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
     df = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
     total = snapshot.manifest.counters.get("passages", 0)
     worth: dict[str, float] = {}

@@ -150,7 +150,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     """Every report by id, with its lexical rating (0 where no word of the question is in it)."""
     worth = asked_about(snapshot, query)
     rated = _rate(snapshot, worth) if worth else {}
-    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
+    rows = snapshot.rows("reports", "", context.NUMBERS).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     for row in rows:
@@ -199,7 +199,7 @@ def _ranked_by_weight(
     snapshot: Snapshot, level: int, coverage: dict[str, int]
 ) -> tuple[list[Rated], dict[str, int]]:
     """No question: the reports of a level (the coarsest by default) by how much text they cover."""
-    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
+    rows = snapshot.rows("reports", "", context.NUMBERS).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     deepest = max((row["level"] for row in rows), default=0)
@@ -224,7 +224,7 @@ def _at_level(one: Rated, level: int) -> bool:
 
 def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
     """Parent ("" for a root) and whether childless, by id."""
-    rows = context.light(snapshot, "communities", ids, context.FAMILY)
+    rows = snapshot.by_key("communities", ids, "id", context.FAMILY)
     alone = pc.equal(pc.list_value_length(rows["children"]), 0).to_pylist()
     pairs = zip(rows["parent"].to_pylist(), alone, strict=True)
     return dict(zip(rows["id"].to_pylist(), pairs, strict=True))
@@ -243,7 +243,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
         family |= above
         missing = {parent for parent, _ in above.values() if parent} - family.keys()
     words |= _terms_of(snapshot, sorted(family.keys() - words.keys()))
-    rows = context.light(snapshot, "reports", list(words), context.NUMBERS).to_pylist()
+    rows = snapshot.by_key("reports", list(words), "id", context.NUMBERS).to_pylist()
     similar = {row["id"]: similarity(words[row["id"]], worth) / whole for row in rows}
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     most = max((row["n_text_units"] for row in rows), default=0) or 1

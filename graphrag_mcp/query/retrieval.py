@@ -37,7 +37,6 @@ from graphrag_mcp.query.ranking import (
     term_worth,
 )
 from graphrag_mcp.store import vectors
-from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import composed, normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
@@ -95,9 +94,7 @@ def give(
     limit = high[:FIRST][-1].score() if high else 0.0
     known = {(passage.document_id, passage.position): passage for passage in passages.values()}
     ids = _at(snapshot, shares.keys() - known.keys())
-    fresh = (
-        passages_of(snapshot.by_key("passages", ids, "id", LIGHT, hold=True), score) if ids else []
-    )
+    fresh = passages_of(snapshot.by_key("passages", ids, "id", LIGHT), score) if ids else []
     for passage in fresh:
         passages[passage.id] = known[passage.document_id, passage.position] = passage
         own(passage)
@@ -116,13 +113,7 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
         sorted({document for document, _ in wanted}),
         ["id", "document_id", "position"],
     )
-    if snapshot.held("passages"):
-        rows = snapshot.by_key("passages", documents, "document_id", columns, hold=True)
-    elif (kept := context.short(snapshot)) is not None:
-        rows = kept.find("document_id", documents, columns)
-    else:
-        listed = ", ".join(f"'{id}'" for id in documents)
-        rows = snapshot.rows("passages", f"document_id IN ({listed})", columns)
+    rows = snapshot.by_key("passages", documents, "document_id", columns)
     positions = pa.array(sorted({position for _, position in wanted}), pa.int64())
     rows = rows.filter(pc.is_in(rows["position"], positions))
     found = zip(*(rows[name].to_pylist() for name in columns), strict=True)
@@ -142,15 +133,6 @@ WORDS_LACK, WORDS_DECIDE = (0.5, 0.9)
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
-# What is kept of entities beside it where that is not too much: all; or all but the sentences (25
-# of 67 MB for 105,000), which are then read for the ten that are wanted, for the check value is
-# made of them too: 2 ms more.
-MORE = ("n", "title", "type", "description", "aliases", "degree", "text_unit_ids", "check")
-WIDER = ((*MORE, "evidence"), MORE)
-# entities up to which that is kept, from the second question on: 105,000 take 13 MB and 70 ms of
-# CPU
-NAMES = 400_000
-
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
@@ -205,7 +187,7 @@ def retrieve(
     passages = {
         passage.id: passage
         for terms in (list(worth), rare)
-        for passage in passages_of(_by_words(snapshot, terms), score)
+        for passage in passages_of(snapshot.full_text("passages", terms, CANDIDATES, LIGHT), score)
         if terms
     }
     near = _nearest(snapshot, passages, found.vector, score)
@@ -285,24 +267,6 @@ def _demote_unnamed(
             one.parts["text"] *= weights.unnamed
 
 
-def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """What full text proposes, columns LIGHT: those that are in memory from there, where the table
-    itself is too large."""
-    kept = context.short(snapshot, begin=True) if terms else None
-    if kept is None:
-        return snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
-    missing = [name for name in LIGHT if name not in kept.rows.column_names]
-    found = snapshot.full_text("passages", terms, CANDIDATES, [*missing, ROW_ID])
-    places, here = kept.behind(found[ROW_ID])
-    rows = kept.take(places, [name for name in LIGHT if name not in missing])
-    if not missing:
-        return rows
-    return pa.table(
-        rows.columns + found.select(missing).filter(pa.array(here)).columns,
-        rows.column_names + missing,
-    )
-
-
 def _add_keywords(
     snapshot: Snapshot,
     found: Retrieved,
@@ -338,7 +302,7 @@ def _nearest(
         return {}
     near = vectors.similarities(snapshot, "passages", vector, CANDIDATES, list(passages))
     fresh = [id for id in near if id not in passages]
-    rows = snapshot.by_key("passages", fresh, "id", LIGHT, hold=True)
+    rows = snapshot.by_key("passages", fresh, "id", LIGHT)
     passages.update((passage.id, passage) for passage in passages_of(rows, score))
     return near
 
@@ -450,18 +414,9 @@ def _follow_titles(
     wanted = list(dict.fromkeys([*own.named, *reach]))[: weights.titles]
     if not wanted:
         return 0, False
-    if snapshot.held("passages"):
-        rows = snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
-        rows = rows.filter(pc.less(rows["position"], weights.leads))
-    elif (kept := context.short(snapshot)) is not None:
-        titled = kept.find("title_id", wanted, ("id", "position"))
-        leading = titled.filter(pc.less(titled["position"], weights.leads))["id"].to_pylist()
-        rows = snapshot.by_key("passages", leading, "id", LIGHT, hold=True)
-    else:
-        listed = ", ".join(f"'{id}'" for id in wanted)
-        rows = snapshot.rows(
-            "passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT
-        )
+    titled = snapshot.by_key("passages", wanted, "title_id", ("id", "position"))
+    leading = titled.filter(pc.less(titled["position"], weights.leads))["id"].to_pylist()
+    rows = snapshot.by_key("passages", leading, "id", LIGHT)
     documents: dict[str, set[str]] = defaultdict(set)
     arrived = passages_of(rows, score)
     for passage in arrived:
@@ -567,26 +522,12 @@ def entities(
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     near = meaning(snapshot, "entities", found.vector, count)
-    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms, if
-    # they must be read.
-    kept = (
-        None
-        if snapshot.held("entities")
-        else snapshot.columns("entities", RANKED, NAMES, True, WIDER)
-    )
-    kept = None if kept and "evidence" in kept.rows.column_names else kept
-
-    def ranked(ids: Sequence[str]) -> list[dict[str, Any]]:
-        return (
-            kept.find("id", ids).to_pylist() if kept else snapshot.served("entities", ids, ENTITY)
-        )
-
-    rows = ranked(list(dict.fromkeys([*named, *often, *near])))
+    rows = snapshot.served("entities", list(dict.fromkeys([*named, *often, *near])), RANKED)
     keys = {mention.key for mention in found.names}
     inflected = ranking.inflections(keys)
     if not any(row["key"] in keys for row in rows):
         by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"].to_pylist()
-        rows = [*rows, *ranked(by_words)]
+        rows = [*rows, *snapshot.served("entities", by_words, RANKED)]
     top = max(weight.values(), default=0.0) or 1.0
     scored: dict[str, Scored] = {}
     for row in rows:
