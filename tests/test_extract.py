@@ -325,3 +325,8 @@ def test_no_word_of_the_lists_holds_a_blank_or_a_line_end_that_no_text_has() -> 
 def test_a_participle_is_no_part_of_a_name_and_a_building_is_no_person(text: str, form: str, kind: str) -> None:
     found = {one.form: one.type for one in extract(text)}
     assert form in found and (not kind or found[form] == kind), found
+
+
+@pytest.mark.parametrize("mark", ["``\n    ''''", "«   »", "“  ”", "„  “"])
+def test_quotation_marks_around_blanks_hold_no_name(mark: str) -> None:
+    assert [one.form for one in extract(f"The option {mark} was added in Norway.")] == ["Norway"]

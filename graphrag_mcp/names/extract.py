@@ -479,8 +479,7 @@ def _quoted(text: str) -> Iterator[Candidate]:
             continue  # `100`
         elif kind == 8:
             yield start, end, "artifact" if re.search(r"[\w]", form) else "other", True
-        elif form[-1] not in ".,;:!?" or form.istitle():
-            words = form.split()
+        elif (words := form.split()) and (form[-1] not in ".,;:!?" or form.istitle()):
             capital = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
             if (
