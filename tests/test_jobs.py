@@ -288,6 +288,23 @@ def test_one_call_that_cannot_be_done_fails_no_other(tmp_path: Path, root: Path)
     assert [over(home, job.job_id).status for job in started] == ["done", "done", "failed"]
 
 
+def test_a_job_in_the_thread_of_a_process_that_ends_waits_for_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = left_open(tmp_path, note(1), attempt=1)
+
+    def index(*_: Any, **__: Any) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphrag_mcp.index.pipeline.index_documents", index)
+        patch.setattr(run.threading, "main_thread", run.threading.Thread)
+        run.run(Settings(home=tmp_path), [job])
+        assert (queue.read(tmp_path, job.job_id).status, job.attempt) == ("queued", 0)
+        assert not start._turn(Settings(home=tmp_path), "kb")
+    assert start.run_job(Settings(home=tmp_path), job.job_id).status == "done"
+
+
 def test_the_same_request_is_the_same_job_until_its_files_change(tmp_path: Path, root: Path) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     (root / "a.md").write_text("Ada Quill kept the lamp.", "utf-8")
