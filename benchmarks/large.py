@@ -90,7 +90,7 @@ SEARCHES = """
 import json, resource, statistics, sys, time
 from pathlib import Path
 from graphrag_mcp import App, global_search, local_search
-from graphrag_mcp.query.lookup import get_entity, search_text
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import load
 
 home, questions = Path(sys.argv[1]), json.loads(sys.stdin.read())

@@ -80,13 +80,16 @@ def kind(path: Path, folder: Path) -> str:
 
 
 def files(folder: Path) -> list[Path]:
-    """All that an index is; the lock has no content, journals of sessions belong to no generation."""
+    """All that an index is; the lock has no content, journals of sessions belong to no generation,
+    and Lance does without its hint of the newest version."""
     left_out = ("lock", "drift", "sessions")
     found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [
         path
         for path in found
-        if path.relative_to(folder).parts[0] not in left_out and path.stat().st_size
+        if path.relative_to(folder).parts[0] not in left_out
+        and path.name != checksums.HINT
+        and path.stat().st_size
     ]
 
 
@@ -134,15 +137,9 @@ def contents(folder: Path) -> dict[str, set[str]]:
         key = KEY.get(table, "id")
         try:
             rows = snapshot.rows(table)
-            found.update(map(repr, snapshot.verified(table, rows).to_pylist()))
-            found.update(
-                map(
-                    repr,
-                    snapshot.verified(
-                        table, snapshot.by_key(table, rows[key].to_pylist())
-                    ).to_pylist(),
-                )
-            )
+            found.update(map(repr, rows.to_pylist()))
+            by_key = snapshot.by_key(table, rows[key].to_pylist())
+            found.update(map(repr, by_key.to_pylist()))
             if "title" in TABLES[table].names:
                 found.update(map(repr, snapshot.rows(table, columns=["id", "title"]).to_pylist()))
         except GraphRAGError:

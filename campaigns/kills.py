@@ -354,9 +354,6 @@ class Campaign:
             wrong += [
                 f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad
             ]
-            end = time.monotonic() + 20
-            while queue.marker(home, "kb", "settle").exists() and time.monotonic() < end:
-                time.sleep(0.05)
         finally:
             other.kill()
             other.join()

@@ -229,7 +229,7 @@ def judged(home: Path, root: Path, told: Told) -> list[str]:
     """What is wrong at the end."""
     folder = home / "corpora" / CORPUS
     end = time.monotonic() + 30
-    while (home / "jobs" / "open" / CORPUS / "settle").exists() and time.monotonic() < end:
+    while queue.waiting(home, CORPUS) and time.monotonic() < end:
         time.sleep(0.1)
     manifest = manifests.read(folder)
     if manifest is None:

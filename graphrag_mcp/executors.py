@@ -17,14 +17,13 @@ import os
 import pickle
 import queue
 import socket
-import struct
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from graphrag_mcp import __version__
 from graphrag_mcp.errors import BadInput, GraphRAGError
@@ -38,7 +37,6 @@ GREETED = 10.0  # seconds for a cluster to accept a connection
 TRIES = 3  # processes that may die of one part
 FEW = 300  # items below which starting processes takes longer than they save
 MOST = 8  # processes; more do not help, since one process takes what they give
-_LENGTH = struct.Struct(">Q")
 
 
 class Executor(Protocol):
@@ -106,7 +104,7 @@ class Processes:
                 break
             try:
                 done = child.do(part)
-            except (OSError, EOFError):
+            except (OSError, EOFError, pickle.UnpicklingError):
                 child.end()
                 continue
             self._idle.put(child)
@@ -133,10 +131,11 @@ class _Child:
         )
 
     def do(self, part: bytes) -> bytes:
-        """OSError or EOFError when the process has died."""
+        """OSError, EOFError or UnpicklingError when the process has died."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        _send(self.process.stdin, part)
-        return _received(self.process.stdout)
+        pickle.dump(part, self.process.stdin, 5)
+        self.process.stdin.flush()
+        return pickle.load(self.process.stdout)
 
     def end(self) -> None:
         self.process.kill()
@@ -278,29 +277,14 @@ def _opened(result: bytes) -> list[Any]:
     return found
 
 
-def _send(pipe: BinaryIO, data: bytes) -> None:
-    pipe.write(_LENGTH.pack(len(data)))
-    pipe.write(data)
-    pipe.flush()
-
-
-def _received(pipe: BinaryIO) -> bytes:
-    head = pipe.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    data = pipe.read(_LENGTH.unpack(head)[0])
-    if len(data) < _LENGTH.unpack(head)[0]:
-        raise EOFError
-    return data
-
-
 def main() -> None:
     """Do parts until the input ends. What functions print goes to stderr."""
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         while True:
-            _send(outgoing, _done(_received(incoming)))
+            pickle.dump(_done(pickle.load(incoming)), outgoing, 5)
+            outgoing.flush()
 
 
 if __name__ == "__main__":

@@ -26,13 +26,12 @@ def transcript(number: int) -> str:
     return "\n\n".join(lines)
 
 
-@pytest.fixture(scope="module", params=[25_000, 0], ids=["held in memory", "read from disk"])
+@pytest.fixture(scope="module", params=[True, False], ids=["kept in memory", "read from disk"])
 def snapshot(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Snapshot:
     home = tmp_path_factory.mktemp("home")
     texts = tuple(InlineText(transcript(number), f"talk{number}", f"Meeting {number}") for number in range(5))
     index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
-    whole = open_snapshot(home / "c")
-    return Snapshot(whole.folder, whole.manifest, hold={"passages": request.param})
+    return open_snapshot(home / "c", keep=request.param)
 
 
 def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapshot: Snapshot) -> None:

@@ -27,7 +27,7 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
     (folder / "pkg/scales.py").unlink()
     write(folder, prose)
     monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2)
-    written = pipeline.documents.documents
+    written = pipeline.documents.commit_batch
     calls: list[bool] = []
 
     def once(*args: object, **named: bool) -> None:
@@ -37,7 +37,7 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
         written(*args, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.documents, "documents", once)
+        patch.setattr(pipeline.documents, "commit_batch", once)
         with pytest.raises(AssertionError):
             index(folder, tmp_path / "home")
     assert calls[0] is False and calls[-1] is True

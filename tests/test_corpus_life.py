@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,6 @@ from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.exchange import importing
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index import documents, edits, pipeline
-from graphrag_mcp.index.documents import cut
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
@@ -137,7 +135,7 @@ def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
     index_documents(fresh, IndexRequest(texts=TAIPEI), Settings())
     replay(fresh, Settings(), log)
     assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(fresh))["content"]
-    assert doctor(corpus, cut=cut) == []
+    assert doctor(corpus) == []
     for name in (GUILD, normalise_name(GUILD)):
         assert f"# {GUILD}" in get_entity(open_snapshot(corpus), name).text
         assert do(corpus, "update", target(name), description=f"as {name}").changes == {"entities_changed": 1}
@@ -196,27 +194,14 @@ def test_texts_cut_by_other_settings_than_the_manifest_names_are_found_and_deriv
 ) -> None:
     docs, corpus = written(tmp_path / "docs", 12), tmp_path / "c"
     index(corpus, docs)
-    assert doctor(corpus, cut=cut) == []
+    assert doctor(corpus) == []
     half_way(corpus, replace(Settings(), chunk_size=60, chunk_overlap=5, passage_size=30), monkeypatch)
-    found = [one for one in doctor(corpus, cut=cut) if one.kind == "parameters"]
+    found = [one for one in doctor(corpus) if one.kind == "parameters"]
     assert {"text_units"} <= {one.where for one in found} and "doctor --repair" in found[0].repair
-    assert "chunk_size 1200" in found[0].what
-    left = doctor(corpus, True, lambda folder: index_documents(folder, IndexRequest(), Settings()), cut)
+    left = doctor(corpus, True, lambda folder: index_documents(folder, IndexRequest(), Settings()))
     assert left and all(one.repaired for one in left)
     index(tmp_path / "fresh", docs)
     assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "fresh"))["content"]
-
-
-def test_names_that_another_extractor_found_are_found_out(tmp_path: Path) -> None:
-    docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
-    index(corpus, docs)
-
-    def another(document: Any, named: Any, names: bool) -> Any:
-        """As this release cuts, with an extractor that leaves out the first name of each text."""
-        units, passages, found = cut(document, named, names)
-        return units, passages, {unit: set(sorted(keys)[1:]) for unit, keys in found.items()}
-
-    assert {(one.kind, one.where) for one in doctor(corpus, cut=another)} == {("parameters", "mentions")}
 
 
 # ---- the end ------------------------------------------------------------------------------------
@@ -277,10 +262,10 @@ def test_a_corpus_at_work_is_not_deleted(home: Path, work: str) -> None:
         refused()
         records.close(home, job, "done")
     elif work == "a mark":
-        records.marker(home, "kb", "settle").parent.mkdir(parents=True, exist_ok=True)
-        records.marker(home, "kb", "settle").touch()
+        records.marker(home, "kb", records.MERGE).parent.mkdir(parents=True, exist_ok=True)
+        records.marker(home, "kb", records.MERGE).touch()
         refused()
-        records.marker(home, "kb", "settle").unlink()
+        records.marker(home, "kb", records.MERGE).unlink()
     else:
         place = home / "jobs" / "lead" / "kb" if work == "a lead" else home / "corpora" / "kb"
         with manifests.writer_lock(place, 1.0):

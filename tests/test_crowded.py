@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from graphrag_mcp import Settings, index_documents
 from graphrag_mcp.errors import OutOfMemory
 from graphrag_mcp.index import graph, pipeline
 from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.jobs import start, survey
+from graphrag_mcp.jobs import start
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support import dense_texts, hostile_files
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
@@ -90,10 +89,10 @@ def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> N
     assert result.counts["relationships"] <= graph.KEPT * graph.PART * result.counts["text_units"]
 
 
-def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
+def test_reports_made_in_parts_are_those_made_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphrag_mcp.index import communities_stage, documents
+    from graphrag_mcp.index import communities_stage
     from graphrag_mcp.store.tables import open_snapshot
 
     def graph_of(name: str) -> list[object]:
@@ -111,7 +110,6 @@ def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
         return rows
 
     whole = graph_of("whole")
-    monkeypatch.setattr(documents, "MERGED_NAMES", 100)
     monkeypatch.setattr(communities_stage, "REPORTED_ENTITIES", 20)
     assert graph_of("parts") == whole
 
@@ -119,7 +117,7 @@ def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
 # ---- what runs in a process of its own
 
 
-def test_work_and_not_bytes_decides_what_stays_in_the_process_of_the_server(tmp_path: Path) -> None:
+def test_the_size_of_what_is_read_decides_what_stays_in_the_process_of_the_server(tmp_path: Path) -> None:
     def small(text: str) -> bool:
         path = tmp_path / "one.txt"
         path.write_text(text, "utf-8")
@@ -127,20 +125,9 @@ def test_work_and_not_bytes_decides_what_stays_in_the_process_of_the_server(tmp_
         assert by_file == start._survey(IndexRequest(texts=(InlineText(text),)))[0]
         return by_file
 
-    plain = "the sea was calm and the wind was low all day long, " * 10_000
-    assert small(plain) and not small(crowd(len(plain)))
-    assert small(crowd(100_000)) and not small(crowd(300_000, "chinese"))
-    assert not small("x" * (survey.SMALL_WORK + 1))
-
-
-def test_a_packed_file_counts_as_long_as_it_is_when_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "one.docx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("word/document.xml", "a" * (survey.SMALL_WORK + 1))
-    assert path.stat().st_size < 10_000
-    assert not start._survey(IndexRequest(paths=(str(path),)))[0]
-    (tmp_path / "two.docx").write_bytes(b"PK no zip at all")
-    assert start._survey(IndexRequest(paths=(str(tmp_path / "two.docx"),)))[0]
+    assert small("x" * start.SMALL_SIZE) and not small("x" * (start.SMALL_SIZE + 1))
+    (tmp_path / "two.docx").write_bytes(b"PK" + bytes(start.SMALL_SIZE // start.UNPACKED))
+    assert not start._survey(IndexRequest(paths=(str(tmp_path / "two.docx"),)))[0]
 
 
 # ---- memory

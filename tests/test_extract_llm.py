@@ -73,7 +73,7 @@ def asker(*rules: Rule, first: str = "", then: str | Exception = "<|COMPLETE|>")
 
 def extracted(first: str, then: str | Exception = "<|COMPLETE|>", gleanings: str = "auto") -> tuple[Extraction, int]:
     with asker(first=first, then=then) as (opened, chat):
-        return opened.wait(extract_unit(opened, TEXT, lambda: NAMES, params(gleanings))), len(chat.calls)
+        return opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings))), len(chat.calls)
 
 
 # ---- the prompt -----------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_a_reply_without_its_end_mark_is_gleaned() -> None:
 
 def test_the_gleaning_repeats_the_prompt_and_the_first_reply_as_it_was() -> None:
     with asker(first=POOR, then=REST) as (opened, chat):
-        opened.wait(extract_unit(opened, TEXT, lambda: NAMES, params()))
+        opened.wait(extract_unit(opened, TEXT, NAMES, params()))
     assert [message.role for message in chat.calls[1]] == ["user", "assistant", "user"]
     assert chat.calls[1][0] == chat.calls[0][0] and chat.calls[1][1] == Message("assistant", POOR)
     assert "<|COMPLETE|>" in chat.calls[1][2].content and TEXT not in chat.calls[1][2].content
@@ -148,7 +148,7 @@ def test_a_number_of_gleanings_is_kept_to_while_they_add_something(gleanings: st
         lambda messages, schema: f'("entity"<|>Name{len(messages)}<|>person<|>Somebody.)<|COMPLETE|>',
     ]
     with asker(*rules) as (opened, chat):
-        found = opened.wait(extract_unit(opened, TEXT, lambda: NAMES, params(gleanings)))
+        found = opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings)))
     assert len(chat.calls) == calls and found.records is not None and len(found.records.entities) == calls
 
 
@@ -181,20 +181,20 @@ def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str
 
 def test_an_empty_list_is_believed_for_a_text_with_hardly_any_names() -> None:
     with asker(first="<|COMPLETE|>") as (opened, chat):
-        found = opened.wait(extract_unit(opened, "1 2 3", tuple, params()))
+        found = opened.wait(extract_unit(opened, "1 2 3", (), params()))
     assert found.records is not None and not found.records.entities and len(chat.calls) == 1
 
 
 def test_without_a_model_nobody_answers() -> None:
     nobody = Asker(None, None, None)
-    found = nobody.wait(extract_unit(nobody, TEXT, lambda: NAMES, params()))
+    found = nobody.wait(extract_unit(nobody, TEXT, NAMES, params()))
     nobody.close()
     assert found == Extraction(None, "", "no model")
 
 
 def test_the_shipped_scripted_model_answers_the_shipped_prompts() -> None:
     with asker(*demonstration()) as (opened, _):
-        found = opened.wait(extract_unit(opened, TEXT, lambda: [form for _, form, _, strong, *_ in mentions(TEXT) if strong], params("1")))
+        found = opened.wait(extract_unit(opened, TEXT, [form for _, form, _, strong, *_ in mentions(TEXT) if strong], params("1")))
     assert found.records is not None and found.records.complete and not found.reason
     assert {"Maria Halden", "Jon Berg"} <= {one.name for one in found.records.entities} and found.records.relations
 

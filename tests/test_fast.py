@@ -1,4 +1,4 @@
-"""What makes searches fast must change nothing: columns kept in memory, hidden characters."""
+"""What makes searches fast must change nothing: ids in reports, hidden characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphrag_mcp.trust import fencing
 
 def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_home) -> None:
     held = open_snapshot(sample_home / "corpora" / "sample")
-    bare = Snapshot(held.folder, held.manifest, hold={})
+    bare = Snapshot(held.folder, held.manifest)
     for query in ("Who was right about the back-run?", "Corrie Head", "灯塔", ""):
         for search in (local_search, global_search):
             assert search(bare, query).model_dump() == search(held, query).model_dump()

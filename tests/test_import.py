@@ -194,7 +194,7 @@ def test_older_tables_are_understood(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "lost", ["documents", "text_units", "entities", "relationships", "communities", "community_reports"]
+    "lost", ["documents", "entities", "relationships", "communities", "community_reports"]
 )
 def test_without_a_table_the_rest_is_imported_and_the_loss_is_named(tmp_path: Path, lost: str) -> None:
     source = made.write(tmp_path / "out", made.graphrag())
@@ -221,13 +221,24 @@ def test_a_folder_that_was_damaged_later_takes_nothing_away(tmp_path: Path, lost
 
 def test_a_folder_without_texts_or_of_another_kind_is_refused(tmp_path: Path) -> None:
     source = made.write(tmp_path / "out", made.graphrag())
-    (source / "documents.parquet").unlink()
     (source / "text_units.parquet").unlink()
-    with pytest.raises(BadInput, match="no text"):
+    with pytest.raises(BadInput, match="holds no text.*Index the documents themselves"):
         bring(tmp_path / "c", source)
     with pytest.raises(BadInput, match=r"entities\.parquet"):
         bring(tmp_path / "c", tmp_path)
     assert not (tmp_path / "c").exists()
+
+
+def test_communities_that_an_update_appended_are_computed_again_and_the_others_keep_their_reports(tmp_path: Path) -> None:
+    tables = made.graphrag()
+    shared = {"level": 0, "parent": -1, "children": [], "community": 4, "human_readable_id": 4}
+    tables["communities"].append({**tables["communities"][1], **shared, "id": "g4", "entity_ids": ["e3", "e4"]})
+    tables["community_reports"].append({**tables["community_reports"][1], **shared, "id": "p4"})
+    _, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
+    assert [note.split(" ", 2)[:2] for note in notes] == [["1", "communities"], ["1", "reports"]]
+    reports = rows(open_snapshot(tmp_path / "c"), "reports")
+    assert [row["method"] for row in reports].count("imported:graphrag") == len(made.GROUPS)
+    assert doctor(tmp_path / "c") == []
 
 
 def test_reports_that_are_no_longer_there_go(tmp_path: Path) -> None:

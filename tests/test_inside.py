@@ -1,4 +1,4 @@
-"""Reports of communities too large to be read whole: drawn from columns, they say what all rows would have said."""
+"""Reports of large communities: made in parts, they say what all rows say, and list only the heaviest."""
 
 from __future__ import annotations
 
@@ -14,18 +14,12 @@ from graphrag_mcp.index import report_content
 from graphrag_mcp.index.communities import ClusterParams
 from graphrag_mcp.index.communities_stage import links_of, stored_tree, tree_of
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.report_content import (
-    Columns,
-    EdgeRow,
-    EntityRow,
-    listed,
-    of_rows,
-)
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, content_of, inside_of, listed
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.support.reports import written
+from tests.support.reports import extractive_report
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra Quinn Rolf".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop Kestrel Lindqvist Marlow".split()
@@ -49,8 +43,8 @@ def put(corpus: Path, folder: Path) -> Snapshot:
 
 
 def everything(snapshot: Snapshot) -> tuple[list[EntityRow], list[EdgeRow]]:
-    names = ["id", "title", "text_unit_ids", "evidence"]
-    ends = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
+    names = ["id", "title", "type", "description", "text_unit_ids", "evidence"]
+    ends = ["id", "source_id", "target_id", "description", "weight", "text_unit_ids", "evidence"]
     return (
         [EntityRow(*row) for row in listed(snapshot.rows("entities", columns=names))],
         [EdgeRow(*row) for row in listed(snapshot.rows("relationships", columns=ends))],
@@ -68,7 +62,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
         yield folder, corpus, put(corpus, folder)
 
 
-def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
+def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
     tree = tree_of(snapshot, ClusterParams(6), links_of(snapshot))
     every = tree.communities
@@ -78,8 +72,8 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
     made, between = {}, 0
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
-        made[one.id] = written(one, entities, edges, [made[child] for child in one.children],
-                             divided=divided, weights=tree.terms[one.id])  # fmt: skip
+        children = [made[child] for child in one.children]
+        made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id])
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip
@@ -87,7 +81,7 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
     assert between > report_content.OWN, "nothing is left out here"
     assert max(len(one.members) for one in every.values()) > report_content.LISTED
     for id, one in made.items():
-        assert {field.name: getattr(one.report, field.name) for field in fields(Report)} == {
+        assert {field.name: getattr(one, field.name) for field in fields(Report)} == {
             field.name: stored[id][field.name] for field in fields(Report)
         }
 
@@ -95,18 +89,16 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
 def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
     tree = stored_tree(snapshot)
-    columns = Columns(snapshot, tree, set(tree.communities), links_of(snapshot))
+    content = content_of(snapshot, tree, set(tree.communities))
     largest = max(tree.communities.values(), key=lambda one: len(one.members))
-    found = columns.inside(largest)
-    entities, edges = everything(snapshot)
-    rows = [row for row in entities if row.id in largest.members]
-    inside = [edge for edge in edges if {edge.source_id, edge.target_id} <= set(largest.members)]
-    same = of_rows(largest, rows, inside)
-    for name in ("size", "n_links", "n_units", "total", "order", "entity_ids", "relationship_ids", "text_unit_ids"):
-        assert getattr(found, name) == getattr(same, name), name
-    assert found.size == len(largest.members) > report_content.LISTED == len(found.entity_ids)
+    rows = [content.entities[id] for id in largest.members]
+    found = inside_of(largest, rows, content.edges[largest.id], tree)
+    _, edges = everything(snapshot)
+    inside = [edge.id for edge in edges if {edge.source_id, edge.target_id} <= set(largest.members)]
+    assert sorted(found.edges) == sorted(inside)
+    assert len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
     assert found.n_units == len(largest.units)
-    assert 0 < len(found.own_links) <= report_content.OWN
+    assert 0 < len(found.own_edges) <= report_content.OWN
 
 
 def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(

@@ -1,4 +1,4 @@
-"""Jobs when processes die: taken over, repaired, merged; done together while they wait; their documents one by one."""
+"""Jobs when processes die: taken over and done again; done in order and together; their documents one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.server.test_hosts import by_hand
 from tests.support.client import Caller, connected, item_texts
 from tests.support.command import ROOT, clean_environment, run_cli
@@ -114,30 +114,15 @@ def test_a_job_that_takes_three_processes_with_it_is_given_up_and_the_others_are
     assert over(home, good.job_id).status == "done"
 
 
-def test_documents_left_in_the_middle_are_queued_again_and_the_job_says_so(call: Caller, tmp_path: Path) -> None:
+def test_a_job_that_was_interrupted_is_done_again_and_says_so(call: Caller, tmp_path: Path) -> None:
     home = tmp_path / "home"
     index_documents(home / "corpora" / "kb", IndexRequest(texts=(note(1),)), Settings(home=home))
-    job = queue.Job("job-aaaaaaaaaaaa", "kb")
-    (home / "jobs").mkdir(exist_ok=True)
-    run.note(home, job, ["text:n1", "text:n2", "text:n3", "text:n4"], "pending")
-    run.note(home, job, ["text:n1", "text:n2"], "processing")
-    run.note(home, job, ["text:n3"], "processed")
-    job = queue.Job(
-        "job-aaaaaaaaaaaa", "kb", status="running", started=queue.now(), attempt=1, generation=2, **DEAD,
-        request=json.loads(json.dumps(asdict(IndexRequest(texts=tuple(map(note, (1, 2, 3, 4))))))),
-        settings=queue.settings_record(Settings(home=home)),
-    )  # fmt: skip
-    job.generation = manifests.read(home / "corpora" / "kb").generation
-    queue.open_up(home, job)
+    generation = manifests.read(home / "corpora" / "kb").generation
+    job = left_open(home, *map(note, (1, 2, 3, 4)), attempt=1, generation=generation)
     done = over(home, job.job_id)
-    assert done.status == "done" and done.attempt == 2
-    said = " ".join(done.repaired)
-    assert (
-        "1 documents that an interrupted run left in the middle" in said
-        and "1 documents that had been processed" in said
-    )
+    assert done.status == "done" and done.attempt == 2 and done.result["counts"]["added"] == 3
     shown = call.good("graph_status", job_id=job.job_id)
-    assert shown["states"] == {"processed": 4} and "First: 1 documents that an interrupted run" in shown["text"]
+    assert shown["states"] == {"processed": 4} and "First: what an interrupted run" in shown["text"]
 
 
 def test_a_cancelled_job_of_a_dead_process_stays_cancelled(call: Caller, tmp_path: Path) -> None:
@@ -181,7 +166,7 @@ def test_the_command_line_does_first_what_dead_processes_have_left(tmp_path: Pat
 DISK = """
 import errno, logging, sys, time
 from pathlib import Path
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
@@ -222,7 +207,7 @@ def test_a_disk_that_fails_at_any_write_of_a_job_costs_at_most_that_call(tmp_pat
 FULL = """
 import resource, sys, time
 from pathlib import Path
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools.index import _headline
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
@@ -251,15 +236,15 @@ def test_a_job_whose_record_cannot_be_written_says_why_and_is_done_when_it_can(t
     assert done.stderr.count("were not done; tried again") == 1
 
 
-# ---- together -------------------------------------------------------------------------------------------
+# ---- in order, and together -----------------------------------------------------------------------------
 
 
-def test_calls_that_wait_for_one_another_become_one_commit_and_each_is_told_its_own(tmp_path: Path, root: Path) -> None:
+def test_calls_that_wait_for_one_another_are_done_in_one_run_and_each_is_told_its_own(tmp_path: Path, root: Path) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     (root / "a.md").write_text("# A\n\nAda Quill kept the lamp of Bell Rock.\n", "utf-8")
     (root / "bad.parquet").write_bytes(b"PAR1 and nothing more")
     with start._lock(home, "kb", 5):  # somebody leads, so they wait
-        started = [start.start(settings, "kb", IndexRequest(texts=(note(n), note(n + 50)))) for n in range(20)]
+        started = [start.start(settings, "kb", IndexRequest(texts=(note(n), note(n + 50)))) for n in range(5)]
         started.append(start.start(settings, "kb", IndexRequest(paths=(str(root / "a.md"),))))
         started.append(start.start(settings, "kb", IndexRequest(paths=(str(root / "bad.parquet"),))))
         again = InlineText("Note 0 was wrong. Ada Quill was never there.", "n0")
@@ -267,13 +252,33 @@ def test_calls_that_wait_for_one_another_become_one_commit_and_each_is_told_its_
         assert {queue.load(home, job.job_id).status for job in started} == {"queued"}
     done = [over(home, job.job_id) for job in started]
     until(lambda: not queue.waiting(home, "kb"))
-    assert [job.result["counts"]["added"] for job in done] == [2] * 20 + [1, 0, 0]
-    assert [job.result["counts"]["changed"] for job in done] == [0] * 22 + [1]
-    assert [len(job.result["errors"]) for job in done] == [0] * 21 + [1, 0]
-    manifest = manifests.read(home / "corpora" / "kb")
-    assert manifest.generation <= 5 and not manifest.stale, "not one commit a call"
+    assert [job.result["counts"]["added"] for job in done] == [2] * 5 + [1, 0, 0]
+    assert [job.result["counts"]["changed"] for job in done] == [0] * 7 + [1]
+    assert [len(job.result["errors"]) for job in done] == [0] * 6 + [1, 0]
     rows = {row["uri"]: row["text"] for row in open_snapshot(home / "corpora" / "kb").rows("documents").to_pylist()}
-    assert len(rows) == 41 and rows["text:n0"] == again.text
+    assert len(rows) == 11 and rows["text:n0"] == again.text
+    manifest = manifests.read(home / "corpora" / "kb")
+    assert manifest.generation <= 4 and not manifest.stale, "not one run a call"
+
+
+def test_a_cancelled_call_does_not_end_those_in_the_same_run(tmp_path: Path) -> None:
+    home, settings = tmp_path / "home", Settings(home=tmp_path / "home")
+    with start._lock(home, "kb", 5):
+        first, second = (start.start(settings, "kb", IndexRequest(texts=(note(n),))) for n in range(2))
+        queue.flag(home, first.job_id).touch()
+        jobs = [queue.read(home, job.job_id) for job in (first, second)]
+        assert run.together(jobs) == jobs
+        result = IndexResult(status="cancelled", corpus="kb")
+        run._stopped(home, jobs, result)
+    assert queue.read(home, first.job_id).status == "cancelled"
+    done = over(home, second.job_id)
+    assert done.status == "done" and done.attempt == 1 and done.result["counts"]["added"] == 1
+
+
+def test_a_job_that_has_ended_a_process_is_done_alone(tmp_path: Path) -> None:
+    jobs = [left_open(tmp_path, note(number)) for number in range(3)]
+    jobs[1].attempt = 1
+    assert run.together(jobs) == jobs[:1] and run.together(jobs[1:]) == jobs[1:2]
 
 
 def test_one_call_that_cannot_be_done_fails_no_other(tmp_path: Path, root: Path) -> None:
@@ -282,6 +287,23 @@ def test_one_call_that_cannot_be_done_fails_no_other(tmp_path: Path, root: Path)
         started = [start.start(settings, "kb", IndexRequest(texts=(note(n),), method="auto")) for n in range(2)]
         started.append(start.start(settings, "kb", IndexRequest(texts=(note(3),), method="llm")))  # there is no model
     assert [over(home, job.job_id).status for job in started] == ["done", "done", "failed"]
+
+
+def test_a_job_in_the_thread_of_a_process_that_ends_waits_for_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = left_open(tmp_path, note(1), attempt=1)
+
+    def index(*_: Any, **__: Any) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphrag_mcp.index.pipeline.index_documents", index)
+        patch.setattr(run.threading, "main_thread", run.threading.Thread)
+        run.run(Settings(home=tmp_path), [job])
+        assert (queue.read(tmp_path, job.job_id).status, job.attempt) == ("queued", 0)
+        assert not start._turn(Settings(home=tmp_path), "kb")
+    assert start.run_job(Settings(home=tmp_path), job.job_id).status == "done"
 
 
 def test_the_same_request_is_the_same_job_until_its_files_change(tmp_path: Path, root: Path) -> None:

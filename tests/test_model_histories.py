@@ -149,7 +149,6 @@ def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_ol
 
         new = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "embedding_model": "new"})
         assert index_documents(corpus, IndexRequest(paths=(str(docs),)), new, cancelled=later).status == "cancelled"
-        assert open_snapshot(corpus).count("passages_vectors")
         server.dimension = 8
         assert not run(corpus, docs, server, embedding_model="old").pending
     snapshot = open_snapshot(corpus)

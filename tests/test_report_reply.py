@@ -91,33 +91,15 @@ def test_a_rating_is_brought_to_the_scale(said, rating):
     ({"The guild": "It was rich.", "2": {"title": "Fire", "description": "It burnt."}},
      (("The guild", "It was rich."), ("Fire", "It burnt."))),
     ([{"headline": "Guild", "details": ["One.", "Two."]}], (("Guild", "One.\n\nTwo."),)),
-    ("- The guild was rich and old.\n- The fire was in 1702.",
-     (("The guild was rich and old.", "The guild was rich and old."), ("The fire was in 1702.", "The fire was in 1702."))),
     (None, ()),
 ])  # fmt: skip
 def test_findings_may_be_texts_or_headings_with_texts(findings, expected):
     assert parse_report(json.dumps({**GOOD, "findings": findings})).findings == expected
 
 
-def test_keys_may_be_translated():
+def test_keys_may_be_chinese():
     reply = '{"标题"：“敦煌”，"摘要"："研究院保护莫高窟。"，"评分"："8分"，"评分说明"："重要。"，"发现"：[{"标题"："甲"，"说明"："乙。"}]}'
     assert parse_report(reply) == Draft("敦煌", "研究院保护莫高窟。", 8.0, "重要。", (("甲", "乙。"),))
-    german = {"Titel": "Gilde", "Zusammenfassung": "Sie wachte über den Hafen.", "Bewertung": "7", "Erkenntnisse": ["Sie war alt."]}
-    assert parse_report(json.dumps(german)).findings == (("Sie war alt.", "Sie war alt."),)
-
-
-def test_markdown_is_taken_for_json():
-    reply = (
-        "# Lantern Guild\n\nThe guild watched over the port. [Data: Entities (1)]\n\n**Rating:** 7/10\n\n"
-        "## The fire\n\nForty ships were lost.\n\n## Findings\n\n1. The guild was a union of watchmen.\n2. It ended in 1702 with the fire."
-    )
-    draft = parse_report(reply)
-    assert (draft.title, draft.summary, draft.rating) == (
-        "Lantern Guild", "The guild watched over the port. [Data: Entities (1)]", 7.0,
-    )  # fmt: skip
-    assert [heading for heading, _ in draft.findings] == [
-        "The fire", "The guild was a union of watchmen.", "It ended in 1702 with the fire.",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ LIES: list[tuple[str, dict[str, Any], str, str]] = [
     ("communities", {"size": 99}, "", "size"),
     ("communities", {"children": ["0" * 32]}, "", "children"),
     ("memberships", {"path": []}, "", "membership"),
-    ("reports", {"id": "0" * 32}, "", "report"),
+    ("reports", {"id": "0" * 32}, "", "dangling"),
     ("reports", {"entity_ids": ["0" * 32]}, "", "dangling"),
     ("reports", {"summary": f"Ada built it. [Data: Entities ({'0' * 32})]"}, "", "dangling"),
     ("reports", {"level": 9}, "", "report"),

@@ -281,7 +281,6 @@ def doctor(options: argparse.Namespace) -> int:
         return _examine(options)
     from graphrag_mcp.doctor.doctor import about, lines
     from graphrag_mcp.doctor.doctor import doctor as examine
-    from graphrag_mcp.index.documents import cut
 
     app = app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
@@ -299,7 +298,7 @@ def doctor(options: argparse.Namespace) -> int:
         print_json({"sound": None, "findings": [], "about": here, "error": said})
         return 2
     findings = (
-        examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut)
+        examine(folder, options.repair, lambda folder: _derive(folder, app.settings))
         if folder
         else []
     )

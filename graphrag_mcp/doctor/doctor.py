@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import pyarrow.compute as pc
 
 from graphrag_mcp import __version__
-from graphrag_mcp.doctor.checks import Cutter, cut_otherwise, inconsistencies
+from graphrag_mcp.doctor.checks import inconsistencies
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
 from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import HOSTS, seen
@@ -31,7 +31,7 @@ from graphrag_mcp.settings import Settings, shown_as
 from graphrag_mcp.store import checksums, lance
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.checksums import check_values
+from graphrag_mcp.store.checksums import check_values, differing
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
 from graphrag_mcp.store.schema import TABLES
@@ -190,10 +190,7 @@ class Finding:
 
 
 def doctor(
-    folder: Path,
-    repair: bool = False,
-    rebuild: Callable[[Path], object] | None = None,
-    cut: Cutter | None = None,
+    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None
 ) -> list[Finding]:
     """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired
     has been.
@@ -202,19 +199,17 @@ def doctor(
     called after a generation was committed that names no tables, and only when the truth is whole:
     readers find nothing until it is done, and if it fails the next index call derives everything.
     Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
-    NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
-    no one looks whether the rows follow those that the manifest names."""
+    NewerFormat."""
     if not repair:
-        return _examined(folder, cut)
+        return _examined(folder)
     with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
-        before = _examined(folder, cut)
+        before = _examined(folder)
         _repair_files(folder, before)
-        left = _examined(folder, cut)
+        left = _examined(folder)
         if any(finding.repair in (REMOVE, LEFT) for finding in left):
-            # A newer whole generation took the place of a torn manifest, and Lance's hint is behind
-            # its versions.
+            # A newer whole generation took the place of a torn manifest.
             _repair_files(folder, left)
-            left = _examined(folder, cut)
+            left = _examined(folder)
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
         if derivable and whole and rebuild is not None:
@@ -223,7 +218,7 @@ def doctor(
         rebuild(folder)
         with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
             _repair_files(folder, [])  # what the forgotten generation had
-            left = _examined(folder, cut)
+            left = _examined(folder)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
     done = [
         replace(found, repaired=True)
@@ -233,7 +228,7 @@ def doctor(
     return [*done, *left]
 
 
-def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
+def _examined(folder: Path) -> list[Finding]:
     try:
         manifest = manifests.read(folder)
     except Damaged as error:
@@ -243,12 +238,12 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
     lance.disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
     found += _files(folder, manifest)
-    snapshot = Snapshot(folder, manifest, hold={}, examine=True)
+    snapshot = Snapshot(folder, manifest, examine=True)
     broken = list(_tables(snapshot))
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            promises = [*inconsistencies(snapshot), *(cut_otherwise(snapshot, cut) if cut else ())]
+            promises = inconsistencies(snapshot)
             found += [Finding(kind, where, what, DERIVE) for kind, where, what in promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
@@ -290,32 +285,35 @@ def _overtaken(folder: Path) -> int:
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    yield from _problems("truth", segment_store.verify(folder, manifest), RESTORE)
-    current = {segment["file"] for segment in manifest.segments}
-    every = [segment for kept in manifests.generations(folder) for segment in kept.segments]
-    older = {one["file"]: one for one in every if one["file"] not in current}
-    others = [older[name] for name in sorted(older)]
-    lost = segment_store.verify(folder, replace(manifest, segments=others))
-    yield from _problems("generation", lost, FORGET)
+    """Segments of the current generation, and all that older ones need beside it."""
+    for where, what in differing(folder / "truth", manifest.segments):
+        yield Finding("truth", where, what, RESTORE)
+    kept, named = manifests.generations(folder), {one["file"] for one in _entries(manifest)}
+    for part in ("truth", "files"):
+        entries = [one for old in kept for one in (old.segments if part == "truth" else old.files)]
+        older = {one["file"]: one for one in entries if one["file"] not in named}
+        for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
+            yield Finding("generation", where, what, FORGET)
+
+
+def _entries(manifest: Manifest) -> list[dict[str, Any]]:
+    return [*manifest.segments, *manifest.files]
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
     with contextlib.closing(AnswerBook(folder)) as book:
-        yield from _problems("answers", book.verify(), SALVAGE)
-
-
-def _problems(kind: str, problems: Iterable[str], repair: str) -> Iterator[Finding]:
-    """Findings of lines such as `file: what is wrong`."""
-    for problem in problems:
-        where, _, what = problem.partition(": ")
-        yield Finding(kind, where, what, repair)
+        for problem in book.verify():
+            where, _, what = problem.partition(": ")
+            yield Finding("answers", where, what, SALVAGE)
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Every file of the tables that a commit has recorded, those of older generations and of
+    """The records, and every file of the tables that these list, those of older generations and of
     indexes included."""
+    for where, what in differing(folder / "files", manifest.files):
+        yield Finding("file", f"files/{where}", what, DERIVE)
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
-        yield Finding("file", where, what, REMOVE if where.endswith(checksums.HINT) else DERIVE)
+        yield Finding("file", where, what, DERIVE)
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
@@ -332,7 +330,7 @@ def _orphaned(folder: Path) -> list[tuple[Path, str]]:
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
     found = [
         (path, f"a {what} that no generation names" if path.suffix != ".tmp" else "left by a crash")
-        for path in manifests.unnamed(folder)
+        for path in manifests.unnamed(folder, kept)
         for what in ["truth segment" if path.parent.name == "truth" else "record"]
     ]
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
@@ -371,9 +369,6 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
-    for finding in found:
-        if finding.kind == "file" and finding.repair == REMOVE:
-            (folder / finding.where).unlink(missing_ok=True)
     try:
         manifest = manifests.read(folder)
     except Damaged:
@@ -381,7 +376,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            files = {segment["file"] for segment in kept.segments}
+            files = {entry["file"] for entry in _entries(kept)}
             if kept.generation != int(path.stem) or lost & files:
                 path.unlink()
         except Damaged:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ TABLES = (
 )
 OLD = "create_final_"  # before the names, in 0.x and 1.x
 CHUNKS, DOCS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
+STATUS = "kv_store_doc_status.json"
 GRAPH = "graph_chunk_entity_relation.graphml"
 SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
 Row = dict[str, Any]
@@ -113,26 +113,15 @@ def _object(path: Path) -> dict[str, Any] | None:
 
 def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
     """Nodes and edges of the GraphML file with their attributes, None where there is none."""
-    names: dict[str, str] = {}
-    nodes: list[tuple[str, Row]] = []
-    edges: list[Edge] = []
-    try:
-        for _, element in ET.iterparse(folder / GRAPH):
-            kind = element.tag.rpartition("}")[2]
-            if kind == "key":
-                names[element.get("id", "")] = element.get("attr.name", "")
-            elif kind in ("node", "edge"):
-                row = {names.get(one.get("key", ""), ""): one.text or "" for one in element}
-                if kind == "node":
-                    nodes.append((element.get("id", ""), row))
-                else:
-                    edges.append((element.get("source", ""), element.get("target", ""), row))
-                element.clear()
-    except FileNotFoundError:
+    import networkx
+
+    if not (folder / GRAPH).exists():
         return None
-    except (OSError, ET.ParseError) as error:
+    try:
+        graph = networkx.read_graphml(folder / GRAPH)
+    except Exception as error:  # a file of another form raises whatever its first wrong value does
         raise Unreadable(error) from error
-    return nodes, edges
+    return list(graph.nodes(data=True)), list(graph.edges(data=True))
 
 
 def empty(value: Any) -> bool:

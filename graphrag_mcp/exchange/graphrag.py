@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.exchange import files
-from graphrag_mcp.exchange.files import TABLES, Unreadable, ids, number, rows_of, whole
+from graphrag_mcp.exchange.files import TABLES, ids, number, rows_of, whole
 from graphrag_mcp.exchange.model import (
     Foreign,
     SourceCommunity,
@@ -28,6 +29,7 @@ from graphrag_mcp.sources.decode import clean, iso_date
 
 # Of every run; reports may have been left out.
 NEEDED = ("documents", "text_units", "entities", "relationships")
+OPTIONAL = ("covariates", "nodes")
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
@@ -35,37 +37,36 @@ Row = dict[str, Any]
 def read(folder: Path) -> Foreign:
     """Everything that can be read of the folder's tables."""
     found = Foreign("graphrag")
-    tables = {name: _table(folder, name, found) for name in TABLES}
-    nodes = _table(folder, "nodes", found)
-    documents = tables["documents"]
-    own = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
-    found.program = "graphrag-mcp" if own else "graphrag"
-    found.documents = [_document(row, own) for row in tables["documents"]]
-    found.units = [_unit(row, number) for number, row in enumerate(tables["text_units"])]
-    found.entities = _entities(tables["entities"], tables["text_units"])
-    found.relations = [_relation(row, number) for number, row in enumerate(tables["relationships"])]
-    found.claims = [_claim(row) for row in tables["covariates"]]
-    ends = tables["relationships"]
-    found.communities = _communities(tables["communities"], ends, found.entities, nodes)
-    found.reports = [_report(row, own) for row in tables["community_reports"]]
-    if not found.units and found.documents:
-        what = "without text units, documents are cut again and entities stand where their names do"
-        found.notes.append(what)
+    convert(tables_of(folder, found), found)
     return found
 
 
-def _table(folder: Path, name: str, found: Foreign) -> list[Row]:
-    try:
-        rows = rows_of(folder, name)
-    except Unreadable as error:
-        found.notes.append(f"{name}.parquet cannot be read ({error})")
-        found.damaged.append(f"{name}.parquet")
-        return []
-    if rows is None and name not in ("covariates", "nodes"):
-        found.notes.append(f"{name}.parquet is missing")
-        if name in NEEDED:
-            found.damaged.append(f"{name}.parquet")
-    return rows or []
+def tables_of(folder: Path, found: Foreign) -> dict[str, list[Row]]:
+    """The rows of every table, none for one that cannot be read; `found` is told which these are."""
+    return {
+        name: found.opened(
+            f"{name}.parquet",
+            partial(rows_of, folder, name),
+            expected=name not in OPTIONAL,
+            needed=name in NEEDED,
+        )
+        or []
+        for name in (*TABLES, "nodes")
+    }
+
+
+def convert(tables: Mapping[str, list[Row]], found: Foreign) -> None:
+    """Fill `found` with what the tables hold."""
+    documents, units, ends = tables["documents"], tables["text_units"], tables["relationships"]
+    own = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
+    found.program = "graphrag-mcp" if own else "graphrag"
+    found.documents = [_document(row, own) for row in documents]
+    found.units = [_unit(row, number) for number, row in enumerate(units)]
+    found.entities = _entities(tables["entities"], units)
+    found.relations = [_relation(row, number) for number, row in enumerate(ends)]
+    found.claims = [_claim(row) for row in tables["covariates"]]
+    found.communities = _communities(tables["communities"], ends, found.entities, tables["nodes"])
+    found.reports = [_report(row, own) for row in tables["community_reports"]]
 
 
 def text(row: Mapping[str, Any], *names: str) -> str:

@@ -14,7 +14,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -30,8 +30,7 @@ from graphrag_mcp.exchange.model import (
     SourceEntity,
     SourceUnit,
 )
-from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.index.claims import quoted
+from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
 from graphrag_mcp.index.graph import entity_id, relationship_id
 from graphrag_mcp.index.imported import (
@@ -44,7 +43,6 @@ from graphrag_mcp.index.imported import (
     row_of,
     sha_of,
 )
-from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
@@ -71,154 +69,85 @@ def placed(document: str, units: Sequence[str]) -> list[Place | None]:
     """The place of each unit: after the start of the one before it where it can be, else anywhere."""
     places: list[Place | None] = []
     after = 0
-    folded: tuple[str, array[int]] | None = None
+    flat: tuple[str, array[int]] | None = None
     for text in units:
-        at = _find(document, text, after)
-        exact = Place(at, at + len(text), True) if at >= 0 else None
-        place = exact or _without_marks(document, text, after)
+        at = document.find(text, after)
+        at = at if at >= 0 else document.find(text)
+        place = Place(at, at + len(text), True) if at >= 0 and text.strip() else None
         if place is None and text.strip():
-            folded = folded or _flat(document)
-            place = _loosely(folded, document, text, after)
+            flat = flat or _flat(document)
+            place = _loosely(flat, text, after)
         places.append(place)
         if place is not None:
             after = place.start
     return places
 
 
-def _find(document: str, text: str, after: int) -> int:
-    """Where a text begins at or after a place, else before it; -1 for nowhere and for a blank one."""
-    if not text.strip():
-        return -1
-    at = document.find(text, after)
-    return at if at >= 0 else document.find(text)
+def _flat(text: str) -> tuple[str, array[int]]:
+    """The words of a text with one blank between them, and where every sign came from."""
+    starts = array("q")
+    words = []
+    for match in re.finditer(r"\S+", text):
+        words.append(match[0])
+        starts.extend(range(match.start(), match.end() + 1))
+    return " ".join(words), starts
 
 
-def _without_marks(document: str, text: str, after: int) -> Place | None:
-    """Without the halves of characters at both ends, or behind lines that were put before it."""
-    bare = text.strip().strip(_BROKEN).strip()
-    for number in range(HEAD_LINES + 1):
-        if number:
-            bare = bare.partition("\n")[2].strip()
-            if len(bare) < SHORTEST:
-                return None
-        at = _find(document, bare, after)
+def _loosely(flat: tuple[str, array[int]], text: str, after: int) -> Place | None:
+    """Whatever blanks stand between the words, without the halves of characters at both ends, or
+    behind lines that were put before the unit."""
+    words, starts = flat
+    lines = text.strip().splitlines()
+    for number in range(min(HEAD_LINES, len(lines))):
+        wanted = " ".join("\n".join(lines[number:]).strip().strip(_BROKEN).split())
+        if not wanted or (number and len(wanted) < SHORTEST):
+            return None
+        at = words.find(wanted, bisect_left(starts, after))
+        at = at if at >= 0 else words.find(wanted)
         if at >= 0:
-            return Place(at, at + len(bare), False)
+            return Place(starts[at], starts[at + len(wanted) - 1] + 1, False)
     return None
 
 
-def _flat(text: str) -> tuple[str, array[int]]:
-    """The text with each run of blanks as one, and where every sign came from."""
-    starts = array("q")
-    parts: list[str] = []
-    for match in re.finditer(r"\S+|\s+", text):
-        word = match[0]
-        if word[0].isspace():
-            parts.append(" ")
-            starts.append(match.start())
-        else:
-            parts.append(word)
-            starts.extend(range(match.start(), match.end()))
-    return "".join(parts), starts
-
-
-def _loosely(folded: tuple[str, array[int]], document: str, text: str, after: int) -> Place | None:
-    """Whatever blanks stand between the words."""
-    flat, starts = folded
-    wanted = " ".join(text.strip(_BROKEN).split())
-    if len(wanted) < SHORTEST:
-        return None
-    at = flat.find(wanted, bisect_left(starts, after))
-    at = at if at >= 0 else flat.find(wanted)
-    if at < 0:
-        return None
-    return Place(starts[at], starts[at + len(wanted) - 1] + 1, False)
-
-
 Row = dict[str, Any]  # id, level, parent (id or ""), members
-Said = list[tuple[int, str]]
-DEEPEST = 32
-TREE_NOTES = (
-    "communities have no two linked entities here, or not the ones they had: they are computed again",
-    "entities are in two communities of one level (an update was appended): the first holds",
-    "communities have entities that are in none of their children: these form one of their own",
-)
 
 
 def tree_of(
-    communities: Sequence[SourceCommunity], ids: Mapping[str, str], there: Collection[str]
-) -> tuple[list[Row], dict[int, str], Said]:
-    """`ids`: the other index's entity ids as ours; `there`: entities that have a relationship."""
+    communities: Sequence[SourceCommunity], ids: Mapping[str, str]
+) -> tuple[list[Row], dict[int, str]]:
+    """The communities that make a sound hierarchy, in which children divide their parent and every
+    entity has one place a level, and their ids by number. `ids`: the other index's entity ids as
+    ours. Children that do not divide their parent are left out, with all below them."""
     members = {
-        one.number: {ids[id] for id in one.entities if ids.get(id) in there}
-        for one in reversed(communities)
+        one.number: {ids[id] for id in one.entities if id in ids} for one in reversed(communities)
     }
-    wanted = {number: set(found) for number, found in members.items()}
-    parent = _parents(communities, members)
+    holder: dict[tuple[int, str], int] = {}  # (level, entity) -> number
+    for one in communities:
+        for member in members[one.number]:
+            holder.setdefault((one.level, member), one.number)
     children: dict[int, list[int]] = defaultdict(list)
-    for number in sorted(members):
-        children[parent[number]].append(number)
+    for one in {one.number: one for one in reversed(communities)}.values():
+        above = {holder.get((one.level - 1, member), -1) for member in members[one.number]}
+        if len(above) == 1:
+            children[above.pop()].append(one.number)
     rows: list[Row] = []
     number_of: dict[int, str] = {}
-    rests = doubled = 0
-    # (numbers of a level below one parent, its id, level, the members that they divide; None: all)
-    todo: list[tuple[list[int], str, int, set[str] | None]] = [(children[-1], "", 0, None)]
-    while todo:
-        numbers, above, level, whole = todo.pop()
-        taken: set[str] = set()
-        for number in numbers:
-            mine = (members[number] if whole is None else members[number] & whole) - taken
-            doubled += len(members[number] & taken)
-            taken |= mine
-            if not mine:
-                continue
-            row = _row(mine, level, above)
-            rows.append(row)
-            if mine == wanted[number]:
-                number_of[number] = row["id"]
-            if children[number] and level + 1 < DEEPEST:
-                todo.append((children[number], row["id"], level + 1, mine))
-        if whole is not None and taken and whole - taken:
-            rows.append(_row(whole - taken, level, above))
-            rests += 1
-    lost = len(communities) - len(number_of)
-    said = list(zip((lost, doubled, rests), TREE_NOTES, strict=True))
-    return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of, said
 
+    def add(number: int, level: int, parent: str) -> None:
+        ordered = sorted(members[number])
+        id = number_of[number] = content_id("community", str(level), *ordered)
+        rows.append({"id": id, "level": level, "parent": parent, "members": ordered})
+        below = Counter(member for child in children[number] for member in members[child])
+        if below == Counter(ordered):
+            for child in sorted(children[number]):
+                add(child, level + 1, id)
 
-def _row(members: set[str], level: int, parent: str) -> Row:
-    ordered = sorted(members)
-    return {
-        "id": content_id("community", str(level), *ordered),
-        "level": level,
-        "parent": parent,
-        "members": ordered,
-    }
-
-
-def _parents(
-    communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]
-) -> dict[int, int]:
-    """The number of each one's parent, -1 for the top; where the other index names none, the one
-    that holds it."""
-    levels = {one.number: one.level for one in communities}
-    found: dict[int, int] = {}
-    for one in communities:
-        parent = one.parent
-        if parent is None:
-            own = members[one.number]
-            above = (number for number, level in levels.items() if level == one.level - 1)
-            parent = min((number for number in above if own and own <= members[number]), default=-1)
-        found[one.number] = parent if parent in levels and parent != one.number else -1
-    for number in found:  # a circle has no top: it is opened where it is met
-        seen, at = {number}, found[number]
-        while at != -1:
-            if at in seen:
-                found[number] = -1
-                break
-            seen.add(at)
-            at = found[at]
-    return found
+    taken: set[str] = set()
+    for number in sorted(children[-1]):
+        if taken.isdisjoint(members[number]):
+            taken |= members[number]
+            add(number, 0, "")
+    return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of
 
 
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
@@ -268,31 +197,19 @@ class _Writer:
         its ends."""
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
-        nowhere = moved = loops = light = 0
-        pairs: dict[tuple[str, str], int] = defaultdict(int)
+        nowhere = 0
         for one in self.foreign.relations:
             source, target = self.end(one.source), self.end(one.target)
             units = self._known(one.units)
             if not units and source and target:
                 first, second = self._known(own.get(source, ())), self._known(own.get(target, ()))
                 units = [id for id in first if id in set(second)] or first[:1] or second[:1]
-                moved += bool(units)
             if not units or not source or not target:
                 nowhere += 1
                 continue
-            loops += source == target
-            light += one.weight < LIGHTEST
-            pairs[min(source, target), max(source, target)] += 1
             found.append((source, target, one, units))
-        double = sum(count - 1 for count in pairs.values())
-        for count, what in (
-            (nowhere, "are left out: no text unit that is there holds them, or an end has no name"),
-            (moved, "name no text unit that is there: they stand in those of their ends"),
-            (loops, "join an entity with itself and count for no pair"),
-            (light, f"have no weight above 0: they count {LIGHTEST:g}"),
-            (double, "join the same two entities as another one"),
-        ):
-            self.foreign.note(count, f"relationships {what}")
+        what = "are left out: no text unit that is there holds them, or an end has no name"
+        self.foreign.note(nowhere, f"relationships {what}")
         return found
 
     def end(self, title: str) -> str:
@@ -304,27 +221,16 @@ class _Writer:
         for source, target, _, units in statements:
             of_pairs[source] += units
             of_pairs[target] += units
-        lost = moved = joined = 0
-        seen: set[str] = set()
+        lost = 0
         for one in self.foreign.entities:
             key = key_of(one)
-            units = self._known(one.units)
-            if not units and key:
-                units = self._known(of_pairs.get(key, ()))
-                moved += bool(units)
-            if not units or not key:
+            units = self._known(one.units) or self._known(of_pairs.get(key, ()))
+            if units and key:
+                self._name(one, key, units)
+            else:
                 lost += 1
-                continue
-            joined += key in seen
-            seen.add(key)
-            self._name(one, key, units)
-        alike = "the name of another one but for case or punctuation: they are one entity here"
-        for count, what in (
-            (lost, "are left out: no text unit that is there names them"),
-            (moved, "name no text unit that is there: they stand in those of their relationships"),
-            (joined, f"have {alike}"),
-        ):
-            self.foreign.note(count, f"entities {what}")
+        what = "entities are left out: no text unit that is there names them"
+        self.foreign.note(lost, what)
 
     def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
         """Its other names go with its first unit, unless one is an entity of its own."""
@@ -355,19 +261,14 @@ class _Writer:
         self.foreign.note(len(strange), what)
 
     def _claims(self) -> None:
-        nowhere = unquoted = 0
+        nowhere = 0
         for unit, one in self.foreign.claims:
-            if unit not in self.places or not one.subject:
+            if unit in self.places and one.subject:
+                self._put(unit, "claims", one)
+            else:
                 nowhere += 1
-                continue
-            holder, record = self.places[unit]
-            text = holder.text[record.start : record.end]
-            unquoted += not quoted(text, list(one.quotes))
-            self._put(unit, "claims", one)
         what = "claims are left out: their text unit is not there, or they have no subject"
         self.foreign.note(nowhere, what)
-        what = "claims quote no words of their text unit: the nearest sentence is cited"
-        self.foreign.note(unquoted, what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
@@ -391,9 +292,9 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     pairs = _pairs(holders)
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
-    tree, number_of, said = tree_of(foreign.communities, ids, set(ids.values()))
-    for count, what in said:
-        foreign.note(count, what)
+    tree, number_of = tree_of(foreign.communities, ids)
+    what = "communities do not divide their parent, as after an update: they are computed again"
+    foreign.note(len(foreign.communities) - len(tree), what)
     known = _numbers(foreign, holders, ids, number_of, params)
     reports, lost = [], 0
     members_of = {row["id"]: row["members"] for row in tree}
@@ -531,10 +432,10 @@ def import_folder(
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
-    if not any(one.text.strip() for one in (*foreign.units, *foreign.documents)):
+    if not any(one.text.strip() for one in foreign.units):
         raise BadInput(
-            f"{source.name} holds no text: neither documents nor text units can be read",
-            "Without texts nothing could be cited; run graphrag-mcp doctor with that folder to see what is wrong",
+            f"{source.name} holds no text: its text units cannot be read",
+            "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong",
         )
 
     def bring(run: Run, plan: Plan) -> None:
@@ -554,8 +455,6 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     file = PREFIX + content_id(source)[:12]
     others = {uri for uri, row in plan.live.items() if row["file"] != file}
     labels = _labels(plan.found.sources, source)
-    if not foreign.units:
-        _cut_anew(foreign, run.settings)
     holders = _holders(foreign, labels, others)
     places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
     _Writer(foreign, places).all()
@@ -578,9 +477,6 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     data, before = as_json(graph), log.latest(file)
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
-        groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
-        # their communities are compared again
-        run.touched |= {id for row in groups for id in row["members"]}
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
@@ -609,26 +505,6 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
         return distinct
 
     return label
-
-
-def _cut_anew(foreign: Foreign, settings: Settings) -> None:
-    """Where no text unit can be read: documents are cut by us, and an entity stands where its name
-    does."""
-    places: dict[str, list[str]] = defaultdict(list)
-    sizes = (settings.chunk_size, settings.chunk_overlap)
-    params = ChunkParams(*sizes, passage_size=settings.passage_size)
-    for document in foreign.documents:
-        document.text = clean(document.text)
-        for unit in chunk(document.text, params):
-            body, id = document.text[unit.span.start : unit.span.end], f"{document.id} {unit.index}"
-            span = (unit.span.start, unit.span.end)
-            foreign.units.append(SourceUnit(id, len(foreign.units), body, [document.id], *span))
-            for key in {mention[0] for mention in mentions(body)}:
-                places[key].append(id)
-    for entity in foreign.entities:
-        entity.units = places[key_of(entity)]
-    for relation in foreign.relations:
-        relation.units = []  # those of its ends
 
 
 # ---- documents and their units -------------------------------------------------------------------

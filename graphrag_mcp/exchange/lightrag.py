@@ -5,7 +5,7 @@ communities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -15,6 +15,7 @@ from graphrag_mcp.exchange.files import (
     DOCS,
     GRAPH,
     SEP,
+    STATUS,
     Edge,
     Unreadable,
     graph_of,
@@ -39,7 +40,7 @@ def read(folder: Path) -> Foreign:
     """Everything that can be read of the folder's files."""
     found = Foreign("lightrag")
     docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
-    status = _json(folder, "kv_store_doc_status.json", found, needed=False)
+    status = _json(folder, STATUS, found, needed=False)
     found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
     ordered = sorted(chunks, key=lambda id: (_text(chunks[id], "full_doc_id"), _order(chunks[id])))
     for number, id in enumerate(ordered):
@@ -56,7 +57,7 @@ def read(folder: Path) -> Foreign:
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
         found.entities.append(
-            SourceEntity(name, number, _name(name), kind, _joined(row, "description"), units)
+            SourceEntity(name, number, name_of(name), kind, _joined(row, "description"), units)
         )
     for number, (source, target, row) in enumerate(edges):
         pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
@@ -66,8 +67,8 @@ def read(folder: Path) -> Foreign:
             SourceRelation(
                 f"{source}{SEP}{target}",
                 number,
-                _name(source),
-                _name(target),
+                name_of(source),
+                name_of(target),
                 _joined(row, "description"),
                 ", ".join(word for word in words if word),
                 _weight(row),
@@ -78,19 +79,7 @@ def read(folder: Path) -> Foreign:
 
 
 def _json(folder: Path, name: str, found: Foreign, needed: bool = True) -> dict[str, Row]:
-    return _read(name, partial(json_of, folder, name), found, needed) or {}
-
-
-def _read(name: str, read: Callable[[], Any], found: Foreign, needed: bool = True) -> Any:
-    """What `read` gives; None for a file that cannot be read or is not there, which is noted."""
-    try:
-        rows, why = read(), "is missing"
-    except Unreadable as error:
-        rows, needed, why = None, True, f"cannot be read ({error})"
-    if rows is None and needed:
-        found.notes.append(f"{name} {why}")
-        found.damaged.append(name)
-    return rows
+    return found.opened(name, partial(json_of, folder, name), needed, needed) or {}
 
 
 def _document(id: str, row: Row, status: Row) -> SourceDocument:
@@ -102,7 +91,7 @@ def _document(id: str, row: Row, status: Row) -> SourceDocument:
 
 
 def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Edge]]:
-    graph = _read(GRAPH, partial(graph_of, folder), found)
+    graph = found.opened(GRAPH, partial(graph_of, folder))
     if graph is not None:
         return graph
     try:
@@ -136,7 +125,7 @@ def _joined(row: Row, name: str) -> str:
     return clean("\n".join(parts(row, name)))
 
 
-def _name(name: str) -> str:
+def name_of(name: str) -> str:
     return " ".join(clean(name).strip().strip('"').split())[:300]
 
 

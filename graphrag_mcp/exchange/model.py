@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from graphrag_mcp.exchange.files import Unreadable
 from graphrag_mcp.index.claims import Claim
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -84,8 +88,9 @@ class SourceReport:
 
 @dataclass
 class Foreign:
-    """`program`: graphrag, lightrag or graphrag-mcp. `damaged`: files that cannot be read, or that
-    must be there and are not, so that what is not here may not be gone."""
+    """`program`: graphrag, lightrag or graphrag-mcp. `faults`: (file, what is wrong) of files that
+    are missing or cannot be read. `damaged`: those of them that must be there, so that what is not
+    here may not be gone."""
 
     program: str
     documents: list[SourceDocument] = field(default_factory=list)
@@ -97,7 +102,24 @@ class Foreign:
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
+
+    def opened(
+        self, name: str, read: Callable[[], T | None], expected: bool = True, needed: bool = True
+    ) -> T | None:
+        """What `read` gives; None where the file cannot be read or is missing. Both are noted, the
+        latter where the file is `expected`."""
+        try:
+            found, what = read(), "is missing"
+        except Unreadable as error:
+            found, expected, needed, what = None, True, True, f"cannot be read ({error})"
+        if found is None and expected:
+            self.notes.append(f"{name} {what}")
+            self.faults.append((name, what))
+            if needed:
+                self.damaged.append(name)
+        return found
 
     def note(self, count: int, what: str) -> None:
         """`what` with its number, where there is any."""

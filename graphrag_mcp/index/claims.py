@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,15 +25,8 @@ from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import (
-    FULL,
-    clean,
-    clean_name,
-    json_items,
-    plain_reply,
-    split_fields,
-    unescaped,
-)
+from graphrag_mcp.llm.replies import FULL, clean, clean_name, json_items, plain_reply, unescaped
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import is_cjk, normalise_name
 from graphrag_mcp.types import content_id
 
@@ -158,35 +152,18 @@ def _identity(claim: Claim) -> tuple[object, ...]:
 
 # ---- reading a reply ------------------------------------------------------------------------------
 
-_BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(（\[])")
-_LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
-_RULE = re.compile(r"\|[ \t]{0,3}:?-{3,}:?[ \t]{0,3}\|")  # under the names of a table's columns
-# of a table
-_ROW = re.compile(
-    r"^[ \t]{0,9}\|(?=[^|\n]{0,400}\w)((?:[^|\n]{0,4000}\|){6,12})[ \t]{0,9}$", re.MULTILINE
-)
 _DELIMITER = re.compile(FULL)
 _NO_CLAIMS = re.compile(
     r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE
 )
-_QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| ")
-_LEFT_OUT = re.compile(r"\.\.\.|…")
+# between several quotes in one field, or where words of one were left out
+_BETWEEN_QUOTES = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n|\.\.\.|…")
 _NOTHING = frozenset(
     ("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知")
 )
-_FIELDS = {
-    "subject": "subject subjectid subjectentity subjectname entity source".split(),
-    "object": "object objectid objectentity objectname target".split(),
-    "type": "type claimtype category".split(),
-    "status": "status claimstatus".split(),
-    "start": "startdate start claimstartdate date from".split(),
-    "end": "enddate end claimenddate to until".split(),
-    "description": "description claimdescription claim details".split(),
-    "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
-}  # in the order of `Raw`
+FIELDS = 7  # before the quotes: subject, object, type, status, start, end, description
 # claims, whether the reply was complete, what was dropped why
 Reading = tuple[list[Claim], bool, Counter[str]]
-Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
 def read_claims(reply: str, text: str) -> Reading:
@@ -197,149 +174,95 @@ def read_claims(reply: str, text: str) -> Reading:
     that is known."""
     plain, marked = plain_reply(reply)
     lost: Counter[str] = Counter()
-    raws: list[Raw] = []
     closed = False
     if not _DELIMITER.search(plain) and ("{" in plain or "[" in plain):
         items, closed = json_items(plain)
         raws = [raw for item in items if (raw := _from_json(item))]
         closed = closed and (bool(raws) or _NO_CLAIMS.match(plain) is not None)
     else:
-        for body in _pieces(unescaped(plain)):
-            if raw := _from_tuple(body):
-                raws.append(raw)
-            elif _DELIMITER.search(body):
-                lost["malformed"] += 1
+        raws = _from_tuples(unescaped(plain), lost)
     claims: dict[tuple[object, ...], Claim] = {}
     for raw in raws[: 10 * MOST_CLAIMS]:
         if claim := _checked(raw, text, lost):
             claims.setdefault((*_identity(claim), claim.description), claim)
     if not raws or not (claims or marked or closed):
-        _reject(plain, marked or closed, lost)
+        if +lost or not (marked or closed):
+            raise BadReply("no usable claim" if +lost else "no claims" if plain else "empty reply")
+        if len(plain) > 60 and plain[0] not in "{[":
+            raise BadReply("prose instead of claims")
     if not claims and any(raw[0].casefold() in EXAMPLE_NAMES for raw in raws):
         raise BadReply("the reply was the prompt again")
-    return list(claims.values())[:MOST_CLAIMS], marked or closed, lost
+    return list(claims.values())[:MOST_CLAIMS], marked or closed, +lost
 
 
-def _reject(plain: str, complete: bool, lost: Counter[str]) -> None:
-    if lost or not complete:
-        raise BadReply("no usable claim" if lost else "no claims" if plain else "empty reply")
-    if len(plain) > 60 and plain[0] not in "{[":
-        raise BadReply("prose instead of claims")
+def _from_tuples(plain: str, lost: Counter[str]) -> list[list[str]]:
+    """The fields of each record, in the order of the prompt. A line with as many delimiters begins
+    one; others belong to the one before, unless its bracket is closed."""
+    pieces: list[str] = []
+    for line in re.split(r"##|\n", plain)[:MOST_PIECES]:
+        if len(_DELIMITER.findall(line)) >= FIELDS - 1:
+            pieces.append(line)
+        elif pieces and not pieces[-1].rstrip().endswith((")", "）")):
+            pieces[-1] += f"\n{line}"
+        else:
+            lost["malformed"] += _DELIMITER.search(line) is not None
+    raws = []
+    for piece in pieces:
+        bare = piece.strip(" \t\n*-")
+        if bare[:1] in "(（[":
+            bare = bare[1:].removesuffix(")").removesuffix("）").removesuffix("]")
+        fields = [field.strip() for field in _DELIMITER.split(bare)]
+        raws.append(fields[1:] if fields[0].strip("\"'“” ").lower() == "claim" else fields)
+    return raws
 
 
-def _pieces(plain: str) -> list[str]:
-    """The records' texts without their outer brackets."""
-    rule = _RULE.search(plain)
-    if not _DELIMITER.search(plain) and (rows := _ROW.findall(plain, rule.end() if rule else 0)):
-        return rows[:MOST_PIECES]
-    found: list[str] = []
-    for piece in _BETWEEN.split(plain, MOST_PIECES):
-        if not (whole := piece.strip()):
-            continue
-        lines = (
-            _LINES.split(whole)
-            if whole.count("\n") and len(_DELIMITER.findall(whole)) > 12
-            else [whole]
-        )
-        for line in lines if all(len(_DELIMITER.findall(line)) > 4 for line in lines) else [whole]:
-            first = _DELIMITER.search(line)
-            body = (
-                line[line.rfind("\n", 0, first.start()) + 1 if first else 0 :].strip().lstrip("*- ")
-            )
-            end = re.search(r"[)）]\s{0,9}\n\s{0,9}(?![^\n]*" + FULL + ")", body[-3000:])
-            if end and body[:1] in "(（[":
-                body = body[: max(0, len(body) - 3000) + end.start()]  # prose after the last record
-            found.append(
-                body[1:].removesuffix(")").removesuffix("）")
-                if body[:1] in ("(", "（", "[")
-                else body
-            )
-    return found[:MOST_PIECES]
-
-
-def _from_tuple(body: str) -> Raw | None:
-    """Fields by their places, told from where the status stands; None for what is no claim."""
-    fields = [field.strip() for field in split_fields(body, 5)]
-    if fields and fields[0].strip("\"'“” ").lower() in ("claim", "covariate"):
-        fields = fields[1:]
-    at = next((index for index, field in enumerate(fields[:6]) if _status(field) in STATUSES), 3)
-    if len(fields) <= at + 1 or at < 1:
+def _from_json(item: Mapping[str, Any]) -> list[str] | None:
+    values = {_bare(str(name)): value for name, value in item.items() if value is not None}
+    if not values.get("subject") or not values.get("description"):
         return None
-    subject, *middle = (
-        fields[:at] if at < 4 else [fields[0], " ".join(fields[1 : at - 1]), fields[at - 1]]
+    names = ("subject", "object", "type", "status", "startdate", "enddate", "description")
+    quotes = next(
+        (values[name] for name in ("quotes", "quote", "sourcetext") if name in values), []
     )
-    other, kind = (middle + ["", ""])[:2] if len(middle) != 1 else ("NONE", middle[0])
-    rest = fields[at + 1 :]
-    dates, rest = rest[: (count := _dates(rest))], rest[count:]
-    if not rest:
-        return None
-    start, end = (dates + ["", ""])[:2]
-    return subject, other, kind, fields[at], start, end, rest[0], rest[1:]
-
-
-def _dates(rest: list[str]) -> int:
-    """How many of the first two fields after the status are dates; with four or more, by their
-    places."""
-    if len(rest) > 3 and max(len(rest[0]), len(rest[1])) <= 60:
-        return 2
-    dated = [
-        field.strip("\"' ").lower() in _NOTHING or iso_date(field) != ""
-        for field in [*rest[:2], "x", "x"]
+    return [
+        *(str(values.get(name, "")) for name in names),
+        *map(str, quotes if isinstance(quotes, list) else [quotes]),
     ]
-    return dated.index(False)
 
 
-def _from_json(item: dict[str, Any]) -> Raw | None:
-    values = {
-        re.sub(r"[\s_-]", "", str(name).lower()): value
-        for name, value in item.items()
-        if value is not None
+def _bare(key: str) -> str:
+    """`Claim Type` and `claim_type` are `type`."""
+    word = re.sub(r"[\s_-]", "", key.lower())
+    return word.removeprefix("claim").removesuffix("entity").removesuffix("id") or word
+
+
+def _checked(raw: Sequence[str], text: str, lost: Counter[str]) -> Claim | None:
+    subject, other, kind, status, begins, ends, description = (*raw, *[""] * FIELDS)[:FIELDS]
+    subject, other = (clean_name(name)[:LONGEST_NAME] for name in (subject, other))
+    description = clean(description, LONGEST_DESCRIPTION)
+    spans = quoted(text, raw[FIELDS:])
+    reasons = {
+        "no subject": _is_nothing(subject),
+        "no description": not re.search(r"\w", description),
+        "no quote": len(raw) <= FIELDS,
+        "invented quote": not spans,
     }
-
-    def one(field: str) -> Any:
-        return next((values[name] for name in _FIELDS[field] if name in values), "")
-
-    if not one("subject") or not one("description"):
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+        lost[reason] += 1
         return None
-    quotes = one("quotes")
-    many = quotes if isinstance(quotes, list) else filter(None, [quotes])
-    *words, _ = (str(one(field)) for field in _FIELDS)
-    return *words, list(map(str, many))
-
-
-def _status(value: str) -> str:
-    return value.strip(" \t\n\"'“”`*.").upper()
-
-
-def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
-    subject, other = clean_name(raw[0])[:LONGEST_NAME], clean_name(raw[1])[:LONGEST_NAME]
-    description = clean(raw[6], LONGEST_DESCRIPTION)
-    if subject.lower() in _NOTHING:
-        lost["no subject"] += 1
-        return None
-    if not re.search(r"\w", description):
-        lost["no description"] += 1
-        return None
-    if not raw[7]:
-        lost["no quote"] += 1
-        return None
-    spans = quoted(text, raw[7])
-    if not spans:
-        lost["invented quote"] += 1
-        return None
-    start, end = iso_date(raw[4]), iso_date(raw[5])
-    for said, date in ((raw[4], start), (raw[5], end)):
-        if not date and said.strip(" \"'.").lower() not in _NOTHING:
-            lost["bad date"] += 1
+    start, end = iso_date(begins), iso_date(ends)
+    for said, date in ((begins, start), (ends, end)):
+        lost["bad date"] += not date and not _is_nothing(said.strip(" \"'."))
     if start and end and end[:10] < start[:10]:
         lost["bad date"] += 1
         end = ""
-    kind = clean(raw[2], LONGEST_TYPE).strip(" .()\"'").upper()
+    kind = clean(kind, LONGEST_TYPE).strip(" .()\"'").upper()
+    status = status.strip(" \t\n\"'“”`*.").upper()
     return Claim(
         subject,
-        "NONE" if other.lower() in _NOTHING else other,
-        kind if kind.lower() not in _NOTHING else "OTHER",
-        _status(raw[3]) if _status(raw[3]) in STATUSES else "SUSPECTED",
+        "NONE" if _is_nothing(other) else other,
+        "OTHER" if _is_nothing(kind) else kind,
+        status if status in STATUSES else "SUSPECTED",
         start,
         end,
         description,
@@ -348,29 +271,25 @@ def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
     )
 
 
-def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
+def _is_nothing(value: str) -> bool:
+    return value.lower() in _NOTHING
+
+
+def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
     """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
-    quotation marks."""
+    quotation marks. Of a quote that does not stand there as a whole the parts count, unless less
+    than half of it is there: a sentence made up around a few true words supports nothing."""
     folded, starts = folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
-        whole = _place(text, folded, starts, quote)
-        # in one field
-        several = [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
-        for part in several:
-            spans.update(dict.fromkeys(_shortened(text, folded, starts, part)))
+        if whole := _place(text, folded, starts, quote):
+            spans[whole] = None
+            continue
+        parts = _BETWEEN_QUOTES.split(quote[:20_000])[:MOST_QUOTES]
+        found = [(part, span) for part in parts if (span := _place(text, folded, starts, part))]
+        if 2 * sum(len(part) for part, _ in found) >= sum(map(len, parts)):
+            spans |= dict.fromkeys(span for _, span in found)
     return list(spans)[:MOST_QUOTES]
-
-
-def _shortened(text: str, folded: str, starts: Any, quote: str) -> list[tuple[int, int]]:
-    """Places of one quote, or of its parts when something was left out; none where less than half
-    of it is there: a sentence made up around a few true words supports nothing."""
-    if span := _place(text, folded, starts, quote):
-        return [span]
-    parts = _LEFT_OUT.split(quote)[:MOST_QUOTES]
-    found = [(part, span) for part in parts if (span := _place(text, folded, starts, part))]
-    enough = 2 * sum(len(part) for part, _ in found) >= sum(map(len, parts))
-    return [span for _, span in found] if enough else []
 
 
 def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:
@@ -386,33 +305,13 @@ def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] |
     return begin, stop
 
 
-# ---- dates ----------------------------------------------------------------------------------------
-
-_ISO = re.compile(
-    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
-    r"(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?)?",
-    re.ASCII,
-)
-_SPOKEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%B %Y", "%d.%m.%Y")
-
-
 def iso_date(value: str) -> str:
     """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
     else ""."""
     said = clean(value, 60).strip(" .()\"'")
-    if match := _ISO.fullmatch(said):
-        year, month, day, time = match.groups()
-        date = "-".join(part.zfill(2) for part in (year, month, day) if part)
-        try:
-            datetime(int(year), int(month or 1), int(day or 1))
-            if time and day:
-                return datetime.fromisoformat(f"{date}T{time}").isoformat(timespec="seconds")
-        except ValueError:
-            return ""
-        return date
-    for form in _SPOKEN if said[:1].isalnum() and len(said) < 25 else ():
-        try:
-            return datetime.strptime(said, form).date().isoformat()[: 7 if form == "%B %Y" else 10]
-        except ValueError:
-            continue
-    return ""
+    try:
+        moment = datetime.fromisoformat(said)
+    except ValueError:
+        return dates.read(said)
+    exact = moment.replace(tzinfo=None).isoformat(timespec="seconds")
+    return exact if ":" in said else dates.read(said)

@@ -29,11 +29,9 @@ _INTRO = re.compile(
     r"|(?:\*\*)?(?:summary|merged (?:description|summary)|description|摘要|总结)(?:\*\*)?[ \t]*[:：](?:\*\*)?\s*)",
     re.IGNORECASE,
 )
-_HTML = re.compile(r"\s*<(?:\?xml|!doctype|html|head|body|script|div)\b", re.IGNORECASE)
-# Records of another task, cut JSON, XML, a program's last words, nothing.
+# Records of another task, cut JSON, HTML, nothing.
 _NO_PROSE = re.compile(
-    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<\w+[\s>/]|\A(?:null|none|undefined|nan)\W*\Z|\ATraceback \(",
-    re.IGNORECASE,
+    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<[!?]?\w+[\s>/]|\A(?:null|none)\W*\Z", re.IGNORECASE
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -148,8 +146,6 @@ def parse_description(reply: str) -> str:
         text = fenced[1].strip()
     if text.startswith("{"):
         text = _from_json(text)
-    if _HTML.match(text):
-        raise BadReply("the reply was a web page")
     if re.search(r"</?descriptions>|\$(?:names|descriptions|language)\b", text):
         raise BadReply("the reply was the prompt again")
     if _NO_PROSE.search(text):

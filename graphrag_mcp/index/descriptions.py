@@ -16,7 +16,6 @@ from graphrag_mcp.index.graph import (
     Evidence,
     Named,
     called,
-    entity_id,
     graph_to_table,
     mentions_from_table,
     pairs_from_table,
@@ -35,70 +34,24 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
-Writing = Future[tuple[str, str, str]]
-# row id -> names, fragments, the description being written
-Asked = dict[str, tuple[list[str], list[str], Writing]]
-
-
-@dataclass
-class Started:
-    """Rows by kind and id, and the description of each that is being written."""
-
-    rows: dict[str, dict[str, Row]] = field(default_factory=dict)
-    futures: dict[tuple[str, str], Writing] = field(default_factory=dict)
+# kind of the row, the row, and the description being written: text, by whom, why by no one
+Started = list[tuple[str, Row, Future[tuple[str, str, str]]]]
 
 
 @dataclass
 class Described:
-    """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of
-    pending rows."""
+    """`changes` of the two tables; `failed`: rows of what is pending."""
 
     changes: dict[str, Change] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
     failed: list[Row] = field(default_factory=list)
-
-
-def early(
-    models: Models,
-    long: Mapping[str, tuple[str, list[str]]],
-    changes: Mapping[str, Change],
-    snapshot: Snapshot | None,
-    edits: Overlay,
-) -> Asked:
-    """Ask for the long descriptions of rows that are yet to be written: a model answers while they
-    are. Whether the question was the right one is seen when they stand there (`begin`), so this
-    only saves time."""
-    if models.describe is None or not long:
-        return {}
-    entities, pairs = changes["entities"].rows, changes["relationships"].rows
-    titles = dict(zip(entities["id"].to_pylist(), entities["title"].to_pylist(), strict=True))
-    ends = {
-        id: ends
-        for id, *ends in zip(*(pairs[name].to_pylist() for name in ENDS), strict=True)
-        if id in long
-    }
-    unknown = sorted({end for pair in ends.values() for end in pair} - titles.keys())
-    if unknown and snapshot is not None:
-        titles |= _titles(snapshot, unknown)
-    by_hand = {entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
-    # those are asked for by `begin`
-    titles = {id: title for id, title in titles.items() if id not in by_hand}
-    asked: Asked = {}
-    for id, (_, fragments) in sorted(long.items()):
-        names = [titles.get(one, "") for one in ends.get(id, [id])]
-        if all(names):
-            work = summarise(models.asker, names, fragments, models.describe)
-            asked[id] = (names, fragments, models.asker.start(work))
-    return asked
 
 
 def retitled(
     snapshot: Snapshot | None, changes: Mapping[str, Change], models: Models, edits: Overlay
-) -> dict[str, tuple[str, list[str]]]:
-    """Relationships with a long description whose end the documents call by another name now, with
-    what was said of them: they themselves are not touched, but the question for their description
-    is another one."""
+) -> dict[str, str]:
+    """Relationships (id -> kind) with a long description whose end the documents call by another
+    name now: they themselves are not changed, but the question for their description is another
+    one."""
     rows, ours = changes["entities"].rows, changes["relationships"]
     if snapshot is None or rows is None:
         return {}
@@ -112,67 +65,46 @@ def retitled(
     ]
     touched = {*ours.gone, *(ours.rows["id"].to_pylist() if ours.rows is not None else ())}
     given = {edit.fields.get("description") for edit in edits.pairs.values()}
-    found: dict[str, tuple[str, list[str]]] = {}
+    found: dict[str, str] = {}
     for end in ENDS[1:] if moved else ():
         links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
         links = [
             row for row in links if row["id"] not in touched and row["description"] not in given
         ]
         told = _told_of_links(snapshot, [row["id"] for row in links])
-        found |= {id: ("relationship", said) for id, said in told.items() if models.is_long(said)}
+        found |= {id: "relationship" for id, said in told.items() if models.is_long(said)}
     return found
 
 
-def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models, asked: Asked) -> Started:
-    """Ask for every description that is waited for, but for those that were `asked` in the same
-    words; rows that have gone meanwhile are left out."""
-    started = Started()
-    if models.describe is None:
-        return started
-    wanted = {
-        kind: sorted(row["subject"] for row in waiting if row["kind"] == kind) for kind in OF_TABLE
-    }
-    for kind, ids in wanted.items():
-        if not ids:
-            continue
-        rows = snapshot.by_key(OF_TABLE[kind], ids, "id").to_pylist()
-        started.rows[kind] = {row["id"]: row for row in rows}
-        told = (
-            _told_of_entities(snapshot, rows)
-            if kind == "entity"
-            else _told_of_pairs(snapshot, rows)
-        )
-        for id, (names, fragments) in told.items():
-            if id in asked and asked[id][:2] == (names, fragments):
-                started.futures[kind, id] = asked[id][2]
-            elif models.is_long(fragments):
+def begin(snapshot: Snapshot, subjects: Mapping[str, Sequence[str]], models: Models) -> Started:
+    """Ask for the descriptions of these rows by kind; of rows that have gone meanwhile nothing."""
+    started: Started = []
+    for kind, table in OF_TABLE.items() if models.describe is not None else ():
+        rows = snapshot.by_key(table, sorted(subjects.get(kind, ())), "id").to_pylist()
+        told_of = _told_of_entities if kind == "entity" else _told_of_pairs
+        fragments_of = told_of(snapshot, rows) if rows else {}
+        for row in rows:
+            names, fragments = fragments_of[row["id"]]
+            if models.is_long(fragments):
                 work = summarise(models.asker, names, fragments, models.describe)
-                started.futures[kind, id] = models.asker.start(work)
+                started.append((kind, row, models.asker.start(work)))
     return started
 
 
-def finish(
-    started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]], Any]
-) -> Described:
+def finish(started: Started, take: Callable[[Future[Any]], Any]) -> Described:
     """Wait for the descriptions and put them into their rows."""
     described = Described()
-    changed: dict[str, list[Row]] = {kind: [] for kind in OF_TABLE}
-    for (kind, id), future in started.futures.items():
+    changed: dict[str, list[Row]] = {table: [] for table in OF_TABLE.values()}
+    for kind, row, future in started:
         text, by, reason = take(future)
-        row = started.rows[kind][id]
         if not by:
-            described.failed.append(pending(kind, id, "", reason))
+            described.failed.append(pending(kind, row["id"], "", reason))
         if text != row["description"]:
-            row["description"] = described.texts[id] = text
-            changed[kind].append(row)
-    failed = {row["id"] for row in described.failed}
-    described.done = [
-        row["id"] for row in waiting if row["kind"] in OF_TABLE and row["id"] not in failed
-    ]
-    for kind, rows in changed.items():
+            changed[OF_TABLE[kind]].append(row | {"description": text})
+    for table, rows in changed.items():
         if rows:
             ids = [row["id"] for row in rows]
-            described.changes[OF_TABLE[kind]] = Change(ids, graph_to_table(OF_TABLE[kind], rows))
+            described.changes[table] = Change(ids, graph_to_table(table, rows))
     return described
 
 

@@ -2,21 +2,17 @@
 graph.
 
 A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
-keeps its id, alias and names wherever it has moved. `cut` says what the text units are, in a
-quarter of the time, so that a model can be asked about them while `fill` looks for names and search
-terms."""
+keeps its id, alias and names wherever it has moved."""
 
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -25,36 +21,36 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import parse, parse_prose
-from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, source_code
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
-from graphrag_mcp.index.imported import DocumentRecord, ImportLog, UnitRecord
+from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.units import Context, Reading, begin, claims_as_rows, pending, settle
-from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
 from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
-from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
+from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
-from graphrag_mcp.types import Document, Span, Unit, content_id
+from graphrag_mcp.types import Document, Unit, content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
 
-Spans = set[tuple[int, int]]
-# of text units, of passages; text unit -> names in it
-Cut = tuple[Spans, Spans, dict[str, set[str]]]
+Row = dict[str, Any]
+SIZES = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
+
+
+# ---- what rows depend on ------------------------------------------------------------------------
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
@@ -69,8 +65,8 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    told = manifest.parameters
-    kept = {name: told[name] for name in ("extraction", "agent") if name in told}
+    before = manifest.parameters
+    kept = {name: before[name] for name in ("extraction", "agent") if name in before}
     return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=kept, stale=[])
 
 
@@ -82,272 +78,95 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
         "derivation": DERIVATION,
         "extractor": extract.VERSION,
         "grammars": grammars.installed(),
-        "chunk_size": settings.chunk_size,
-        "chunk_overlap": settings.chunk_overlap,
-        "chunk_mode": settings.chunk_mode,
-        "chunk_separator": settings.chunk_separator,
-        "passage_size": settings.passage_size,
+        **{name: getattr(settings, name) for name in SIZES},
         **{name: named[name] for name in ("extraction", "claims", "descriptions")},
     }
 
 
 def chunk_params(settings: Settings) -> ChunkParams:
-    s = settings
-    return ChunkParams(
-        s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size
-    )
+    return ChunkParams(*(getattr(settings, name) for name in SIZES))
 
 
-def cut(document: Mapping[str, Any], named: Mapping[str, Any], with_names: bool) -> Cut | None:
-    """How a document (uri, title, text) is cut by parameters that a manifest names, and with
-    `with_names` what is found in it; None where they are not such as this release derives by."""
-    sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
-    if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
-        return None
-    if named.get("grammars") != grammars.installed():
-        return None
-    params = ChunkParams(*(named[name] for name in sizes))
-    code = parse(document["uri"], document["text"])
-    found = _chunked(code, document["text"], params)
-    units = {(unit.span.start, unit.span.end) for unit in found}
-    passages = {(part.start, part.end) for unit in found for part in unit.passages}
-    if not with_names or named.get("extractor") != extract.VERSION:
-        return units, passages, {}
-    numbers = dict(Manifest(corpus="").next)
-    whole = Document(document["uri"], document["title"], document["text"])
-    rows = build(whole, Before(), params, numbers)
-    names = {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
-    return units, passages, names
+# ---- the rows of a document ---------------------------------------------------------------------
 
 
-Row = dict[str, Any]
-
-
-@dataclass
+@dataclass(frozen=True)
 class Before:
     """What the previous generation held of a document (empty for a new one)."""
 
     n: int = 0
-    units: dict[str, int] = field(default_factory=dict)  # id -> n
-    passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
+    units: Mapping[str, int] = field(default_factory=dict)  # id -> n
+    passages: Mapping[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
     # units to be read again although their text is the same
-    redo: set[str] = field(default_factory=set)
-
-
-Found = tuple[UnitNames, list[tuple[int, str]]]  # the names of a text unit, and every mention
+    redo: Collection[str] = frozenset()
 
 
 @dataclass(slots=True)
-class Derived:
-    """What follows from a document and the parameters alone, as an executor computes it: its text
-    units, and of each its names and what is counted of its passages."""
-
-    code: SourceFile | None  # of source code that is parsed: its names are taken from it
-    cuts: list[Unit]
-    names: list[Found | None]
-    passages: list[list[tuple[int, str, int]]]  # tokens, search terms, number of these
-
-
-def derive(item: tuple[Document, ChunkParams]) -> Derived:
-    document, params = item
-    code = parse(document.uri, document.text)
-    derived = Derived(code, _chunked(code, document.text, params), [], [])
-    name_of, searched = unit_ids(document.uri), _searched(document.title, code)
-    for unit in derived.cuts:
-        start, end = unit.span.start, unit.span.end
-        text = document.text[start:end]
-        found = None
-        if code is None:
-            core = unit.passages[0].start - start
-            found = collect(name_of(unit, text), masked(text), core)
-            found[0].text = ""  # the other side has it
-        derived.names.append(found)
-        derived.passages.append(
-            [_counts(document.text, unit, part, searched) for part in unit.passages]
-        )
-    return derived
-
-
-Searched = Callable[[int, int], list[str]]
-
-
-def _searched(title: str, code: SourceFile | None) -> Searched:
-    """The terms by which a span is found besides its own: the title, and of source code the names
-    of what is defined there."""
-    title_terms, known = terms(title), dict[str, list[str]]()
-
-    def of(start: int, end: int) -> list[str]:
-        inside = code.names(start, end) if code else []
-        known.update((name, terms(name)) for name in inside if name not in known)
-        return [*title_terms, *(term for name in inside for term in known[name])]
-
-    return of
-
-
-def _counts(text: str, unit: Unit, part: Span, searched: Searched) -> tuple[int, str, int]:
-    """The tokens of a passage, its search terms and their number."""
-    said = text[part.start : part.end]
-    words = [*searched(part.start, part.end), *terms(said)]
-    n_tokens = unit.n_tokens if part == unit.span else count_tokens(said)
-    return n_tokens, " ".join(words), len(words)
-
-
-class Names:
-    """The keyless names of a text unit, looked for once, by whichever thread needs them first."""
-
-    def __init__(
-        self,
-        id: str,
-        text: str,
-        core: int,
-        found: Found | None = None,
-        context: Callable[[], str] = str,
-    ) -> None:
-        self.id, self.text, self._core, self.context = id, text, core, context
-        self._lock = threading.Lock()
-        self._found = found
-        if found is not None:
-            found[0].text = text  # it was not sent back
-
-    def found(self) -> Found:
-        with self._lock:
-            if self._found is None:
-                self._found = collect(self.id, self.text, self._core)
-            return self._found
-
-    def repeated(self) -> UnitNames:
-        """Those in the part that the unit before holds as well: who reads the whole text finds them
-        again."""
-        return collect(self.id, self.text[: self._core], 0)[0]
-
-
-@dataclass
 class DocumentRows:
-    """Rows of a document; `passages`, `fresh` and `claims` only once they are filled."""
+    """What follows from a document and the parameters alone. `n` of each row is 0 until `assign_numbers`."""
 
     document: Row
-    source: Document
-    before: Before
-    given: DocumentRecord | None
-    derived: Derived | None = None
-    cuts: list[tuple[Unit, UnitRecord | None]] = field(default_factory=list)  # as `units` are
-    to_read: dict[str, Names] = field(default_factory=dict)  # units whose names are new, by id
     units: list[Row] = field(default_factory=list)
     passages: list[Row] = field(default_factory=list)
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
-    code: SourceFile | None = None  # of source code that is parsed
-    facts: list[Row] = field(default_factory=list)  # the row of `code`, where it has one
+    code: list[Row] = field(default_factory=list)  # its row of the table `code`, where it has one
+    is_source_code: bool = False  # whose names are those of its symbols
 
 
-def build(
-    document: Document, before: Before, params: ChunkParams, number: dict[str, int]
-) -> DocumentRows:
-    """Both steps at once."""
-    rows = cut_rows(document, before, params, number)
-    fill(rows)
-    return rows
-
-
-def cut_rows(
+def derive(
     document: Document,
-    before: Before,
     params: ChunkParams,
-    number: dict[str, int],
+    before: Before | None = None,
     given: DocumentRecord | None = None,
-    derived: Derived | None = None,
+    check: Callable[[], object] = lambda: None,
 ) -> DocumentRows:
-    """`number` holds the next free alias number of "d" and "t" and is advanced.
-
-    `given`: what an import says of the document; then units and names are those, and nothing is
-    extracted. `derived`: what an executor has computed of it."""
-    row = _document_row(document, before, number)
-    rows = DocumentRows(row, document, before, given, derived)
+    """`given`: what an import says of the document; then units and names are those, and nothing is
+    extracted. `check` may raise to stop early."""
+    before, text = before or Before(), document.text
+    code = None if given else parse(document.uri, text)
     if given:
-        rows.cuts = given.cut(document.text, params)
-    elif derived:
-        rows.code = derived.code
-        rows.cuts = [(unit, None) for unit in derived.cuts]
+        cuts = given.cut(text, params)
     else:
-        rows.code = parse(document.uri, document.text)
-        rows.cuts = [(unit, None) for unit in _chunked(rows.code, document.text, params)]
-    name_of = unit_ids(document.uri)
-    context = Context(document.uri, document.title, document.text, document.metadata)
-    for place, (unit, _) in enumerate(rows.cuts):
-        start, end = unit.span.start, unit.span.end
-        text = document.text[start:end]
-        unit_id = name_of(unit, text)
-        number_of_unit = before.units.get(unit_id)
-        if number_of_unit is None:
-            number_of_unit, number["t"] = number["t"], number["t"] + 1
-        rows.units.append(
-            {
-                "id": unit_id,
-                "n": number_of_unit,
-                "document_id": row["id"],
-                "chunk_index": unit.index,
-                "char_start": start,
-                "char_end": end,
-                "line_start": unit.span.line_start,
-                "line_end": unit.span.line_end,
-                "n_tokens": unit.n_tokens,
-                "text": text,
-            }
-        )
+        cuts = [(unit, None) for unit in chunk(text, params, code.breaks(text) if code else None)]
+    rows = DocumentRows(_document_row(document), is_source_code=code is not None)
+    name_of, table = unit_ids(document.uri), _Passages(document, code)
+    for unit, record in cuts:
+        check()
+        start, core = unit.span.start, unit.passages[0].start
+        own = text[start : unit.span.end]
+        id = name_of(unit, own)
+        rows.units.append(_unit_row(rows.document["id"], unit, id, own))
+        passages = [_passage_id(id, part.start - start, part.end - start) for part in unit.passages]
         # The qualified names of source code depend on what stands in other units.
-        known = unit_id in before.units and unit_id not in before.redo and rows.code is None
-        if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
-            rows.kept.add(unit_id)
-        else:  # a key in a text is no name, stands in no evidence, and no model is shown it
-            found = derived.names[place] if derived else None
-            core = unit.passages[0].start - start
-            rows.to_read[unit_id] = Names(
-                unit_id, masked(text), core, found, partial(context.line, start)
-            )
+        known = id in before.units and id not in before.redo and code is None
+        if known and all(one in before.passages for one in passages):
+            rows.kept.add(id)
+            named = [before.passages[one] for one in passages]
+        else:
+            own = masked(own)  # a key in a text is no name, and stands in no evidence
+            if code is not None:
+                names, mentions = source_code.names_of(code, unit, id, own)
+            elif given is None:
+                names, mentions = collect(id, own, core - start)
+            else:
+                names, mentions = given.names_of(id, own, record)
+                rows.claims[id] = given.claims_of(own, record)
+            rows.fresh[id] = names
+            named = _named(unit, names, mentions)
+        rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
+    told = code or parse_prose(document.uri, text)
+    if told is not None and cuts and given is None:
+        units = [unit for unit, _ in cuts]
+        rows.code = [source_code.row_of(rows.document["id"], told, rows.units, units)]
     return rows
 
 
-def _document_row(document: Document, before: Before, number: dict[str, int]) -> Row:
-    n = before.n or number["d"]
-    number["d"] += not before.n
-    return {
-        "id": document.id,
-        "n": n,
-        "uri": document.uri,
-        "title": document.title,
-        "text": document.text,
-        "metadata": metadata_json(document.metadata),
-        "created": document.created,
-    }
-
-
-def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Unit]:
-    return chunk(text, params, code.breaks(text) if code else None)
-
-
-def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
-    """Names, passages and search terms; `check` may raise to stop early."""
-    searched = _searched(rows.source.title, rows.code)
-    title_key = normalise_name(rows.source.title)
-    shared = {
-        "document_id": rows.document["id"],
-        "uri": rows.source.uri,
-        "title": rows.source.title,
-        "title_id": entity_id(title_key) if title_key else "",
-    }
-    for place, ((unit, record), row) in enumerate(zip(rows.cuts, rows.units, strict=True)):
-        check()
-        counts = (
-            rows.derived.passages[place]
-            if rows.derived
-            else [_counts(rows.source.text, unit, part, searched) for part in unit.passages]
-        )
-        _passages(rows, unit, record, row["id"], row["n"], shared, counts)
-    told = rows.code or parse_prose(rows.source.uri, rows.source.text)
-    if told is not None and rows.units and rows.given is None:
-        cuts = [unit for unit, _ in rows.cuts]
-        rows.facts = [source_code.row_of(rows.document["id"], told, rows.units, cuts)]
+def derive_item(item: tuple[Document | None, ChunkParams]) -> DocumentRows | None:
+    """As an executor is given it."""
+    document, params = item
+    return derive(document, params) if document is not None else None
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
@@ -363,80 +182,119 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
     return name
 
 
-def _passage_ids(unit: Unit, unit_id: str) -> list[str]:
-    origin = unit.span.start
-    return [
-        content_id("passage", unit_id, str(p.start - origin), str(p.end - origin))
-        for p in unit.passages
-    ]
+def _passage_id(unit: str, start: int, end: int) -> str:
+    return content_id("passage", unit, str(start), str(end))
 
 
-def _passages(
-    rows: DocumentRows,
-    unit: Unit,
-    record: UnitRecord | None,
-    unit_id: str,
-    n: int,
-    shared: Mapping[str, str],
-    counts: Sequence[tuple[int, str, int]],
-) -> None:
-    document = rows.source
-    ids = _passage_ids(unit, unit_id)
-    entity_ids = _named(rows, unit, record, unit_id, ids)
-    for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
-        n_tokens, words, n_terms = counts[part - 1]
-        rows.passages.append(
-            {
-                "id": id,
-                "n": n,
-                "part": part,
-                "parts": len(ids),
-                "text_unit_id": unit_id,
-                **shared,
-                "position": len(rows.passages),
-                "char_start": span.start,
-                "char_end": span.end,
-                "line_start": span.line_start,
-                "line_end": span.line_end,
-                "n_tokens": n_tokens,
-                "text": document.text[span.start : span.end],
-                "terms": words,
-                "n_terms": n_terms,
-                "entity_ids": list(named),
-            }
-        )
-
-
-def _named(
-    rows: DocumentRows, unit: Unit, record: UnitRecord | None, unit_id: str, ids: Sequence[str]
-) -> list[Sequence[str]]:
-    """Ids of what each passage of a unit names; fills `rows.fresh` where the unit is read."""
-    if unit_id in rows.kept:
-        return [rows.before.passages[id] for id in ids]
-    to_read = rows.to_read.pop(unit_id)  # it holds every mention: a third of the memory
-    if rows.code is not None:
-        names, mentions = source_code.names_of(rows.code, unit, unit_id, to_read.text)
-    elif rows.given is None:
-        names, mentions = to_read.found()
-    else:
-        names, mentions = rows.given.names_of(unit_id, to_read.text, record)
-        rows.claims[unit_id] = rows.given.claims_of(to_read.text, record)
-    rows.fresh[unit_id] = names
-    if len(ids) == 1:
-        return [[entity_id(named.key) for named in names.named]]
-    origin = unit.span.start
-    held = [
-        [key for start, key in mentions if p.start <= start + origin < p.end] for p in unit.passages
-    ]
-    return [list(dict.fromkeys(map(entity_id, keys))) for keys in held]
+def _document_row(document: Document) -> Row:
+    return {
+        "id": document.id,
+        "n": 0,
+        "uri": document.uri,
+        "title": document.title,
+        "text": document.text,
+        "metadata": metadata_json(document.metadata),
+        "created": document.created,
+    }
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
-# Names of text units that are merged at once: 20,000 of them, with their relationships, take 150 MB.
-MERGED_NAMES = 20_000
+def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
+    return {
+        "id": id,
+        "n": 0,
+        "document_id": document,
+        "chunk_index": unit.index,
+        "char_start": unit.span.start,
+        "char_end": unit.span.end,
+        "line_start": unit.span.line_start,
+        "line_end": unit.span.line_end,
+        "n_tokens": unit.n_tokens,
+        "text": text,
+    }
+
+
+def _named(
+    unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
+) -> list[Sequence[str]]:
+    """Ids of what each passage of a unit names."""
+    if len(unit.passages) == 1:
+        return [[entity_id(one.key) for one in names.named]]
+    origin = unit.span.start
+    held = (
+        [key for at, key in mentions if part.start <= at + origin < part.end]
+        for part in unit.passages
+    )
+    return [list(dict.fromkeys(map(entity_id, keys))) for keys in held]
+
+
+class _Passages:
+    """Rows of passages, with their tokens and the terms by which they are found: their own, those
+    of the title, and of source code those of the names that are defined there."""
+
+    def __init__(self, document: Document, code: Any) -> None:
+        self.document, self.code = document, code
+        self.document_id = document.id
+        self.title_terms = terms(document.title)
+        title_key = normalise_name(document.title)
+        self.title_id = entity_id(title_key) if title_key else ""
+
+    def rows(
+        self,
+        unit: Unit,
+        unit_id: str,
+        ids: Sequence[str],
+        entity_ids: Sequence[Sequence[str]],
+        position: int,
+    ) -> Iterator[Row]:
+        document = self.document
+        for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
+            text = document.text[span.start : span.end]
+            names = self.code.names(span.start, span.end) if self.code else []
+            words = [*self.title_terms, *(term for name in names for term in terms(name))]
+            words += terms(text)
+            yield {
+                "id": id,
+                "n": 0,
+                "part": part + 1,
+                "parts": len(ids),
+                "text_unit_id": unit_id,
+                "document_id": self.document_id,
+                "uri": document.uri,
+                "title": document.title,
+                "title_id": self.title_id,
+                "position": position + part,
+                "char_start": span.start,
+                "char_end": span.end,
+                "line_start": span.line_start,
+                "line_end": span.line_end,
+                "n_tokens": unit.n_tokens if span == unit.span else count_tokens(text),
+                "text": text,
+                "terms": " ".join(words),
+                "n_terms": len(words),
+                "entity_ids": list(entity_ids[part]),
+            }
+
+
+def assign_numbers(rows: DocumentRows, before: Before, numbers: dict[str, int]) -> None:
+    """Give the rows their alias numbers: those from before, else the next free ones of "d" and "t"
+    in `numbers`, which is advanced."""
+    rows.document["n"] = before.n or numbers["d"]
+    numbers["d"] += not before.n
+    of_unit = dict(before.units)
+    for row in rows.units:
+        if row["id"] not in of_unit:
+            of_unit[row["id"]], numbers["t"] = numbers["t"], numbers["t"] + 1
+        row["n"] = of_unit[row["id"]]
+    for row in rows.passages:
+        row["n"] = of_unit[row["text_unit_id"]]
+
+
+# ---- a run --------------------------------------------------------------------------------------
+
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
@@ -457,30 +315,25 @@ class Run:
     cancelled: Callable[[], bool]
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
-    touched: set[str] = field(default_factory=set)
     # text units with names or pairs that were left out
     capped: set[str] = field(default_factory=set)
-    claimed: set[str] = field(default_factory=set)  # names of which claims came or went
-    first_generation: int = 0  # the generation this call found
-    began: int = 0  # the first one that this call commits
+    began: int = 0  # the first generation that this call commits
     # what the next commit says its rows follow
     parameters: dict[str, Any] = field(default_factory=dict)
-    models: Models | None = None
+    models: Models = None  # type: ignore[assignment]  # chosen before anything is read
     # uri -> units that a model is asked about once more
     redo: dict[str, set[str]] = field(default_factory=dict)
     losses: list[Row] = field(default_factory=list)  # of the replies that this call read
     # questions whose answer was replaced after it had been merged
     corrections: list[Correction] = field(default_factory=list)
-    vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
-    # long descriptions that are being made one already
-    asked: descriptions.Asked = field(default_factory=dict)
     # edits of the documents that this call imports
     brought: list[Any] = field(default_factory=list)
     # rows for the log of imports that belong to no document
     apart: list[Row] = field(default_factory=list)
     executor: Executor = field(default_factory=InProcess)
+    _draft: Manifest | None = None  # with the tables that were written since the last commit
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
@@ -492,11 +345,10 @@ class Run:
             except TimeoutError:
                 if future.done():
                     return future.result()
-                if self.cancelled():
-                    raise Cancelled from None
+                self.check()
 
     def spread(self, items: int) -> Executor:
-        """Who computes what follows from so many documents or communities alone."""
+        """Who computes what follows from so many documents alone."""
         if items and isinstance(self.executor, InProcess):
             of = self.settings
             self.executor = executor(of.engine, of.processes, of.engine_address, items)
@@ -507,39 +359,54 @@ class Run:
             raise Cancelled
 
     def snapshot(self) -> Snapshot | None:
+        """The last generation."""
         if self.manifest is None:
             return None
         if self._snapshot is None or self._snapshot.manifest is not self.manifest:
             self._snapshot = self.opened(self.manifest)
         return self._snapshot
 
+    @property
+    def draft(self) -> Manifest:
+        """The generation to come, as far as it is written."""
+        return self._draft or self.manifest or Manifest(corpus=self.folder.name)
+
+    def draft_snapshot(self) -> Snapshot:
+        return self.opened(self.draft)
+
+    def write(self, changes: Mapping[str, Change]) -> None:
+        """Write these changes into the draft; vectors of rows that go or change go with them. NOT a
+        commit."""
+        draft = self.draft
+        changes = {**changes, **forgotten(changes, draft.tables)}
+        self._draft = replace(draft, tables=self.apply(draft, changes))
+
     # ---- whatever leaves a trace: a run that is only rehearsed has other ways (dry_run.py) ----
 
     writes: ClassVar[bool] = True
 
     def opened(self, manifest: Manifest) -> Snapshot:
-        return tables.open_snapshot(self.folder, manifest)
+        return Snapshot(self.folder, manifest)
 
-    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
-        """Have a text unit read; None when no one could."""
-        return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0], unit.context)
+    def ask(self, uri: str, unit: UnitNames, context: str) -> Reading | None:
+        """Have a text unit read; None when no one could. `context`: the line on its document."""
+        return begin(self.models.reader, uri, unit, context)
 
     def originals(self, batch: Batch) -> list[Row]:
         """Write the documents of a batch into the log of originals; the entries for the manifest."""
-        segments = []
+        segments = import_segments(self.folder, batch.imports)
         if batch.log:
-            segments.append(
-                append(self.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG))
-            )
-        return segments + (import_segments(self.folder, batch.imports) if batch.imports else [])
+            log = pa.Table.from_pylist(batch.log, DOCUMENT_LOG)
+            segments.insert(0, append(self.folder, DOCUMENTS, log))
+        return segments
 
     def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-        """Write these changes beside what `base` names; versions for the next manifest. NOT a
-        commit."""
+        """Write these changes beside what `base` names; the versions of all tables then."""
         return tables.apply(self.folder, base, changes)
 
     def commit(self, manifest: Manifest) -> None:
         """From now on this is the generation."""
+        self._draft = None
         self.manifest = manifest = replace(manifest, began=self.began)
         commit(self.folder, manifest)
 
@@ -555,13 +422,22 @@ class Run:
             self.seconds[name] += time.process_time() - began
 
 
+def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
+    """The vectors of the rows that these changes take away, of the tables that there are."""
+    return {
+        vectors: Change(changes[table].gone)
+        for table, vectors in VECTORS.items()
+        if table in changes and changes[table].gone and vectors in named
+    }
+
+
+# ---- the commit of a batch ----------------------------------------------------------------------
+
+
 @dataclass
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
 
-    # documents that are cut and not yet rows
-    opened: list[DocumentRows] = field(default_factory=list)
-    size: int = 0  # passages, those of `opened` included
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
     documents: list[Row] = field(default_factory=list)
@@ -576,72 +452,87 @@ class Batch:
     code: list[Row] = field(default_factory=list)  # of the table `code`
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
+    def add(self, rows: DocumentRows) -> None:
+        self.documents.append(rows.document)
+        self.units += rows.units
+        self.passages += rows.passages
+        self.fresh |= rows.fresh
+        self.kept |= rows.kept
+        self.claims |= rows.claims
+        self.code += rows.code
 
-def documents(
+    def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
+        """Have the new text units of a document read by a model."""
+        context = Context(document.uri, document.title, document.text, document.metadata)
+        starts = {row["id"]: row["char_start"] for row in rows.units}
+        for id, unit in rows.fresh.items():
+            reading = run.ask(document.uri, unit, context.line(starts[id]))
+            if reading is None:
+                self.unread[id] = document.uri
+            else:
+                self.readings[id] = reading
+
+
+def commit_batch(
     run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int], last: bool = False
 ) -> None:
     """Everything of one batch becomes visible at once, or not at all.
 
-    What no model has a part in is written first, while its answers are still on their way; and when
-    the `last` batch is written, long descriptions are asked for."""
+    What no model has a part in is written first, while its answers are still on their way."""
     snapshot = run.snapshot()
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
-    with run.stage("write"):
-        segments = run.originals(batch)
-        more_passages = len(batch.passages) - len(old_passages)
-        more_units = len(batch.units) - len(old_units)
-        versions = _write_texts(run, batch, old_units, old_passages, term_change)
-        del term_change
-    gone_units = set(old_units) - batch.kept
-    with run.stage("merge"):
-        read = _read(run, snapshot, batch, gone_units, numbers)
-        units = gone_units | batch.fresh.keys()
-        linked = _linked(run, snapshot, batch, gone_units, last)
-        parts = [batch.fresh] if linked else _in_parts(run, batch.fresh)
-        batch.fresh = {}  # each part is given up when it is merged
-        before = _Merging(snapshot, versions, gone_units)
-        while len(parts) > 1:
-            _merge_ahead(run, before, parts.pop(0), numbers, moved)
-        snapshot, versions = before.snapshot, before.versions
-        long = getattr(run.models, "is_long", None)
-        merged = merge(snapshot, before.gone, parts.pop(), numbers, long, run.edits)
-        if run.models is not None and run.models.describe is not None:
-            merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
-        for id in sorted(merged.long):
-            read["pending"].append(pending(merged.long[id][0], id, "", "not yet asked"))
-        if last and run.models is not None and run.models.asker.on:
-            run.asked = descriptions.early(
-                run.models, merged.long, merged.changes, snapshot, run.edits
-            )
-        changes = {**merged.changes, **_side_tables(run, units, read), **linked}
-        if run.vectors is not None:
-            changes |= forgotten(changes, versions)
     moved.update(
         documents=len(batch.documents) - len(batch.gone),
-        text_units=more_units,
-        passages=more_passages,
-        entities=merged.entities,
-        relationships=merged.relationships,
+        text_units=len(batch.units) - len(old_units),
+        passages=len(batch.passages) - len(old_passages),
     )
-    run.touched |= merged.touched
-    run.capped |= merged.capped
-    if (
-        run.vectors is not None
-    ):  # entities while the tables are written; others name what is written
-        _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
-        base = replace(run.manifest or Manifest(corpus=run.folder.name), tables=versions)
-        versions = run.apply(base, changes)
-        swap(run, sources, versions, segments, numbers, moved)
-    if run.vectors is not None:
-        _want(run, "relationships", changes["relationships"], merged.long)
+        segments = run.originals(batch)
+        run.write(
+            {
+                "terms": term_change,
+                "documents": Change(
+                    sorted(batch.gone), graph_to_table("documents", batch.documents)
+                ),
+                "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
+                "passages": Change(
+                    sorted(old_passages), graph_to_table("passages", batch.passages)
+                ),
+            }
+        )
+        del term_change
+        batch.units, batch.passages = [], []  # of a large text they are a third of the memory
+    with run.stage("merge"):
+        changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
+    with run.stage("write"):
+        run.write(changes)
+        commit_draft(run, sources, segments, numbers, moved)
 
 
-def has_code(run: Run) -> bool:
-    """Does the corpus hold documents that define or name symbols of source code?"""
-    return run.manifest is not None and "code" in run.manifest.tables
+def _merged(
+    run: Run,
+    snapshot: Snapshot | None,
+    batch: Batch,
+    gone_units: set[str],
+    numbers: dict[str, int],
+    last: bool,
+    moved: Counter[str],
+) -> dict[str, Change]:
+    """Changes of the graph and of what models said; `moved` gains how the counters move."""
+    read = _read(run, snapshot, batch, gone_units, numbers)
+    units = gone_units | batch.fresh.keys()
+    linked = _linked(run, snapshot, batch, gone_units, last)
+    merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long, run.edits)
+    batch.fresh = {}
+    if run.models.describe is not None:
+        merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
+    for id in sorted(merged.long):
+        read["pending"].append(pending(merged.long[id], id, "", "not yet asked"))
+    moved.update(entities=merged.entities, relationships=merged.relationships)
+    run.capped |= merged.capped
+    return {**merged.changes, **_side_tables(run, units, read), **linked}
 
 
 def _linked(
@@ -649,8 +540,8 @@ def _linked(
 ) -> dict[str, Change]:
     """The change of the table `code`. With the `last` batch the names of all source code are
     resolved; text units of other documents whose statements change join the batch and
-    `gone_units`. Such a batch is merged as one: its statements name what any of its units defines."""
-    there = has_code(run)
+    `gone_units`."""
+    there = snapshot is not None and "code" in snapshot.manifest.tables
     if not batch.code and not there:
         return {}
     gone, rows = set(batch.gone), batch.code
@@ -665,116 +556,29 @@ def _linked(
     return {"code": Change(sorted(gone), graph_to_table("code", rows))}
 
 
-def _write_texts(
-    run: Run,
-    batch: Batch,
-    old_units: list[str],
-    old_passages: Mapping[str, Row],
-    term_change: Change,
-) -> dict[str, int]:
-    """Write what no model has a part in; versions. Not a commit. The rows of units and passages are
-    given up as soon as they are in tables: of a large text they are a third of the memory."""
-    first = {
-        "terms": term_change,
-        "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
-        "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
-        "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
-    }
-    batch.units, batch.passages = [], []
-    if run.vectors is not None:
-        run.vectors.want("passages", first["passages"].rows, old_passages)
-        first |= dict(run.vectors.changes())
-    return run.apply(run.manifest, first)
-
-
-@dataclass
-class _Merging:
-    """How far the merge of one batch is: what its next part builds upon."""
-
-    snapshot: Snapshot | None
-    versions: dict[str, int]
-    gone: set[str]  # text units that the next part takes away
-
-
-def _in_parts(run: Run, fresh: Mapping[str, UnitNames]) -> list[dict[str, UnitNames]]:
-    """The text units in parts that are merged one after another, or memory would grow with the
-    document. Long descriptions are asked for once, of the whole: with a model there is one part."""
-    parts: list[dict[str, UnitNames]] = [{}]
-    size = 0
-    for id, unit in fresh.items():
-        if size >= MERGED_NAMES and not (run.models and run.models.describe):
-            parts.append({})
-            size = 0
-        parts[-1][id] = unit
-        size += len(unit.named)
-    return parts
-
-
-def _merge_ahead(
-    run: Run,
-    before: _Merging,
-    part: Mapping[str, UnitNames],
-    numbers: dict[str, int],
-    moved: Counter[str],
-) -> None:
-    """Merge and write a part of a batch. Not a commit: the versions are named by the last part's."""
-    run.check()
-    merged = merge(before.snapshot, before.gone, part, numbers, None, run.edits)
-    changes = dict(merged.changes)
-    base = replace(run.manifest or Manifest(corpus=run.folder.name), tables=before.versions)
-    if run.vectors is not None:
-        changes |= forgotten(changes, before.versions)
-        _want(run, "entities", changes["entities"], ())
-    before.versions = run.apply(base, changes)
-    before.snapshot, before.gone = run.opened(replace(base, tables=before.versions)), set()
-    if run.vectors is not None:
-        _want(run, "relationships", changes["relationships"], (), before.snapshot)
-    run.touched |= merged.touched
-    run.capped |= merged.capped
-    moved.update(entities=merged.entities, relationships=merged.relationships)
-
-
-def _want(
-    run: Run, table: str, change: Change, long: Collection[str], snapshot: Snapshot | None = None
-) -> None:
-    """Have the rows embedded, but for those whose long descriptions are made one first."""
-    rows = change.rows
-    short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(long), pa.string()))))
-    run.vectors.want(table, short, change.gone, snapshot or run.snapshot())
-
-
 def _read(
     run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
 ) -> dict[str, list[Row]]:
     """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
-    before = _claims(snapshot, gone_units)
-    known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
-    given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
-    read: dict[str, list[Row]] = {"claims": given, "pending": [], "losses": []}
-    if run.models is not None and (batch.readings or batch.unread):
+    known: dict[str, int] = {}
+    if snapshot is not None:
+        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
+        known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
+    read: dict[str, list[Row]] = {"claims": [], "pending": [], "losses": []}
+    if batch.readings or batch.unread:
         settled = settle(
             run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
         )
-        read = {**vars(settled), "claims": settled.claims + given}
+        read = vars(settled)
         run.losses += settled.losses
-    # A unit that is only read again keeps its place and perhaps its names: then nothing else says
-    # what changed.
-    subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
-    run.claimed.update(map(normalise_name, subjects))
+    read["claims"] += claims_as_rows(batch.claims, known, numbers)
     return read
-
-
-def _claims(snapshot: Snapshot | None, units: Collection[str]) -> pa.Table:
-    columns = ["id", "n", "subject"]
-    if snapshot is None:
-        return graph_to_table("claims", []).select(columns)
-    return snapshot.by_key("claims", sorted(units), "text_unit_id", columns)
 
 
 def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
     """Changes of claims and of the lists of what is pending and of what was lost; nothing where
     there was and is none."""
-    there = run.manifest.tables if run.manifest else {}
+    there = run.draft.tables
     changes = {}
     if read["claims"] or "claims" in there:
         changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
@@ -826,31 +630,33 @@ def _counted(passages: Sequence[Row]) -> pa.Table:
         for some in (passages[at : at + 500] for at in range(0, len(passages), 500))
     ]
     found = pc.value_counts(pa.chunked_array(words, pa.string()))
-    rows = pa.table(found.flatten(), schema=TABLES["terms"])
-    return rows.take(pc.sort_indices(rows["term"]))
+    return pa.table(found.flatten(), schema=TABLES["terms"]).sort_by("term")
 
 
-def swap(
+def commit_draft(
     run: Run,
     sources: Mapping[str, Any],
-    versions: Mapping[str, int],
     segments: list[Row],
     numbers: Mapping[str, int],
-    moved: Counter[str],
+    moved: Mapping[str, int],
 ) -> None:
+    """Commit what was written. Communities are stale where the texts or the graph are others."""
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
-    texts = versions.get("passages", 0) != old.tables.get("passages", 0)  # topics may be others now
+    versions = run.draft.tables
+    tables_of_graph = ("passages", "entities", "relationships", "claims")
+    stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)
+    stale |= any(segment["kind"] == GRAPHS for segment in segments)  # of imported communities
     run.commit(
         old.following(
             communities_generation=old.communities_generation,
             segments=[*old.segments, *segments],
-            tables={**old.tables, **versions},
+            tables=dict(versions),
             counters=dict(counters),
             next=dict(numbers),
             sources=dict(sources),
             parameters=run.parameters,
-            stale=["communities"] if run.touched or run.claimed or texts or old.stale else [],
+            stale=["communities"] if stale or old.stale else [],
         )
     )

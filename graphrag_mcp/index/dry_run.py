@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 from graphrag_mcp.index import documents, models
-from graphrag_mcp.index.documents import Batch, Names, Row, Run
+from graphrag_mcp.index.documents import Batch, Row, Run
 from graphrag_mcp.index.graph import Named, UnitNames
 from graphrag_mcp.index.records import parse
 from graphrag_mcp.index.units import Reading
@@ -33,9 +33,8 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.overlay import Imagination
 from graphrag_mcp.store.reply_cache import AnswerBook
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Imagination, Snapshot
 from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
@@ -167,9 +166,9 @@ class ImitatedChat:
 
     def __init__(self, name: str, habits: Habits) -> None:
         self.name, self.habits = name, habits
-        self._asked: dict[int, tuple[str, Names]] = {}
+        self._asked: dict[int, tuple[str, UnitNames]] = {}
 
-    def read(self, unit: Names, extract: str, claims: str = "") -> None:
+    def read(self, unit: UnitNames, extract: str, claims: str = "") -> None:
         """The prompts that will ask about a text unit."""
         self._asked[hash(extract)] = "extract", unit
         if claims:
@@ -186,7 +185,7 @@ class ImitatedChat:
         prompt = messages[0].content
         if (known := self._asked.get(hash(prompt))) is not None:
             kind, unit = known
-            text = TEXTS[kind](_whole(unit), len(messages) // 2, self.habits)
+            text = TEXTS[kind](unit, len(messages) // 2, self.habits)
         else:
             kind, make = ("report", reported) if schema is not None else ("describe", described)
             text = make(_between(prompt), self.habits)
@@ -256,19 +255,6 @@ def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:
         said = f"{_plain(one.form)}<|>{_plain(other.form)}<|>STATEMENT<|>TRUE<|>NONE<|>NONE"
         records.append(f"({said}<|>{_plain(quote)}<|>{quote})")
     return "\n##\n".join([*records, "<|COMPLETE|>"])
-
-
-def _whole(unit: Names) -> UnitNames:
-    """The names of all of the text, of the part too that the unit before has."""
-    found: dict[str, Named] = {}
-    for one in [*unit.repeated().named, *unit.found()[0].named]:
-        if (before := found.get(one.key)) is None:
-            found[one.key] = replace(one)
-        else:
-            before.count += one.count
-            before.sentences = before.sentences + one.sentences
-            before.strong = before.strong or one.strong
-    return UnitNames(unit.id, unit.text, list(found.values()))
 
 
 def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
@@ -405,11 +391,11 @@ class Rehearsal(Run):
     def opened(self, manifest: Manifest) -> Snapshot:
         return self.imagination.snapshot(manifest)
 
-    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
+    def ask(self, uri: str, unit: UnitNames, context: str) -> Reading | None:
         reader = self.models.reader
         asks = (one for one in (reader.extract, reader.claims) if one is not None)
-        self.chat.read(unit, *(one.prompt(unit.text, unit.context()) for one in asks))
-        return super().begin(uri, id, unit)
+        self.chat.read(unit, *(one.prompt(unit.text, context) for one in asks))
+        return super().ask(uri, unit, context)
 
     def originals(self, batch: Batch) -> list[Row]:
         return []
@@ -429,7 +415,7 @@ class Rehearsal(Run):
 def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
     folder, before, notes, status = run.folder, run.manifest, "", "done"
-    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
+    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder)
     embedder = ImitatedEmbedder(asker.embedding_model, asker.text_prompt)
     door = asker.rehearsal(run.chat if asker.on else None, embedder if asker.embeds else None)
     embedder.length = lambda: door.length

@@ -18,7 +18,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.describe import needs_summary
-from graphrag_mcp.index.documents import Run
+from graphrag_mcp.index.documents import Run, forgotten
 from graphrag_mcp.index.graph import (
     Changed,
     Merge,
@@ -29,7 +29,6 @@ from graphrag_mcp.index.graph import (
 )
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.index.vectors import forgotten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
@@ -359,7 +358,7 @@ Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
         manifest = ready(read(folder), folder)
-        snapshot = open_snapshot(folder, manifest)
+        snapshot = open_snapshot(folder, manifest, keep=False)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
         id = next_id(numbers)
@@ -417,7 +416,7 @@ def _say(
     lines = [sentence(row, overlay) for row in rows[-5:]]
     for table in ("entities", "relationships"):
         lines += _moved(result, table, snapshot, merged)
-    if not merged.touched:
+    if not _moves_graph(merged):
         lines.append(_dormant(rows, overlay))
     head = "Dry run, nothing is changed. " if result.dry_run else ""
     result.text = head + "\n".join(filter(None, lines))
@@ -474,26 +473,11 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     return "No row changes now: it lies dormant until documents name what it speaks of."
 
 
-# manifest parameter: {generation, ids}, entities that edits changed since the last reports
-TOUCHED = "touched"
-MOST_TOUCHED = 2_000  # beyond, the next indexing compares every report
 # manifest parameter: entity id -> the number behind its alias, of those that edits took away
 NUMBERS = "numbers"
 MOST_NUMBERS = 5_000
 NEXT = "u"  # the kind of number that undo ids are made of
 BY_INDEX = "index_documents"
-
-
-def begin(run: Run) -> None:
-    """Read the log; go on with what edits have touched, where nothing else happened since the last
-    reports."""
-    run.edits = fold(logs.load(run.folder, run.manifest))
-    if run.manifest is None:
-        return
-    touched = run.manifest.parameters.get(TOUCHED, {})
-    if touched.get("generation") == run.manifest.generation:
-        run.first_generation = run.manifest.communities_generation
-        run.touched |= set(touched["ids"])
 
 
 def catch_up(run: Run) -> None:
@@ -507,11 +491,9 @@ def catch_up(run: Run) -> None:
     overlay, merged, told = merged_with(
         snapshot, run.edits.log, manifest, numbers, run.models.is_long
     )
-    _go_on(
-        run,
-        written(run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)),
+    run.manifest = written(
+        run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)
     )
-    run.touched |= merged.touched
 
 
 def lift(run: Run, plan: Plan) -> None:
@@ -520,9 +502,8 @@ def lift(run: Run, plan: Plan) -> None:
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
-    row, manifest = _of_documents(run.folder, run.manifest, "restore", uris, BY_INDEX)
+    row, run.manifest = _of_documents(run.folder, run.manifest, "restore", uris, BY_INDEX)
     run.edits = fold([*run.edits.log, row])
-    _go_on(run, manifest)
 
 
 def _of_documents(
@@ -536,13 +517,6 @@ def _of_documents(
     applied = manifest.parameters.get(APPLIED, 0)
     applied += applied == sum(one["rows"] for one in manifest.segments if one["kind"] == kind)
     return row, written(folder, manifest, segments, Merge(), set(), numbers, applied)
-
-
-def _go_on(run: Run, manifest: Manifest) -> None:
-    """What is known of all that was touched since the last reports stays known."""
-    if run.first_generation == run.manifest.communities_generation:
-        run.first_generation = manifest.communities_generation
-    run.manifest = manifest
 
 
 def next_id(numbers: dict[str, int]) -> str:
@@ -601,24 +575,25 @@ def written(
     applied: int,
 ) -> Manifest:
     """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
-    changes = {name: change for name, change in merged.changes.items() if _counts(change)}
+    changes = {name: change for name, change in merged.changes.items() if _is_something(change)}
     if waiting := _pending(manifest, merged, given):
         changes["pending"] = waiting
-    changes |= forgotten({**_NONE, **changes}, manifest.tables)
+    changes |= forgotten(changes, manifest.tables)
     versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
     counters = Counter(manifest.counters)
     counters.update(entities=merged.entities, relationships=merged.relationships)
-    parameters = _parameters(manifest, merged, applied)
+    parameters = {**manifest.parameters, APPLIED: applied}
     if lost := _lost(folder, manifest, changes.get("entities", Change())):
         parameters[NUMBERS] = lost
-    kept = {"communities_generation": manifest.communities_generation} if merged.touched else {}
+    moves = _moves_graph(merged)
+    kept = {"communities_generation": manifest.communities_generation} if moves else {}
     new = manifest.following(
         segments=list(segments),
         tables=dict(versions),
         counters=dict(counters),
         next=dict(numbers),
         parameters=parameters,
-        stale=["communities"] if merged.touched or manifest.stale else [],
+        stale=["communities"] if moves or manifest.stale else [],
         began=0,
         **kept,
     )
@@ -626,24 +601,13 @@ def written(
     return new
 
 
-_NONE = {"entities": Change(), "relationships": Change()}
-
-
-def _counts(change: Change) -> bool:
+def _is_something(change: Change) -> bool:
     return bool(change.gone) or (change.rows is not None and change.rows.num_rows > 0)
 
 
-def _parameters(manifest: Manifest, merged: Merge, applied: int) -> dict[str, Any]:
-    """With the number of rows followed, and what was touched since the reports were made, where
-    that is known."""
-    parameters = {**manifest.parameters, APPLIED: applied}
-    before = parameters.pop(TOUCHED, {})
-    known = before.get("generation") == manifest.generation
-    ids = {*(before["ids"] if known else ()), *merged.touched}
-    complete = known or manifest.communities_generation == manifest.generation
-    if ids and complete and len(ids) <= MOST_TOUCHED:
-        parameters[TOUCHED] = {"generation": manifest.generation + 1, "ids": sorted(ids)}
-    return parameters
+def _moves_graph(merged: Merge) -> bool:
+    changes = (merged.changes.get(name, Change()) for name in ("entities", "relationships"))
+    return any(map(_is_something, changes))
 
 
 def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
@@ -659,7 +623,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
     """No one is asked any more to describe what is gone or has its description; the one that lost
     one is asked for."""
-    rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]
+    rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
     gone = {row["id"] for row in rows}
@@ -742,7 +706,7 @@ class Loss:
 
 def loss(folder: Path, chosen: Chosen) -> Loss:
     """What would go: worked out by the merge that would do it, and nothing is written."""
-    snapshot = open_snapshot(folder)
+    snapshot = open_snapshot(folder, keep=False)
     ids = sorted(row["id"] for row in chosen.documents.values())
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
     passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows

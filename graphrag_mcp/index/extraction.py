@@ -142,21 +142,17 @@ def _names_in(examples: str) -> frozenset[str]:
 
 
 async def extract_unit(
-    asker: Asker,
-    text: str,
-    known_names: Callable[[], Sequence[str]],
-    params: ExtractParams,
-    context: str = "",
+    asker: Asker, text: str, known_names: Sequence[str], params: ExtractParams, context: str = ""
 ) -> Extraction:
     """What a model finds in `text`. `known_names`: the strong names that the keyless extractor
-    finds in it, wanted only when a reply is there. `context`: the line on its document."""
+    finds in it. `context`: the line on its document."""
 
     def first_reply(reply: str, strict: bool = False) -> Records | None:
         records = parse(reply, params.types, text, params.echoes, strict=strict)
         if (
             not records.entities
             and not records.relations
-            and len(known_names()) >= NAMES_WORTH_A_RECORD
+            and len(known_names) >= NAMES_WORTH_A_RECORD
         ):
             raise BadReply("an empty list for a text with names")
         return records
@@ -172,7 +168,7 @@ async def extract_unit(
         return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
 
     def pays(found: Records) -> bool:
-        return gleaning_pays(text, known_names(), found)
+        return gleaning_pays(text, known_names, found)
 
     first = Ask(
         "extract",

@@ -460,17 +460,15 @@ Row = dict[str, object]
 
 @dataclass
 class Merge:
-    """What to write, how the counters move, and which entities a community may have to be told
-    about."""
+    """What to write, and how the counters move."""
 
     changes: dict[str, Change] = field(default_factory=dict)
     entities: int = 0  # more or fewer than before
     relationships: int = 0
-    touched: set[str] = field(default_factory=set)
     # text units of which not all names or pairs are kept
     capped: set[str] = field(default_factory=set)
-    # Ids of rows whose descriptions a model should join -> their kind and these.
-    long: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    # Ids of rows whose descriptions a model should join -> their kind.
+    long: dict[str, str] = field(default_factory=dict)
     is_long: Callable[[Sequence[str]], bool] | None = None
 
 
@@ -572,12 +570,9 @@ def _read(
 ) -> list:
     if state.snapshot is None or not values:
         return []
-    # Of a large table no one may have looked at the files. A row that was left out would be made a
-    # second time.
     left_out = state.snapshot.left_out
-    rows = state.snapshot.verified(
-        table, state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
-    )
+    rows = state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
+    # A row that was left out would be made a second time.
     if state.snapshot.left_out > left_out:
         what = f"rows of {table} do not match their check values"
         raise Damaged(what, "Run graphrag-mcp doctor --repair first")
@@ -696,7 +691,6 @@ def _write_pairs(
                 gone.append(pair)
                 degrees[before["source_id"]] -= 1
                 degrees[before["target_id"]] -= 1
-                merged.touched |= {before["source_id"], before["target_id"]}
             continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
         said = [quotes[place] for place in best.get(pair, ())]
@@ -722,7 +716,6 @@ def _write_pairs(
                 continue
             gone.append(pair)
         rows.append(row)
-        merged.touched |= {row["source_id"], row["target_id"]}
     merged.changes["relationships"] = Change(gone=gone, rows=graph_to_table("relationships", rows))
     merged.relationships = len(rows) - len(gone)
     return degrees
@@ -799,7 +792,6 @@ def _entities(
     best = {key: best_for_entity(rows) for key, rows in groups.items()}
     quotes = _quotes(state, [place for places in best.values() for place in places])
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
-    merged.touched.update(gone)
     merged.entities = -len(gone)
     rows: list[Row] = []
     for key, found in sorted(
@@ -825,7 +817,6 @@ def _entities(
         else:
             gone.append(row["id"])
         rows.append(row)
-        merged.touched.add(row["id"])
     merged.changes["entities"] = Change(gone=gone, rows=graph_to_table("entities", rows))
 
 
@@ -919,7 +910,7 @@ def _described(
     each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
-            merged.long[id] = (kind, told)
+            merged.long[id] = kind
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
     return " ".join(dict.fromkeys(said for _, said in quotes))

@@ -1,8 +1,8 @@
 """Indexing: from a request to committed generations.
 
 read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
-then communities -> reports -> commit. One call holds the writer's lock from its first look to its
-last commit; readers never wait. Blocking: run it in a thread or a process."""
+then communities -> reports -> vectors -> commit. One call holds the writer's lock from its first
+look to its last commit; readers never wait. Blocking: run it in a thread or a process."""
 
 from __future__ import annotations
 
@@ -20,103 +20,24 @@ from typing import Any
 
 from graphrag_mcp.errors import Busy, OutOfMemory
 from graphrag_mcp.executors import InProcess
-from graphrag_mcp.index import communities_stage, documents, edits, models
-from graphrag_mcp.index import documents as building
+from graphrag_mcp.index import communities_stage, documents, edits, models, vectors
 from graphrag_mcp.index.chunk import ChunkParams, most_units
-from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
+from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
-from graphrag_mcp.index.units import Context, in_vain, stored
-from graphrag_mcp.index.vectors import Vectors
+from graphrag_mcp.index.units import Context, stored
 from graphrag_mcp.llm.asker import Asker, key_of
 from graphrag_mcp.llm.opening import open_asker, priced
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.store import leases, tables
+from graphrag_mcp.store import edit_log, leases
+from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
 from graphrag_mcp.types import Document, IndexRequest, IndexResult
-
-DEGRADED = 1_000  # rows of the list of what a model could not answer
-
-
-# The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
-TABLES_OF = {"entity": ("entities", "e"), "relationship": ("relationships", "r")}
-TABLES_OF |= {"report": ("reports", "c")}
-
-
-def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
-    """What a model has still to answer: how many by kind, and the first of them with the reason."""
-    if run.manifest is None:
-        return {}, []
-    rows = sorted(run.snapshot().rows("pending").to_pylist(), key=lambda row: row["id"])
-    return dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows)
-
-
-def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
-    """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
-    given."""
-    shown, ids = rows[:DEGRADED], defaultdict[tuple[str, str], list[str]](list)
-    for row in shown:
-        ids[TABLES_OF.get(row["kind"], ("text_units", "t"))].append(row["subject"])
-    alias: dict[str, str] = {}
-    for (table, letter), subjects in ids.items():
-        found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
-        alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
-    return [
-        {
-            "kind": kind or row["kind"],
-            "id": alias.get(row["subject"], row["subject"]),
-            "document": row["uri"],
-            "reason": row["reason"],
-        }
-        for row in shown
-    ]
-
-
-def _capped(run: Run) -> str:
-    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
-    if not run.capped:
-        return ""
-    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
-    return (
-        f"{units} more names, or pairs of names, than the graph keeps of one: "
-        "search_text finds the others."
-    )
-
-
-def result(run: Run, plan: Plan, status: str) -> IndexResult:
-    pending, degraded = _pending(run)
-    if run.vectors is not None and run.vectors.failed:
-        pending["embedding"] = run.vectors.failed
-        why = run.models.asker.why_no_vectors
-        degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
-    lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
-    degraded += _degraded(run, lost, RECORDS)
-    counters = run.manifest.counters if run.manifest else {}
-    done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
-    counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
-    counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
-    kinds = ("text_units", "passages", "entities", "relationships", "communities")
-    return IndexResult(
-        status=status,
-        corpus=run.folder.name,
-        done=done,
-        total=done + len(plan.errors),
-        errors=plan.errors,
-        counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        usage=run.models.asker.spent().record(),
-        pending=pending,
-        degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
-        losses=totals(run.losses),
-        seconds={name: round(value, 3) for name, value in run.seconds.items()},
-    )
-
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
 # half of one more: a short tail would cost a merge, and a compaction of the indexes, of its own.
@@ -125,12 +46,15 @@ BATCH_PASSAGES = 2000
 LOCK_SECONDS = 3600
 # Seconds between two looks at the memory, and how many times its limit ends the process.
 WATCH_EVERY, TOO_MUCH = 0.1, 1.5
+DEGRADED = 1_000  # rows of the list of what a model could not answer
+# The tables that rows of `pending` speak of, by kind, and the letters of their aliases.
+TABLES_OF = {
+    "entity": ("entities", "e"),
+    "relationship": ("relationships", "r"),
+    "report": ("reports", "c"),
+}
 # puts the edits of an import into the run, its label into the plan
 Bring = Callable[[Run, Plan], None]
-
-
-def _nothing(*_: object) -> None:
-    return None
 
 
 def index_documents(
@@ -138,7 +62,7 @@ def index_documents(
     request: IndexRequest,
     settings: Settings,
     *,
-    progress: Progress = _nothing,
+    progress: Progress = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
     asker: Asker | None = None,
     bring: Bring | None = None,
@@ -160,18 +84,19 @@ def index_documents(
     )
     try:
         if request.dry_run:
-            return _rehearsed(folder, request, settings, asker, progress, cancelled)
-        # A server's memory is not that of one call: it indexes only what is little work.
-        most = settings.max_memory if _ends() else 0
-        with _lock(folder, cancelled), _rarely(), limited(most, cancelled, ended) as cancelled:
-            run = Run(
-                folder,
-                settings,
-                documents.of_this_release(folder, read(folder)),
-                progress,
-                cancelled,
-            )
-            return result(run, *_work(run, request, asker, bring))
+            from graphrag_mcp.index.dry_run import Rehearsal, estimate
+
+            manifest = documents.of_this_release(folder, read(folder))
+            run = Rehearsal(folder, settings, manifest, progress, cancelled)
+            return estimate(run, request, asker, _work)
+        # A server's memory is not that of one call: it indexes, in other threads than the main one,
+        # only what is little work.
+        own_process = threading.current_thread() is threading.main_thread()
+        most = settings.max_memory if own_process else 0
+        with _lock(folder, cancelled), _rare_collection(), limited(most, cancelled, ended) as stop:
+            manifest = documents.of_this_release(folder, read(folder))
+            run = Run(folder, settings, manifest, progress, stop)
+            return _result(run, *_work(run, request, asker, bring))
     finally:
         if run is not None:
             run.executor.close()
@@ -179,20 +104,28 @@ def index_documents(
             asker.close()
 
 
-def _rehearsed(
-    folder: Path,
-    request: IndexRequest,
-    settings: Settings,
-    asker: Asker,
-    progress: Progress,
-    cancelled: Callable[[], bool],
-) -> IndexResult:
-    # not in the way of a run's first question
-    from graphrag_mcp.index.dry_run import Rehearsal, estimate
+@contextmanager
+def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for left in reversed(range(LOCK_SECONDS)):
+            try:
+                stack.enter_context(writer_lock(folder, 1.0))
+                break
+            except Busy:
+                if cancelled() or not left:
+                    raise
+        yield
 
-    manifest = documents.of_this_release(folder, read(folder))
-    run = Rehearsal(folder, settings, manifest, progress, cancelled)
-    return estimate(run, request, asker, _work)
+
+@contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Rows make no cycles: looking for these after every 700 new objects takes an eighth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def resident() -> int:
@@ -241,48 +174,40 @@ def limited(
         done.set()
 
 
+# ---- the steps of a call ------------------------------------------------------------------------
+
+
 def _work(
     run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
 ) -> tuple[Plan, str]:
     """All of a call, from its first look to its last commit: what was to be done, and "done" or
     "cancelled"."""
     folder, manifest = run.folder, run.manifest
-    run.first_generation = manifest.generation if manifest else 0
-    run.began = run.first_generation + 1
+    run.began = 1 + (manifest.generation if manifest else 0)
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
     run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
-    if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
-        run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
-        asker.length = _length(run)
-    if run.models.extract is not None and run.manifest is not None:
+    asker.length = _vector_bytes(run) if run.models.embedding else 0
+    if run.models.extract is not None and manifest is not None:
         run.corrections = leases.corrections(folder)
+    kinds = {segment["kind"] for segment in (manifest.segments if manifest else ())}
     run.progress("reading", 0, 0)
     with run.stage("read"):
-        by_hand = run.manifest is not None and any(
-            one["kind"] == EDITS for one in run.manifest.segments
-        )
-        if by_hand:
-            edits.begin(run)
-        plan = planning.make(folder, run.manifest, request, run.settings, run.edits)
-        if bring is not None or any(
-            one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())
-        ):
-            run.imports = ImportLog(folder, run.manifest)
+        if EDITS in kinds:
+            run.edits = fold(edit_log.load(folder, manifest))
+        plan = planning.make(folder, manifest, request, run.settings, run.edits)
+        if bring is not None or IMPORTS in kinds:
+            run.imports = ImportLog(folder, manifest)
         if bring is not None:
             bring(run, plan)
-    if run.writes and (
-        plan.to_read or plan.gone or request.texts or request.recluster or run.brought
-    ):
-        _prepare(run)
     try:
-        if by_hand and run.writes:
+        if EDITS in kinds and run.writes:
             edits.lift(run, plan)
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
         communities_stage.communities(run, request.recluster)
         if run.corrections and run.writes:
-            leases.corrected(run.folder, run.corrections)
+            leases.corrected(folder, run.corrections)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
             if run.manifest.generation < run.began:
@@ -292,43 +217,6 @@ def _work(
         asker.stop()
         return plan, "cancelled"
     return plan, "done"
-
-
-@contextmanager
-def _rarely() -> Iterator[None]:
-    """Rows make no cycles: looking for these after every 700 new objects takes an eighth of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@contextmanager
-def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for left in reversed(range(LOCK_SECONDS)):
-            try:
-                stack.enter_context(writer_lock(folder, 1.0))
-                break
-            except Busy:
-                if cancelled() or not left:
-                    raise
-        yield
-
-
-def _prepare(run: Run) -> None:
-    """Import LanceDB, 1 to 2 seconds; with a model when it is needed, while the first answers are
-    on their way: threads share one interpreter, so the first question would wait for it."""
-    if not _asks(run):
-        with run.stage("start"):
-            tables.prepare(run.folder)
-
-
-def _ends() -> bool:
-    """Does this process end with the run? A server indexes in other threads than the main one."""
-    return threading.current_thread() is threading.main_thread()
 
 
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
@@ -345,7 +233,7 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
     )
 
 
-def _length(run: Run) -> int:
+def _vector_bytes(run: Run) -> int:
     """The bytes of a vector that the tables hold, 0 without any: another length does not fit into
     them."""
     for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
@@ -357,39 +245,26 @@ def _length(run: Run) -> int:
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     wanted = documents.parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
-    rederive = run.manifest is not None and any(
-        before.get(name) != value for name, value in wanted.items()
-    )
-    rederive |= (
-        run.manifest is not None and request.refresh_answers and run.models.extract is not None
+    rederive = run.manifest is not None and (
+        any(before.get(name) != value for name, value in wanted.items())
+        or (request.refresh_answers and run.models.extract is not None)
     )
     run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
-    # With a model the next batch is read and its questions are on their way while one is written.
-    # With source code one is held back, since names are resolved with the last.
-    queue: deque[Batch] = deque()
+    # One batch is held back while the next is read: names of source code are resolved with the
+    # last, and a model's answers about a batch are on their way meanwhile.
+    held: Batch | None = None
     for batch in _batches(run, plan, request, numbers, rederive):
-        queue.append(batch)
-        ahead = _asks(run) or documents.has_code(run) or any(one.code for one in queue)
-        if len(queue) > int(ahead):
-            documents.documents(run, plan.found.sources, queue.popleft(), numbers)
-    for batch in list(queue)[:-1]:
-        documents.documents(run, plan.found.sources, batch, numbers)
+        if held is not None:
+            documents.commit_batch(run, plan.found.sources, held, numbers)
+        held = batch
     run.parameters = {**before, **wanted}  # only now does all that is there follow them
-    if queue:
-        documents.documents(run, plan.found.sources, queue[-1], numbers, last=True)
+    if held is not None:
+        documents.commit_batch(run, plan.found.sources, held, numbers, last=True)
     elif run.manifest is not None and (
         run.manifest.parameters != run.parameters or plan.found.sources != run.manifest.sources
     ):
-        documents.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
-    run.parameters = {
-        name: value for name, value in run.parameters.items() if name != edits.TOUCHED
-    }
-
-
-def _asks(run: Run) -> bool:
-    """Will a model be asked about texts?"""
-    return run.models.extract is not None and run.models.asker.on
+        documents.commit_draft(run, plan.found.sources, [], numbers, {})
 
 
 def _batches(
@@ -402,24 +277,19 @@ def _batches(
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
     batch = Batch(imports=run.apart)
-    edits = chain(
-        planning.edits(run.folder, run.manifest, plan, request, run.settings, again), run.brought
-    )
-    for edit, derived in _derived(run, plan, edits, total):
+    found = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
+    for edit, derived in _derived(run, plan, chain(found, run.brought), total):
         _add(run, plan, batch, edit, numbers, rederive, derived)
         done += 1
-        if batch.size >= BATCH_PASSAGES and (
-            total - done >= BATCH_PASSAGES // 2 or batch.size >= 2 * BATCH_PASSAGES
-        ):
-            _fill(run, batch)
+        size = len(batch.passages)
+        full = size >= BATCH_PASSAGES and (
+            total - done >= BATCH_PASSAGES // 2 or size >= 2 * BATCH_PASSAGES
+        )
+        if full or done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
+        if full:
             yield batch
             batch = Batch()
-        elif done % 50 == 0:
-            run.progress("documents", min(done, total), max(total, done))
-    if not rederive:
-        _leave_unanswered(run, batch)
-    _fill(run, batch)
     if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
     run.progress("documents", max(total, done), max(total, done))
@@ -427,7 +297,7 @@ def _batches(
 
 def _derived(
     run: Run, plan: Plan, edits: Iterator[Edit], total: int
-) -> Iterator[tuple[Edit, building.Derived | None]]:
+) -> Iterator[tuple[Edit, DocumentRows | None]]:
     """The edits in order, each with what an executor has computed of its document; None where it is
     computed here, when it is needed."""
     waiting: deque[tuple[Edit, int]] = deque()
@@ -450,7 +320,7 @@ def _derived(
 
     executor = run.spread(total) if run.imports is None else InProcess()
     if not isinstance(executor, InProcess):
-        for derived in executor.map(_derive, read(), _weight):
+        for derived in executor.map(documents.derive_item, read(), _weight):
             yield waiting.popleft()[0], derived
     while True:
         with run.stage("read"):
@@ -460,59 +330,8 @@ def _derived(
         yield edit, None
 
 
-def _derive(item: tuple[Document | None, ChunkParams]) -> building.Derived | None:
-    document, params = item
-    return building.derive((document, params)) if document is not None else None
-
-
 def _weight(item: tuple[Document | None, ChunkParams]) -> int:
     return len(item[0].text) if item[0] is not None else 0
-
-
-def _open_units(run: Run) -> set[str]:
-    """Uris of documents with text units that a model may read now and could not before; fills
-    `run.redo`."""
-    if run.manifest is None or not run.models.extract:
-        return set()
-    rows = run.snapshot().rows("pending").to_pylist()
-    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
-    if not run.models.asker.on:
-        by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
-        open_ = {unit: open_[unit] for unit in _answered(run, by_document)}
-    for unit, uri in open_.items():
-        run.redo.setdefault(uri, set()).add(unit)
-    for unit, uri in _corrected_units(run).items():
-        run.redo.setdefault(uri, set()).add(unit)
-    return set(run.redo)
-
-
-def _corrected_units(run: Run) -> dict[str, str]:
-    """Text units whose answer was replaced, with the uri of their document."""
-    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
-    if not ids:
-        return {}
-    snapshot = run.snapshot()
-    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
-    documents = sorted({row["document_id"] for row in units})
-    uris = {
-        row["id"]: row["uri"]
-        for row in snapshot.by_key("documents", documents, "id", ["id", "uri"]).to_pylist()
-    }
-    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
-
-
-def _answered(run: Run, units: list[str]) -> Iterator[str]:
-    """Those of the units about which the book holds an answer by now: an agent has read them."""
-    models = run.models
-    if not (models.asker.may_answer("extract") or models.asker.may_answer("claims")):
-        return
-    readers = [one for one in (models.extract, models.claims) if one is not None]
-    known: dict[str, Context] = {}
-    for start in range(0, len(units), 500):
-        for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
-            asked = [(Message("user", one.prompt(text, context)),) for one in readers]
-            if any(models.asker.answered(key_of(messages, None)) for messages in asked):
-                yield id
 
 
 def _add(
@@ -522,117 +341,182 @@ def _add(
     edit: Edit,
     numbers: dict[str, int],
     rederive: bool,
-    derived: building.Derived | None,
+    derived: DocumentRows | None,
 ) -> None:
     run.check()
-    known = plan.live.get(edit.uri)
-    if edit.what == "gone":
+    known, document = plan.live.get(edit.uri), edit.document
+    if document is None:
         batch.gone.add(known["id"])
         batch.log.append(_log_row("gone", edit.uri, known["n"]))
         run.counts["removed"] += 1
         return
-    document = edit.document
-    assert document is not None
-    before = building.Before()
     if edit.what == "relog":
-        batch.log.append(_log_row("put", edit.uri, known["n"], edit))
+        batch.log.append(_log_row("put", edit.uri, known["n"], document))
         return
     given = run.imports.of(document) if run.imports else None
+    before = Before()
     if known is not None:
         with run.stage("merge"):
             before = _before(run, known, rederive or given is not None)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.cut_rows(
-            document, before, documents.chunk_params(run.settings), numbers, given, derived
-        )
-        plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
+        params = documents.chunk_params(run.settings)
+        rows = derived or documents.derive(document, params, before, given, run.check)
+        documents.assign_numbers(rows, before, numbers)
     if edit.what == "put":
-        batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))
+        plan.quota.text_units += len(rows.units)
+        batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
         run.counts["changed" if known else "added"] += 1
-    batch.opened.append(rows)
-    batch.size += sum(len(unit.passages) for unit, _ in rows.cuts)
+    batch.add(rows)
     if given is not None:
         batch.imports += run.imports.rows(document)
-    elif run.models.extract is not None and rows.code is None:
-        for id, unit in rows.to_read.items():
-            reading = run.begin(edit.uri, id, unit)
-            if reading is None:
-                batch.unread[id] = edit.uri
-            else:
-                batch.readings[id] = reading
-    if not _asks(run):
-        _fill(run, batch)
+    elif run.models.extract is not None and not rows.is_source_code:
+        batch.ask(run, document, rows)
 
 
-def _leave_unanswered(run: Run, batch: Batch) -> None:
-    """Take out documents about which a model was only asked once more, in vain and for the same
-    reasons: they are as they were. Only where nothing else is to be written, since this waits for
-    the answers: so a run over an unchanged folder with a text that a model never reads costs its
-    calls and no commit."""
-    ids = {rows.document["id"] for rows in batch.opened}
-    if (
-        not ids
-        or batch.gone != ids
-        or batch.log
-        or batch.documents
-        or batch.imports
-        or batch.unread
-    ):
-        return
-    before = {row["id"]: row["reason"] for row in run.snapshot().rows("pending").to_pylist()}
-    for rows in list(batch.opened):
-        units = rows.to_read.keys()
-        if all(in_vain(run.take(batch.readings[unit].future), unit, before) for unit in units):
-            batch.opened.remove(rows)
-            batch.gone.remove(rows.document["id"])
-            batch.readings = {
-                unit: reading for unit, reading in batch.readings.items() if unit not in units
-            }
-
-
-def _fill(run: Run, batch: Batch) -> None:
-    """Rows of the documents that were only cut so far. With a model all texts of a batch are asked
-    about first: looking for names takes longer than 25 answers in flight, and the one that asks only in
-    between asks too late."""
-    for rows in batch.opened:
-        with run.stage("extract"):
-            building.fill(rows, run.check)
-        batch.documents.append(rows.document)
-        batch.units += rows.units
-        batch.passages += rows.passages
-        batch.fresh |= rows.fresh
-        batch.kept |= rows.kept
-        batch.claims |= rows.claims
-        batch.code += rows.facts
-    batch.opened = []
-
-
-def _log_row(op: str, uri: str, n: int, edit: Edit | None = None) -> Row:
+def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:
     row: Row = dict.fromkeys(DOCUMENT_LOG.names, "") | {"op": op, "uri": uri, "n": n}
-    if edit is not None and edit.document is not None:
-        d = edit.document
+    if document is not None:
         row |= {
-            "id": d.id,
-            "file": d.file,
-            "file_sha": d.file_sha,
-            "title": d.title,
-            "text": d.text,
-            "metadata": building.metadata_json(d.metadata),
-            "created": d.created,
+            "id": document.id,
+            "file": document.file,
+            "file_sha": document.file_sha,
+            "title": document.title,
+            "text": document.text,
+            "metadata": documents.metadata_json(document.metadata),
+            "created": document.created,
         }
     return row
 
 
-def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Before:
-    before = building.Before(n=known["n"], redo=run.redo.get(known["uri"], set()))
+def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
     snapshot = run.snapshot()
     if snapshot is None:
-        return before
+        return Before(known["n"])
     ids = [known["id"]]
     units = snapshot.by_key("text_units", ids, "document_id", ["id", "n"]).to_pylist()
-    before.units = {row["id"]: row["n"] for row in units}
+    passages = []
     if not rederive:
         passages = snapshot.by_key("passages", ids, "document_id", ["id", "entity_ids"]).to_pylist()
-        before.passages = {row["id"]: row["entity_ids"] for row in passages}
-    return before
+    return Before(
+        known["n"],
+        {row["id"]: row["n"] for row in units},
+        {row["id"]: row["entity_ids"] for row in passages},
+        run.redo.get(known["uri"], frozenset()),
+    )
+
+
+# ---- text units that a model is asked about again -----------------------------------------------
+
+
+def _open_units(run: Run) -> set[str]:
+    """Uris of documents with text units that a model may read now and could not before, or whose
+    answer was replaced; fills `run.redo`."""
+    if run.manifest is None or not run.models.extract:
+        return set()
+    rows = run.snapshot().rows("pending").to_pylist()
+    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
+    if not run.models.asker.on:
+        by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
+        open_ = {unit: open_[unit] for unit in _answered(run, by_document)}
+    for unit, uri in chain(open_.items(), _corrected_units(run).items()):
+        run.redo.setdefault(uri, set()).add(unit)
+    return set(run.redo)
+
+
+def _corrected_units(run: Run) -> dict[str, str]:
+    """Text units whose answer was replaced, with the uri of their document."""
+    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    snapshot = run.snapshot()
+    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
+    of = sorted({row["document_id"] for row in units})
+    found = snapshot.by_key("documents", of, "id", ["id", "uri"]).to_pylist()
+    uris = {row["id"]: row["uri"] for row in found}
+    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
+
+
+def _answered(run: Run, units: list[str]) -> Iterator[str]:
+    """Those of the units about which the book holds an answer by now: an agent has read them."""
+    asker = run.models.asker
+    if not (asker.may_answer("extract") or asker.may_answer("claims")):
+        return
+    readers = [one for one in (run.models.extract, run.models.claims) if one is not None]
+    known: dict[str, Context] = {}
+    for start in range(0, len(units), 500):
+        for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
+            asked = ((Message("user", one.prompt(text, context)),) for one in readers)
+            if any(asker.answered(key_of(messages, None)) for messages in asked):
+                yield id
+
+
+# ---- what became of it --------------------------------------------------------------------------
+
+
+def _result(run: Run, plan: Plan, status: str) -> IndexResult:
+    pending, degraded = _pending(run)
+    if run.models.embedding and (without := vectors.missing(run.snapshot())):
+        pending["embedding"] = without
+        why = run.models.asker.why_no_vectors
+        degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
+    degraded += _degraded(run, lost, RECORDS)
+    counters = run.manifest.counters if run.manifest else {}
+    counts = {name: run.counts[name] for name in ("added", "changed", "removed")}
+    done = counts["added"] + counts["changed"] + plan.unchanged
+    counts |= {"unchanged": plan.unchanged, "documents_total": counters.get("documents", 0)}
+    kinds = ("text_units", "passages", "entities", "relationships", "communities")
+    return IndexResult(
+        status=status,
+        corpus=run.folder.name,
+        done=done,
+        total=done + len(plan.errors),
+        errors=plan.errors,
+        counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
+        skipped=dict(sorted(plan.found.skipped.items())),
+        usage=run.models.asker.spent().record(),
+        pending=pending,
+        degraded=degraded,
+        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
+        losses=totals(run.losses),
+        seconds={name: round(value, 3) for name, value in run.seconds.items()},
+    )
+
+
+def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
+    """What a model has still to answer: how many by kind, and the first of them with the reason."""
+    if run.manifest is None:
+        return {}, []
+    rows = sorted(run.snapshot().rows("pending").to_pylist(), key=lambda row: row["id"])
+    return dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows)
+
+
+def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
+    """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
+    given."""
+    shown, ids = rows[:DEGRADED], defaultdict[tuple[str, str], list[str]](list)
+    for row in shown:
+        ids[TABLES_OF.get(row["kind"], ("text_units", "t"))].append(row["subject"])
+    alias: dict[str, str] = {}
+    for (table, letter), subjects in ids.items():
+        found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
+        alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
+    return [
+        {
+            "kind": kind or row["kind"],
+            "id": alias.get(row["subject"], row["subject"]),
+            "document": row["uri"],
+            "reason": row["reason"],
+        }
+        for row in shown
+    ]
+
+
+def _capped(run: Run) -> str:
+    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
+    if not run.capped:
+        return ""
+    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
+    return (
+        f"{units} more names, or pairs of names, than the graph keeps of one: "
+        "search_text finds the others."
+    )

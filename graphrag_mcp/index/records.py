@@ -1,23 +1,22 @@
-"""Entity and relationship records from a model's reply: the tuple protocol of the prompt with the
-damage that models do to it, one record a line, or JSON (whole, cut off, in fences, amid prose)."""
+"""Entity and relationship records from a model's reply: the tuples of the prompt, with any of its
+usual delimiters and brackets, or JSON (whole, cut off, in fences, amid prose)."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from graphrag_mcp.index.keyed_records import Found, records_in, records_of_tables
 from graphrag_mcp.index.losses import Losses, listed
-from graphrag_mcp.index.tuples import first_start, read_tuples
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import (
     FULL,
+    HALF,
     clean,
     clean_name,
     json_start,
@@ -101,26 +100,20 @@ def parse(
     replaced."""
     found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes), strict)
     plain, marked = plain_reply(reply)
-    tuples, json = first_start(plain), json_start(plain)
-    closed = hollow = False
-    if 0 <= json and (tuples < 0 or json < tuples):
+    first, json = _STRICT.search(plain), json_start(plain)
+    closed = empty = False
+    if 0 <= json and (first is None or json < first.start()):
         values, closed, mended = json_values(plain)
-        if not values and "&quot;" in plain:
-            values, closed, mended = json_values(unescaped(plain))
-        for one in islice((one for value in values for one in records_in("", value)), MOST_SEEN):
-            found.add_keyed(one)
+        for one in islice(chain.from_iterable(_in_json("", one) for one in values), MOST_SEEN):
+            found.add(one)
         found.repaired["broken JSON"] += min(mended, found.seen)
-        hollow = closed and bool(values) and not any(map(_says_anything, values))
-        closed = closed and (found.seen > 0 or hollow)
-    if not found.seen and tuples < 0:
-        for one in islice(records_of_tables(plain), MOST_SEEN):
-            found.add_keyed(one)
+        empty = closed and _SAYS_NONE.match(plain) is not None and not found.seen
+        closed = closed and (found.seen > 0 or empty)
     if not found.seen:
-        _read_tuples(found, unescaped(plain), marked)
+        for one in islice(_in_tuples(unescaped(plain), marked), MOST_SEEN):
+            found.add(one)
     if not found.entities and not found.relations:
-        _read_claims(found, plain)
-    if not found.entities and not found.relations:
-        _reject(plain, found, marked or (hollow and _SAYS_NONE.match(plain) is not None), said)
+        _reject(plain, found, marked or empty, said)
     return Records(
         tuple(found.entities),
         tuple(found.relations),
@@ -131,19 +124,17 @@ def parse(
     )
 
 
-def _says_anything(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_says_anything, value.values() if isinstance(value, dict) else value))
-    return bool(value)
+_SAYS_NONE = re.compile(
+    r"\{\s{0,9}\}|\[\s{0,9}\]|\{\s{0,99}\"(?:entit|node|relation|edge)\w{0,20}\"", re.IGNORECASE
+)
 
 
 def _reject(plain: str, found: _Found, complete: bool, said: int) -> None:
     """Raises BadReply, unless the reply says properly that there is nothing."""
     start = plain[:2000].lstrip().lower()
     if found.dropped:
-        raise BadReply(
-            f"{NOTHING_USABLE}: {listed(found.dropped, found.lost if found.strict else ())}"
-        )
+        named = found.lost if found.strict else ()
+        raise BadReply(f"{NOTHING_USABLE}: {listed(found.dropped, named)}")
     if start.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise BadReply("an HTML page")
     if not complete:
@@ -152,70 +143,206 @@ def _reject(plain: str, found: _Found, complete: bool, said: int) -> None:
         raise BadReply("prose instead of records")
 
 
-_SAYS_NONE = re.compile(
-    r"\{\s{0,9}\}|\[\s{0,9}\]|\{\s{0,99}\"(?:entit|node|relation|edge)\w{0,20}\"", re.IGNORECASE
-)
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """One record as the reply has it. `kind`: "e" (`names` is one), "r" (`names` are two), or a
+    reason to drop it. `fields`: what follows the names, where places say what it is."""
 
-# ---- tuples ---------------------------------------------------------------------------------------
+    kind: str
+    names: tuple[str, ...] = ()
+    type: str = ""
+    description: str = ""
+    keywords: object = ""
+    strength: object = None
+    fields: tuple[str, ...] | None = None
+    lightrag: bool = False  # by its delimiters; there the keywords stand before the description
 
 
-def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
-    records, between = read_tuples(plain, complete, _whole)
-    for part in between:
-        found.note_strangers(part)
-    for one in records[:MOST_SEEN]:
-        if found.full(one.kind):
-            found.dropped["too many"] += 1
-        elif one.cut_off:
-            found.seen += 1
-            found.drop(CUT_OFF)
+# ---- tuples -------------------------------------------------------------------------------------
+# A record starts with its tag (entity, relationship) behind an opening bracket, at the start of a
+# line or behind the record mark.
+
+ENOUGH = 3  # fields: name, type, description; or source, target, description
+MOST_ENDS = 8  # brackets and line ends at which a record might end
+_OPENING, _CLOSING = "(（[［{｛【", ")）]］}｝】"
+_QUOTES = r"[\"'“”‘’`*＂「『」』\\]{0,4}"
+_TAG = rf"{_QUOTES}(?P<tag>entity|entities|relationships?|relations?){_QUOTES}[ \t]{{0,4}}"
+# Before a record that starts a line: the marks of lists, quotations, emphasis and tables.
+_LIST = r"[ \t>]{0,8}(?:[-*•+–]{1,3}[ \t]|[(（]?\d{1,4}[.)）、:：])?[ \t*]{0,4}[|｜]?[ \t]{0,4}"
+_OPEN = rf"[{re.escape(_OPENING)}]"
+_BETWEEN = "(?<![<＜])(?:##|＃＃)(?![>＞])"  # the mark between records, which is no delimiter
+_PLACE = rf"(?:(?:^|{_BETWEEN}){_LIST}(?:(?P<open>{_OPEN})\s{{0,9}})?|(?P<within>{_OPEN})\s{{0,9}})"
+_STRICT = re.compile(rf"{_PLACE}{_TAG}(?={HALF})", re.IGNORECASE | re.MULTILINE)
+_PLAIN = re.compile(rf"{_PLACE}{_TAG}(?=[|｜\t])", re.IGNORECASE | re.MULTILINE)
+_DELIMITERS = tuple(map(re.compile, (FULL, HALF, r"[|｜]", r"\t")))
+_CLOSE = re.compile(rf"[{re.escape(_CLOSING)}](?=[ \t*`\"'.,;。，；、]{{0,8}}(?:\n|##|＃＃|\Z))")
+_BRACKET = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]")
+_LINE_END = re.compile(r"\n")
+_TAIL = " \t\r\n\"'“`#＃*•–>-"  # what stands before the next record
+
+
+def _in_tuples(plain: str, complete: bool) -> Iterator[_Raw]:
+    """`complete`: the reply had an end mark, so that a last record without a closing bracket was not
+    cut off."""
+    starts = list(_STRICT.finditer(plain)) or list(_PLAIN.finditer(plain))
+    for place, start in enumerate(starts, 1):
+        last = place == len(starts)
+        end = len(plain) if last else starts[place].start()
+        opened = bool(start["open"] or start["within"])
+        segment = plain[start.end() : end].rstrip(_TAIL)
+        fields, closed = _fields(segment, start["tag"][0].lower(), opened)
+        if last and opened and not closed and not complete:
+            yield _Raw(CUT_OFF)
         else:
-            found.add_fields(one.kind, one.fields, one.keywords_first)
-    if len(records) > MOST_SEEN:
-        found.dropped["too many"] += len(records) - MOST_SEEN
+            yield _of_fields(start["tag"], fields, "<|#|>" in segment)
 
 
-def _whole(kind: str, fields: list[str]) -> bool:
+def _fields(segment: str, kind: str, opened: bool) -> tuple[list[str], bool]:
+    """Fields of the record that `segment` begins with, and whether its end was seen.
+
+    A description may hold brackets and line breaks. Of the places where the record might end, the
+    first counts that leaves all fields and no bracket open; else the first that leaves enough."""
+    best: list[str] = []
+    depth = at = 0
+    for match in islice((_CLOSE if opened else _LINE_END).finditer(segment), MOST_ENDS):
+        brackets = _BRACKET.findall(segment, at, match.start())
+        depth += sum(1 if sign in _OPENING else -1 for sign in brackets)
+        at = match.start()
+        fields = _split(segment[:at])
+        if len(fields) >= ENOUGH and (not best or (not depth and _is_whole(kind, fields))):
+            best = fields
+            if not depth and _is_whole(kind, fields):
+                break
+    if best:
+        return best, True
+    closed = opened and segment.endswith(tuple(_CLOSING))
+    return _split(segment[:-1] if closed else segment), closed
+
+
+def _split(body: str) -> list[str]:
+    """The fields by the kind of delimiter that stands behind the tag: others are part of what is
+    said."""
+    body = body.strip(" ")
+    mark = next((mark for mark in _DELIMITERS if mark.match(body)), _DELIMITERS[0])
+    fields = mark.split(body)[1:]
+    if len(fields) > ENOUGH and not fields[-1].strip():
+        fields = fields[:-1]  # the bar that closes a table's row
+    return fields
+
+
+def _is_whole(kind: str, fields: Sequence[str]) -> bool:
     """Every field of a record: name, type and description, or what relates two names and its
     strength."""
-    if len(fields) < 3 or not all(field.strip() for field in fields[:3]):
+    if not all(field.strip() for field in fields[:ENOUGH]):
         return False
-    return kind == "e" or (len(fields) > 3 and strength_of(fields[-1]) is not None)
+    return kind == "e" or (len(fields) > ENOUGH and strength_of(fields[-1]) is not None)
 
 
-_STATUS = frozenset(("TRUE", "FALSE", "SUSPECTED"))
+def _of_fields(tag: str, fields: Sequence[str], lightrag: bool = False) -> _Raw:
+    kind = tag[0].lower()
+    names = 1 if kind == "e" else 2
+    padded = (*fields, "", "")[: max(names, len(fields))]
+    return _Raw(kind, padded[:names], fields=padded[names:], lightrag=lightrag)
 
 
-def _read_claims(found: _Found, plain: str) -> None:
-    """Claims where there is nothing else: some models answer texts about suspicions so, each time
-    they are asked. What is claimed of one towards another is a relationship of the two."""
-    for piece in re.split(r"##|\n", plain)[:MOST_SEEN]:
-        fields = [
-            clean(field, LONGEST_DESCRIPTION) for field in re.split(FULL, piece.strip(" \t()（）"))
-        ]
-        if (
-            len(fields) >= 7
-            and fields[3].upper() in _STATUS
-            and "NONE" not in (fields[0].upper(), fields[1].upper())
-        ):
-            found.seen += 1
-            found.add_relation(fields[0], fields[1], fields[6], fields[2].lower(), None)
+# ---- JSON ---------------------------------------------------------------------------------------
+
+# What models call the same thing, lower case without `_`, `-` and blanks; the first that is there
+# counts.
+_NAME = "name entityname title entity nodename node id label".split()
+_TYPE = "entitytype type category kind class label".split()
+_DESCRIPTION = (
+    "description desc entitydescription relationshipdescription summary details explanation text"
+).split()
+_SOURCE = "source src sourceentity sourcename sourceid from head subject".split()
+_TARGET = "target tgt targetentity targetname targetid to tail object".split()
+_KEYWORDS = "keywords keyword relationshipkeywords tags relation relationship predicate type label"
+_STRENGTH = "strength relationshipstrength weight score importance".split()
+_OF_ENTITIES, _OF_RELATIONS = ("entit", "node"), ("relation", "edge", "link", "triple")
+_CONTAINERS = ("items", "data", "records", "result", "output", "graph")
+DEEPEST = 32
 
 
-# ---- records --------------------------------------------------------------------------------------
+def _in_json(
+    key: str, value: Any, owner: str = "", listed: bool = False, depth: int = 0
+) -> Iterator[_Raw]:
+    """The records of a value under `key`. `owner`: the entity within whose object it stands;
+    `listed`: it is an element of an array."""
+    if depth > DEEPEST:
+        return
+    if isinstance(value, list):
+        words = [str(one) for one in value if not isinstance(one, dict | list)]
+        tag = words[0].lower() if words else ""
+        if tag.startswith(("entit", "relation")) and len(words) == len(value):
+            yield _of_fields(tag, words[1:])
+        elif listed and len(words) == len(value) >= ENOUGH:
+            yield _of_fields("r" if _bare(key).startswith(_OF_RELATIONS) else "e", words)
+        else:
+            for one in value:
+                yield from _in_json(key, one, owner, True, depth + 1)
+    elif isinstance(value, dict):
+        values = {_bare(str(name)): one for name, one in value.items() if one not in ("", None)}
+        inner = {name: one for name, one in values.items() if isinstance(one, dict | list)}
+        # {"Ada": {"type": ...}} names its objects by their keys
+        record = _of_object(key, values, owner, "" if listed or _is_container(key) else key)
+        if record is not None:
+            inner = {name: one for name, one in inner.items() if _is_container(name)}
+            # A title and a summary beside the entities are those of the whole graph.
+            if not inner or (listed and all(name.startswith(_OF_RELATIONS) for name in inner)):
+                yield record
+                owner = record.names[0] if record.kind == "e" else ""
+        for name, one in value.items():
+            if _bare(str(name)) in inner:
+                yield from _in_json(str(name), one, owner, False, depth + 1)
 
-_STRENGTH = re.compile(
-    r"[^\w-]{0,4}(?:relationship[ _-]?)?(?:strength|weight|score|强度|強度)?[^\w-]{0,4}(-?\d{1,9}(?:[.,]\d{1,9})?) ?"
-    r"(/ ?(?:5|10|100)|out of (?:5|10|100)|%|points?|分)?\W{0,4}",
+
+def _of_object(key: str, values: Mapping[str, Any], owner: str, called: str) -> _Raw | None:
+    """The object as a record; None where it only holds others. `called`: its name where it says
+    none."""
+    source, target = _text(values, _SOURCE), _text(values, _TARGET)
+    name = _text(values, [one for one in _NAME if one != "label" or "type" in values])
+    description = _text(values, _DESCRIPTION)
+    of_entities = _bare(key).startswith(_OF_ENTITIES)
+    if name and description and (of_entities or not (source and target or owner)):
+        source = target = ""  # of an entity: where it was read, when an event began and ended
+    if source or target:
+        if "status" in values:
+            return _Raw("claim")
+        keywords = next((values[one] for one in _KEYWORDS.split() if values.get(one)), "")
+        strength = next((values[one] for one in _STRENGTH if one in values), None)
+        return _Raw("r", (source or owner, target), "", description, keywords, strength)
+    kind = _text(values, _TYPE)
+    return _Raw("e", (name or called,), kind, description) if name or kind or description else None
+
+
+def _is_container(key: str) -> bool:
+    return _bare(key).startswith(_OF_ENTITIES + _OF_RELATIONS + _CONTAINERS)
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"[\s_-]", "", key.lower())
+
+
+def _text(values: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of these keys with something to read in it: a text, a number, an object's name."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, dict):
+            value = next((value[one] for one in ("name", "title", "id") if one in value), "")
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return ""
+
+
+# ---- values -------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(
+    r"[^\w-]{0,4}(?:strength|weight|score)?[^\w-]{0,4}(-?\d{1,9}(?:[.,]\d{1,9})?) ?"
+    r"(/ ?(?:5|10|100)|%)?(?: ?points?)?\W{0,4}",
     re.IGNORECASE,
 )
-_WORDS_OF_STRENGTH = {
-    **dict.fromkeys(("very high", "very strong"), 9.0),
-    **dict.fromkeys(("high", "strong", "高", "强"), 8.0),
-    **dict.fromkeys(("medium", "moderate", "中"), 5.0),
-    **dict.fromkeys(("low", "weak", "低", "弱"), 2.0),
-    **dict.fromkeys(("very low", "very weak"), 1.0),
-}
+_IN_WORDS = {"very high": 9.0, "high": 8.0, "strong": 8.0, "medium": 5.0, "low": 2.0, "weak": 2.0}
+_IN_WORDS |= {"高": 8.0, "中": 5.0, "低": 2.0}
 
 
 def strength_of(value: object) -> float | None:
@@ -224,12 +351,12 @@ def strength_of(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     said = unicodedata.normalize("NFKC", str(value)[:60]).strip()
-    if match := _STRENGTH.fullmatch(said):
-        number = float(match[1].replace(",", "."))
-        scale = re.sub(r"\D", "", match[2] or "") or ("100" if match[2] == "%" else "10")
-        number = number * 10 / int(scale)
-        return 1.0 if number < 0 else min(10.0, number)
-    return _WORDS_OF_STRENGTH.get(re.sub(r"^strength\W+", "", said.strip(" .\"'()").lower()))
+    match = _NUMBER.fullmatch(said)
+    if match is None:
+        return _IN_WORDS.get(said.strip(" .\"'()").lower())
+    number = float(match[1].replace(",", "."))
+    scale = {"": 10, "%": 100}.get(match[2] or "") or int(match[2].strip("/ "))
+    return 1.0 if number < 0 else min(10.0, number * 10 / scale)
 
 
 def keywords_of(value: object) -> tuple[str, ...]:
@@ -241,9 +368,15 @@ def keywords_of(value: object) -> tuple[str, ...]:
     return tuple({word.casefold(): word for word in words if word}.values())[:12]
 
 
-@lru_cache(maxsize=256)
-def _folded_types(types: tuple[str, ...]) -> dict[str, str]:
-    return {_folded_type(name): name.strip().lower() for name in reversed(types)}
+@lru_cache(maxsize=4096)
+def type_of(value: str, types: tuple[str, ...]) -> str:
+    """One of `types` in lower case, or "other"; with no `types` the model's own word."""
+    word = clean(value, LONGEST_TYPE).strip(" .()[]<>#*").lower()
+    if not types:
+        return word if re.search(r"\w", word) else "other"
+    known = {_folded_type(name): name.strip().lower() for name in reversed(types)}
+    parts = (word, *re.split(r"[/,|;、]| or ", word))
+    return next((known[one] for one in map(_folded_type, parts) if one in known), "other")
 
 
 def _folded_type(word: str) -> str:
@@ -253,17 +386,7 @@ def _folded_type(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us")) else word
 
 
-@lru_cache(maxsize=4096)
-def type_of(value: str, types: tuple[str, ...]) -> str:
-    """One of `types` in lower case, or "other"; with no `types` the model's own word."""
-    word = clean(value, LONGEST_TYPE).strip(" .()[]<>#*").lower()
-    if not types:
-        return word if re.search(r"\w", word) else "other"
-    known = _folded_types(types)
-    for part in (word, *re.split(r"[/,|;、]| or ", word)):
-        if (kind := known.get(_folded_type(part))) is not None:
-            return kind
-    return "other"
+# ---- records ------------------------------------------------------------------------------------
 
 
 class _Found:
@@ -281,92 +404,63 @@ class _Found:
         self.known: set[tuple[str, ...]] = set()
         self.seen = 0
 
-    def drop(self, reason: str, record: str = "") -> None:
-        self.dropped[reason] += 1
-        if record and len(self.lost) < MOST_LOST:
-            self.lost.append((reason, record))
-
-    def full(self, kind: str) -> bool:
-        if kind == "e":
-            return len(self.entities) >= MOST_ENTITIES
-        return len(self.relations) >= MOST_RELATIONS
-
-    def note_strangers(self, between: str) -> None:
-        """Counts what looks like a record of another kind: claims have at least six fields."""
-        if "|" in between or "｜" in between:
-            for piece in re.split(r"##|\n", between)[:MOST_SEEN]:
-                if (marks := len(re.findall(FULL, piece))) > 1:
-                    self.dropped["claim" if marks > 4 else "unknown record"] += 1
-
-    def add_fields(self, kind: str, fields: list[str], lightrag: bool = False) -> None:
-        """A tuple's fields after its tag. `lightrag`: its delimiters are LightRAG's, which has
-        keywords first."""
-        self.seen += 1
-        if kind == "e":
-            if len(fields) > 3 and strength_of(fields[-1]) is not None:
-                fields = fields[:-1]  # a rating that no one asked for
-            if (
-                len(fields) == 2
-                and len(fields[1].split()) > 3
-                and type_of(fields[1], self.types) == "other"
-            ):
-                fields = [fields[0], "", fields[1]]
-                self.repaired["no type"] += 1
-            name, kind_of, *rest = [*fields, "", ""][: max(2, len(fields))]
-            self.repaired["too many fields"] += len(rest) > 1
-            self.add_entity(name, kind_of, " ".join(rest))
-            return
-        source, target, *rest = [*fields, "", ""][: max(2, len(fields))]
-        strength: object = rest[-1] if rest else None
-        if strength_of(strength) is not None or (
-            len(rest) == 3 and len(rest[2].split()) < 3
-        ):  # in other words
-            rest = rest[:-1]
+    def add(self, raw: _Raw) -> None:
+        self.seen += raw.kind != "claim"
+        if raw.kind not in ("e", "r"):
+            self._drop(raw.kind)
+        elif len(self.entities if raw.kind == "e" else self.relations) >= (
+            MOST_ENTITIES if raw.kind == "e" else MOST_RELATIONS
+        ):
+            self._drop("too many")
+        elif raw.kind == "e":
+            kind, description = raw.type, raw.description
+            if raw.fields is not None:
+                kind, description = self._entity_fields(raw.fields)
+            self._add_entity(raw.names[0], kind, description)
         else:
-            strength = None
+            rest = (raw.description, raw.keywords, raw.strength)
+            if raw.fields is not None:
+                rest = self._relation_fields(raw.fields, raw.lightrag)
+            self._add_relation(*raw.names, *rest)
+
+    def _entity_fields(self, fields: Sequence[str]) -> tuple[str, str]:
+        """Type and description."""
+        if len(fields) > 2 and strength_of(fields[-1]) is not None:
+            fields = fields[:-1]  # a rating that no one asked for
+        if len(fields) == 1 and len(fields[0].split()) > 3:
+            self.repaired["no type"] += 1
+            return "", fields[0]
+        self.repaired["too many fields"] += len(fields) > 2
+        return (fields[0] if fields else ""), " ".join(fields[1:])
+
+    def _relation_fields(self, fields: Sequence[str], lightrag: bool) -> tuple[str, str, object]:
+        """Description, keywords and strength."""
+        rest, strength = list(fields), None
+        if rest and (strength_of(rest[-1]) is not None or len(rest) > 2):
+            strength = rest.pop()
+        if strength is not None and strength_of(strength) is None and len(strength.split()) > 2:
+            rest, strength = [*rest, strength], None
         self.repaired["too many fields"] += len(rest) > 2
-        keywords = ""
-        ends = [part.rstrip(" \"'").endswith((".", "。")) for part in rest]
-        if len(rest) == 2 and strength is None and ends[0] == ends[1] and not lightrag:
-            keywords, rest = min(rest, key=len), [max(rest, key=len)]
-        elif len(rest) > 1:
-            between = (ends[0], ends[-1])
-            first = between == (False, True) if len(rest) == 2 else False
-            first = first or (lightrag and between != (True, False))
-            if len(rest[0 if first else -1]) < 200:
-                keywords, rest = (rest[0], rest[1:]) if first else (rest[-1], rest[:-1])
-        self.add_relation(source, target, " ".join(rest), keywords, strength)
+        if len(rest) < 2:
+            return "".join(rest), "", strength
+        # Of two the one that ends as a sentence does is the description, whatever the order.
+        ended = [part.rstrip(" \"'").endswith((".", "。")) for part in (rest[0], rest[-1])]
+        keywords_first = ended[1] if ended[0] != ended[1] and len(rest) == 2 else lightrag
+        keywords = rest.pop(0 if keywords_first else -1)
+        return " ".join(rest), keywords, strength
 
-    def add_keyed(self, one: Found) -> None:
-        if one.kind == "claim":
-            self.drop("claim")
-        elif one.fields:
-            self.add_fields(one.kind, [*one.fields])
-        elif one.kind == "e":
-            self.seen += 1
-            self.add_entity(one.names[0], one.type, one.description)
-        else:
-            self.seen += 1
-            self.add_relation(*one.names, one.description, one.keywords, one.strength)
-
-    def add_entity(self, name: str, kind: str, description: str) -> None:
-        name, description = (
-            self._name(name, f"entity {_quoted(name)}"),
-            clean(description, LONGEST_DESCRIPTION),
-        )
+    def _add_entity(self, name: str, kind: str, description: str) -> None:
+        called = f"entity {_quoted(name)}"
+        name, description = self._name(name, called), clean(description, LONGEST_DESCRIPTION)
         if not name:
             return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)
         if not re.search(r"\w", description):
-            self.drop("no description", f"entity {_quoted(name)}")
-        elif not self._new("entity", normalise_name(name), record.type, description):
-            self.drop("duplicate")
-        elif self.full("e"):
-            self.drop("too many")
-        else:
+            self._drop("no description", called)
+        elif self._is_new("entity", normalise_name(name), record.type, description):
             self.entities.append(record)
 
-    def add_relation(
+    def _add_relation(
         self, source: str, target: str, description: str, keywords: object, said: object
     ) -> None:
         """`said`: the strength as it was said."""
@@ -380,37 +474,31 @@ class _Found:
         strength = strength_of(said)
         vague = said not in (None, "") and (strength is None or (self.strict and _is_beyond(said)))
         if ends[0] == ends[1]:
-            self.drop("self-loop", called)
+            self._drop("self-loop", called)
         elif not re.search(r"\w", description):
-            self.drop("no description", called)
+            self._drop("no description", called)
         elif vague and self.strict:
-            self.drop("strength is no number from 1 to 10", f"{called}: {_quoted(str(said))}")
-        elif not self._new("relation", *ends, description):
-            self.drop("duplicate")
-        elif self.full("r"):
-            self.drop("too many")
-        else:
+            self._drop("strength is no number from 1 to 10", f"{called}: {_quoted(str(said))}")
+        elif self._is_new("relation", *ends, description):
             if strength is None:
                 self.repaired["strength is no number" if vague else "no strength"] += 1
                 strength = 1.0
-            self.relations.append(
-                RelationRecord(source, target, description, keywords_of(keywords), strength)
-            )
+            words = keywords_of(keywords)
+            self.relations.append(RelationRecord(source, target, description, words, strength))
 
     def _name(self, value: str, called: str) -> str:
         name = without_gloss(clean_name(value))
-        low = name.casefold().strip("<>{}[]$")
         if not name:
-            self.drop("no name", called)
+            self._drop("no name", called)
         elif len(name) > LONGEST_NAME:
-            self.drop("name too long", called)
-        elif self._echo(low):
-            self.drop("prompt echo", called)
+            self._drop("name too long", called)
+        elif self._is_echo(name.casefold().strip("<>{}[]$")):
+            self._drop("prompt echo", called)
         else:
             return name
         return ""
 
-    def _echo(self, name: str) -> bool:
+    def _is_echo(self, name: str) -> bool:
         """Is this a name of the prompt's own example? One that shares a word with the text may be a
         fuller form."""
         if name in self.text or not (name in self.echoes or name.replace(" ", "_") in PLACEHOLDERS):
@@ -418,10 +506,17 @@ class _Found:
         invented = name in EXAMPLE_NAMES or name not in self.echoes
         return invented or not any(len(word) > 3 and word in self.text for word in name.split())
 
-    def _new(self, *identity: str) -> bool:
-        new = identity not in self.known
+    def _is_new(self, *identity: str) -> bool:
+        if identity in self.known:
+            self._drop("duplicate")
+            return False
         self.known.add(identity)
-        return new
+        return True
+
+    def _drop(self, reason: str, record: str = "") -> None:
+        self.dropped[reason] += 1
+        if record and len(self.lost) < MOST_LOST:
+            self.lost.append((reason, record))
 
 
 def _quoted(name: str) -> str:

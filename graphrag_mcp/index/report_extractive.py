@@ -11,38 +11,28 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heapreplace
-from operator import attrgetter
+from itertools import chain, islice, zip_longest
 
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import (
-    Candidate,
-    Candidates,
-    EdgeRow,
     EntityRow,
     Inside,
-    add_quotes,
-    add_rows,
     alike,
-    in_turn,
     introduction,
     mostly_cjk,
-    read_quotes,
     readable,
 )
+from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.text.prose import substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
-from graphrag_mcp.types import content_id
 
-VERSION = "7"  # part of every fingerprint: raise it when reports come out differently
-_ID = attrgetter("id")
-_JSON = json.JSONEncoder(ensure_ascii=False).encode
+VERSION = "8"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
-
 # Sentences considered for one report, so that no community costs quadratic time; and of them from
 # the reports of children, which say at most 34 sentences themselves.
 CANDIDATES, QUOTES = 200, 100
@@ -50,6 +40,7 @@ SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a fin
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 TITLE = 3  # names in a title
 PER_GROUP = 3  # references of one kind after a sentence
+KINDS = ("Entities", "Relationships", "Sources")
 
 
 @dataclass(frozen=True)
@@ -74,91 +65,67 @@ class Report:
     method: str = "extractive"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A report as its parent needs it: what it quotes, the same whether it was just made or read
-    from the store."""
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """One sentence and what of the community it speaks of: ordered sets of ids."""
 
-    report: Report
-    just_made: Sequence[Candidate] | None = None
-
-    @property
-    def quotes(self) -> Iterable[Candidate]:
-        if self.just_made is not None:
-            return self.just_made
-        return read_quotes(self.report.summary, self.report.findings)
+    text: str
+    worth: float = 1.0
+    entities: dict[str, None] = field(default_factory=dict)
+    edges: dict[str, None] = field(default_factory=dict)
+    units: dict[str, None] = field(default_factory=dict)
+    gain: float = 0.0  # its worth times the share of what it speaks of
+    cited: str = ""  # the text with its references, once it has been written
 
 
-def quoted(children: Iterable[Written]) -> list[Candidate]:
+_REFERENCE = re.compile(r" ?(\[Data: [^\[\]\n]{1,4000}\])")
+
+
+def quotes_of(report: Report) -> Iterator[Candidate]:
+    """The cited sentences of a report written by us or by a model; what is not cited is left out."""
+    findings = (str(one.get("explanation", "")) for one in json.loads(report.findings or "[]"))
+    seen: set[str] = set()
+    for text in chain((report.summary,), findings):
+        parts = _REFERENCE.split(text)
+        for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
+            text = sentence.strip()
+            if text not in seen:
+                seen.add(text)
+                ids = referenced_ids(reference)
+                yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
+
+
+def quoted(children: Iterable[Report]) -> list[Candidate]:
     """What a parent takes of its children's reports: of each in turn, the best report first."""
-    best = sorted(children, key=lambda one: (-one.report.rank, one.report.id))
-    return in_turn([one.quotes for one in best], QUOTES)
+    best = sorted(children, key=lambda one: (-one.rank, one.id))
+    turns = zip_longest(*map(quotes_of, best))
+    return list(islice((one for turn in turns for one in turn if one is not None), QUOTES))
 
 
-def fingerprint(
-    community: Community,
-    entities: Iterable[EntityRow],
-    edges: Iterable[EdgeRow],
-    child_fingerprints: Iterable[str],
-    rest: str = "",
-) -> str:
-    """Changes exactly when the input of the report changes: what it is stored under decides whether
-    it is rebuilt.
-
-    A row that a child's fingerprint covers need not be given again. `rest` stands for edges of
-    which only the weights matter."""
-    inside = set(community.members)
-    parts = [VERSION, community.id, rest, *community.units, *sorted(child_fingerprints)]
-    for row in sorted((row for row in entities if row.id in inside), key=_ID):
-        parts += (f"e {len(row.text_unit_ids)} {len(row.evidence)}", row.id, row.title)
-        _add_evidence(parts, row)
-    for edge in sorted(
-        (edge for edge in edges if edge.source_id in inside and edge.target_id in inside), key=_ID
-    ):
-        parts += (
-            f"r {len(edge.text_unit_ids)} {len(edge.evidence)}",
-            edge.id,
-            repr(float(edge.weight)),
-        )
-        _add_evidence(parts, edge)
-    return content_id("report", *parts)
-
-
-def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
-    parts += sorted(row.text_unit_ids)
-    for said in row.evidence if len(row.evidence) == 1 else sorted(row.evidence):
-        parts += said
-
-
-def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Written:
+def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Report:
     """The report of one community, the same whatever the order of its input. `quotes`: what its
     children's reports quote, which stands for the evidence of rows that lie within a child."""
-    rows = inside.rows
-    share = {one: math.sqrt(value) for one, value in inside.weight.items()}
-    candidates = _candidates(inside, share, quotes)
-    chosen = _summary(candidates, share, inside.terms)
-    cite = _Citer(inside)
-    cjk = mostly_cjk(
-        "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
-    )
+    candidates = _candidates(inside, quotes)
+    chosen = _summary(candidates, inside)
+    titles = (inside.entities[one].title for one in inside.order[:3])
+    cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(titles))
     base = _base(community, inside, cjk, [one.text for one in candidates])
-    summary = _running(map(cite, chosen)) or _fallback(inside, cite)
+    summary = _running(_cited(inside, one) for one in chosen) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
-        findings.append({"summary": group[0].text, "explanation": _running(map(cite, group))})
-        fresh = [c for c in group if c not in chosen]
+        explanation = _running(_cited(inside, one) for one in group)
+        findings.append({"summary": group[0].text, "explanation": explanation})
+        fresh = [_cited(inside, one) for one in group if one not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
-            new.append(f"- {_running(map(cite, fresh))}")
+            new.append(f"- {_running(fresh)}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
-    return Written(
-        replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes
-    )
+    return replace(base, summary=summary, full_content=content, findings=_json(findings))
 
 
 def outline(community: Community, inside: Inside) -> Report:
     """The report without sentences: its rows, its text units, a rating, its heaviest names. The
     words of a model or of an import are put over it."""
-    summary = _fallback(inside, _Citer(inside))
+    summary = _names(inside)
     base = _base(community, inside, None)
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
@@ -167,7 +134,7 @@ def _base(
     community: Community, inside: Inside, cjk: bool | None, texts: Sequence[str] = ()
 ) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
-    names = [inside.rows[one].title for one in inside.order]
+    names = [inside.entities[one].title for one in inside.order]
     title = phrase(inside.terms, names, texts) or _title(names)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
@@ -187,6 +154,10 @@ def _base(
     )
 
 
+def _json(findings: Sequence[Mapping[str, str]]) -> str:
+    return json.dumps(findings, ensure_ascii=False)
+
+
 def _running(sentences: Iterable[str]) -> str:
     """Sentences one after the other; no blank before Chinese."""
     text = ""
@@ -195,58 +166,75 @@ def _running(sentences: Iterable[str]) -> str:
     return text
 
 
-def _candidates(
-    inside: Inside, share: Mapping[str, float], quotes: Sequence[Candidate]
-) -> list[Candidate]:
+# ---- choosing -----------------------------------------------------------------------------------
+
+
+def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
     """What the children say and what no child could say, best first."""
-    rows, links = inside.rows, inside.links
-    found = Candidates(LONGEST)
-    add_quotes(found, quotes)
-    for one in found.values():
-        one.entities = {id: None for id in one.entities if id in rows}
-        one.edges = {id: None for id in one.edges if id in links}
-    add_rows(found, inside.own_rows, inside.own_links)
-    for unit, sentence in inside.said:
-        found.of(sentence).units[unit] = None
-    found.pop("", None)
-    dense = [mostly_cjk(one.text) for one in found.values()]
+    found = _gathered(inside, quotes)
+    dense = [mostly_cjk(one.text) for one in found]
     # of texts in two scripts a report speaks the commoner one where it can
     strange = sum(dense) * 2 < len(dense)
-    full = any(substance(one.text) > _EMPTY for one in found.values())
-    for one, is_dense in zip(found.values(), dense, strict=True):
+    full = any(substance(one.text) > _EMPTY for one in found)
+    for one, is_dense in zip(found, dense, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
-        one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
+        one.worth *= introduction(one.text, [inside.entities[id].title for id in one.entities])
         one.worth *= substance(one.text)
         if inside.terms:
             one.gain = one.worth * telling(one.text, inside.terms)
         else:
-            one.gain = one.worth * sum(map(share.__getitem__, one.entities))
-    kept = [one for one in found.values() if not full or substance(one.text) > _EMPTY]
+            one.gain = one.worth * sum(math.sqrt(inside.weight[id]) for id in one.entities)
+    kept = [one for one in found if not full or substance(one.text) > _EMPTY]
     return sorted(kept, key=lambda one: (-one.gain, one.text))[:CANDIDATES]
 
 
-# ---- choosing -----------------------------------------------------------------------------------
+def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
+    """Each sentence once, with all that it speaks of."""
+    found: dict[str, Candidate] = {}
+
+    def of(sentence: str) -> Candidate:
+        text, worth = readable(sentence, LONGEST)
+        return found.setdefault(text, Candidate(text, worth))
+
+    for quote in quotes:
+        one = of(quote.text)
+        one.entities |= {id: None for id in quote.entities if id in inside.entities}
+        one.edges |= {id: None for id in quote.edges if id in inside.edges}
+        one.units |= quote.units
+    for edge in inside.own_edges:
+        for unit, sentence in edge.evidence:
+            one = of(sentence)
+            one.edges[edge.id] = one.units[unit] = None
+            one.entities[edge.source_id] = one.entities[edge.target_id] = None
+    for row in inside.own_entities:
+        for unit, sentence in row.evidence:
+            one = of(sentence)
+            one.entities[row.id] = one.units[unit] = None
+    for unit, sentence in inside.sentences:
+        of(sentence).units[unit] = None
+    found.pop("", None)
+    return list(found.values())
 
 
-def _summary(
-    candidates: Sequence[Candidate], share: Mapping[str, float], weights: Mapping[str, float]
-) -> list[Candidate]:
+def _summary(candidates: Sequence[Candidate], inside: Inside) -> list[Candidate]:
     """Sentences that together say most of the community's terms, or, where these are not known, of
     its members' weight; what was said once counts a tenth after that."""
-    left: dict[str, float] = dict(weights or share)
+    weights = inside.terms or {id: math.sqrt(weight) for id, weight in inside.weight.items()}
+    left = dict(weights)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
     while heap and len(chosen) < SUMMARY:
         known, place = heap[0]
         candidate = candidates[place]
-        speaks = terms_of(candidate.text) & left.keys() if weights else candidate.entities
-        gain = candidate.worth * (
-            telling(candidate.text, left) if weights else sum(map(left.__getitem__, speaks))
-        )
-        if (
-            gain < -known
-        ):  # what it speaks of has been said since; gains only fall, so the others' may wait
+        if inside.terms:
+            speaks: Iterable[str] = terms_of(candidate.text) & left.keys()
+            gain = candidate.worth * telling(candidate.text, left)
+        else:
+            speaks = candidate.entities
+            gain = candidate.worth * sum(map(left.__getitem__, speaks))
+        # What it speaks of may have been said since; gains only fall, so the others' may wait.
+        if gain < -known:
             heapreplace(heap, (-gain, place))
             continue
         if len(chosen) >= 2 and gain < 0.25 * chosen[0].gain:
@@ -256,7 +244,7 @@ def _summary(
             continue
         chosen.append(candidate)
         for one in speaks:
-            left[one] = 0.1 * (weights or share)[one]
+            left[one] = 0.1 * weights[one]
     return chosen
 
 
@@ -290,62 +278,42 @@ def _findings(
             for end in ends:
                 named[end] = named.get(end, 0) + 1
 
-    for id in sorted(of_edge, key=inside.link_rank):
-        if len(found) >= FINDINGS:
-            break
-        edge = inside.links[id]
-        if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
-            take(of_edge[id], (edge.source_id, edge.target_id))
-    for one in sorted(of_entity, key=inside.place):
-        if len(found) >= FINDINGS:
-            break
-        if one not in named:
-            take(of_entity[one], [one])
+    for id in sorted(of_edge, key=inside.edge_place):
+        edge = inside.edges[id]
+        ends = (edge.source_id, edge.target_id)
+        if len(found) < FINDINGS and all(named.get(end, 0) < 3 for end in ends):
+            take(of_edge[id], ends)
+    for id in sorted(of_entity, key=inside.place):
+        if len(found) < FINDINGS and id not in named:
+            take(of_entity[id], [id])
     return found
 
 
 # ---- wording ------------------------------------------------------------------------------------
 
 
-class _Citer:
-    """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
-    what it wrote."""
-
-    def __init__(self, inside: Inside) -> None:
-        self._inside = inside
-        self.quotes: list[Candidate] = []
-
-    def __call__(self, candidate: Candidate) -> str:
-        if not candidate.cited:
-            candidate.cited = self._write(candidate)
-        return candidate.cited
-
-    def _write(self, candidate: Candidate) -> str:
-        ranked = {
-            "Entities": sorted(candidate.entities, key=self._inside.place),
-            "Relationships": sorted(candidate.edges, key=self._inside.link_rank),
-            "Sources": sorted(candidate.units),
-        }
-        self.quotes.append(
-            Candidate(
-                candidate.text, 1.0, *(dict.fromkeys(ids[:PER_GROUP]) for ids in ranked.values())
-            )
+def _cited(inside: Inside, candidate: Candidate) -> str:
+    """The sentence with its reference, ids in the order of their weight in the community."""
+    if not candidate.cited:
+        orders = (
+            sorted(candidate.entities, key=inside.place),
+            sorted(candidate.edges, key=inside.edge_place),
+            sorted(candidate.units),
         )
-        more = {name: ", +more" if len(ids) > PER_GROUP else "" for name, ids in ranked.items()}
-        groups = [
-            f"{name} ({', '.join(ids[:PER_GROUP])}{more[name]})"
-            for name, ids in ranked.items()
-            if ids
-        ]
-        return f"{candidate.text} [Data: {'; '.join(groups)}]"
+        groups = []
+        for kind, ids in zip(KINDS, orders, strict=True):
+            more = ", +more" if len(ids) > PER_GROUP else ""
+            groups += [f"{kind} ({', '.join(ids[:PER_GROUP])}{more})"] if ids else []
+        candidate.cited = f"{candidate.text} [Data: {'; '.join(groups)}]"
+    return candidate.cited
 
 
-def _fallback(inside: Inside, cite: _Citer) -> str:
+def _names(inside: Inside) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
-    names = " · ".join(_short(inside.rows[one].title, 60) for one in top)
-    units = dict.fromkeys(unit for one in top for unit in inside.rows[one].text_unit_ids)
-    return cite(Candidate(names, 1.0, dict.fromkeys(top), {}, units))
+    names = " · ".join(_short(inside.entities[one].title, 60) for one in top)
+    units = dict.fromkeys(unit for one in top for unit in inside.entities[one].text_unit_ids)
+    return _cited(inside, Candidate(names, 1.0, dict.fromkeys(top), {}, units))
 
 
 def _title(titles: Iterable[str]) -> str:
@@ -372,7 +340,12 @@ def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
 
     A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a
     whole field 9-10."""
-    size, links, units, weight = inside.size, inside.n_links, inside.n_units, inside.total
+    size, links, units, weight = (
+        len(inside.entities),
+        len(inside.edges),
+        inside.n_units,
+        inside.total,
+    )
     parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, units, 100))
     shares = (part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts)
     rank = round(10 * sum(shares), 1)
@@ -405,99 +378,74 @@ def telling(text: str, weights: Mapping[str, float]) -> float:
 
 # By rule: the title is the path. The text is the docstring, the names that are defined there or the
 # files and folders that lie there, then the signature and docstring of each of the heaviest.
-CODE_VERSION = "1"  # raise it when these reports come out differently
 DEFINED = ("class", "interface", "type", "function", "constant", "method")
 SHOWN = 12  # names in the summary
 TOLD = 10  # of them with a sentence of their own
 PACKAGES = frozenset(stem for stems in PACKAGE_FILES.values() for stem in stems)
 
 
-def code_fingerprint(rest: str, title: str, symbols: Iterable[EntityRow]) -> str:
-    """What these reports are made of besides what the fingerprint of every report covers."""
-    told = sorted((row.id, row.type, row.description) for row in symbols)
-    return content_id("code", CODE_VERSION, rest, title, *(part for one in told for part in one))
-
-
-def heads(children: Iterable[Written]) -> list[Candidate]:
-    """What a folder says of each of its parts, the largest first: its path and the first sentence of
-    its report. The file that stands for the folder speaks for the whole, so its sentence is first."""
-    own: list[Candidate] = []
-    found: list[Candidate] = []
-    for one in sorted(children, key=lambda one: (-one.report.n_text_units, one.report.title)):
-        title = one.report.title
-        said = next(iter(one.quotes), None)
-        name = title.rpartition(": ")[2].rpartition("/")[2]  # of small files together their names
-        if said is not None and name.partition(".")[0] in PACKAGES and not found_names(said.text):
-            own.append(Candidate(said.text, 1.0, said.entities, {}, said.units))
-        units = dict.fromkeys(one.report.text_unit_ids[:1])
-        first = "" if said is None or found_names(said.text) else f": {said.text}"
-        entities = said.entities if said is not None else {}
-        text, _ = readable(f"{name}{first}", LONGEST)
-        found.append(Candidate(text, 1.0, entities, {}, said.units if said else units))
-    for one in found:
-        one.gain = 1.0  # a part, and not the whole
-    return [*own[:1], *found]
-
-
-def found_names(text: str) -> bool:
-    """Is this the list of names, and no docstring?"""
-    return text.startswith(("Defines ", "Holds "))
-
-
-def compose_code(community: Community, inside: Inside, quotes: Sequence[Candidate]) -> Written:
-    """`quotes`: of its children, by `heads`."""
-    cite = _Citer(inside)
+def compose_code(community: Community, inside: Inside, children: Sequence[Report]) -> Report:
     base = replace(outline(community, inside), title=inside.title)
-    if community.children:
-        said = [one for one in quotes if not one.gain][:1]
-        told = [one for one in quotes if one.gain]
-        named = [_held([one.text.partition(":")[0] for one in told], told)] if told else []
+    if children:
+        opening, described = _of_parts(children)
+        held = [one.text.partition(":")[0] for one in described]
+        listing = [_listing("Holds", held, described)] if held else []
     else:
-        said = list(_docs(inside))
-        symbols = [row for row in inside.own_rows if row.type in DEFINED]
+        opening = list(_docstrings(inside))
+        symbols = [row for row in inside.own_entities if row.type in DEFINED]
         symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
-        named = [_defined(symbols)] if symbols else []
-        told = [_told(row, row.description) for row in symbols if row.description]
-    summary = _running(map(cite, [*said, *named])) or base.summary
-    findings = [{"summary": one.text, "explanation": cite(one)} for one in told[:TOLD]]
+        rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
+        listing = [_listing("Defines", [one.text for one in rows], rows[:SHOWN])] if rows else []
+        described = [_of_row(row, row.description) for row in symbols if row.description]
+    summary = _running(_cited(inside, one) for one in [*opening, *listing]) or base.summary
+    findings = [
+        {"summary": one.text, "explanation": _cited(inside, one)} for one in described[:TOLD]
+    ]
     lines = [f"- {one['explanation']}" for one in findings]
     content = "\n\n".join([f"# {base.title}", summary, *lines])
-    return Written(replace(base, summary=summary, full_content=content, findings=_JSON(findings)))
+    return replace(base, summary=summary, full_content=content, findings=_json(findings))
 
 
-def _docs(inside: Inside) -> Iterator[Candidate]:
+def _of_parts(children: Sequence[Report]) -> tuple[list[Candidate], list[Candidate]]:
+    """What the file that stands for a folder says of it; and of each of its parts, the largest
+    first, the path and the first sentence of its report."""
+    opening: list[Candidate] = []
+    parts: list[Candidate] = []
+    for one in sorted(children, key=lambda one: (-one.n_text_units, one.title)):
+        units = dict.fromkeys(one.text_unit_ids[:1])
+        first = next(quotes_of(one), Candidate("", 1.0, {}, {}, units))
+        # The list of names is no sentence.
+        sentence = "" if first.text.startswith(("Defines ", "Holds ")) else first.text
+        name = one.title.rpartition(": ")[2].rpartition("/")[2]  # of small files their names
+        if sentence and name.partition(".")[0] in PACKAGES:
+            opening.append(Candidate(sentence, 1.0, first.entities, {}, first.units))
+        text, _ = readable(f"{name}: {sentence}" if sentence else name, LONGEST)
+        parts.append(Candidate(text, 1.0, first.entities, {}, first.units))
+    return opening[:1], parts
+
+
+def _docstrings(inside: Inside) -> Iterator[Candidate]:
     """The docstrings of the modules, at most three; with their names where there are several."""
-    told = {row.id: _documented(row) for row in inside.own_rows if row.type == "module"}
-    modules = [row for row in inside.own_rows if told.get(row.id)]
+    said = {row.id: _docstring(row) for row in inside.own_entities if row.type == "module"}
+    modules = [row for row in inside.own_entities if said.get(row.id)]
     for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:
-        said = told[row.id]
-        yield _told(row, said if len(modules) == 1 else f"{row.title}: {said}")
+        text = said[row.id]
+        yield _of_row(row, text if len(modules) == 1 else f"{row.title}: {text}")
 
 
-def _documented(row: EntityRow) -> str:
-    """The docstring; "" of a module without one."""
+def _docstring(row: EntityRow) -> str:
+    """ "" of a module without one."""
     return " ".join(row.description.replace(f"Module {row.title}.", " ").split())
 
 
-def _told(row: EntityRow, said: str) -> Candidate:
+def _of_row(row: EntityRow, said: str) -> Candidate:
     text, _ = readable(said, LONGEST)
     return Candidate(text, 1.0, {row.id: None}, {}, dict.fromkeys(sorted(row.text_unit_ids)[:1]))
 
 
-def _defined(symbols: Sequence[EntityRow]) -> Candidate:
-    shown = symbols[:SHOWN]
-    names = [f"{row.type} {row.title}" for row in shown]
-    entities = {row.id: None for row in shown}
-    units = {unit: None for row in shown for unit in sorted(row.text_unit_ids)[:1]}
-    return Candidate(f"Defines {_enumerated(names, len(symbols))}.", 1.0, entities, {}, units)
-
-
-def _held(names: Sequence[str], parts: Sequence[Candidate]) -> Candidate:
+def _listing(verb: str, names: Sequence[str], parts: Sequence[Candidate]) -> Candidate:
+    """A sentence with the first names, citing all of `parts`."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     entities = {id: None for one in parts for id in one.entities}
     units = {unit: None for one in parts for unit in one.units}
-    return Candidate(f"Holds {_enumerated(names[:SHOWN], len(names))}.", 1.0, entities, {}, units)
-
-
-def _enumerated(shown: Sequence[str], of: int) -> str:
-    more = f" and {of - len(shown)} more" if of > len(shown) else ""
-    return ", ".join(shown) + more
+    return Candidate(f"{verb} {', '.join(names[:SHOWN])}{more}.", 1.0, entities, {}, units)

@@ -1,4 +1,4 @@
-"""Community reports of a run: written by a model where it pays, extractive elsewhere.
+"""Community reports written by a model, where that pays.
 
 A model reads the rows of a community as numbered CSV-like tables within a budget of tokens, best
 first, and the reports of its children where the rows do not fit. Their order comes from what the rows
@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, of_rows
-from graphrag_mcp.index.report_extractive import Report, Written, outline
+from graphrag_mcp.index.report_content import Content, EdgeRow, EntityRow, inside_of
+from graphrag_mcp.index.report_extractive import KINDS, Report, outline
 from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker, aside
@@ -46,7 +46,11 @@ BYTES = 2
 HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
 ROUNDED = 4  # tokens by which a row's price may be over what it adds to a table
 FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
+SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
+
+
+# ---- the rows of a prompt -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,245 +75,32 @@ class Ref:
     relationships: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
-    def and_(self, other: Ref) -> Ref:
-        return Ref(
-            self.entities + other.entities,
-            self.relationships + other.relationships,
-            self.sources + other.sources,
-        )
-
 
 @dataclass(slots=True)
 class Line:
     """One row. `fields` as they are shown after the number; `about` are ids of entities that it
-    speaks of.
-    """
+    speaks of."""
 
     fields: tuple[str, ...]
     ref: Ref
     about: tuple[str, ...] = ()
     long: int = -1  # which field is the long text
-    cost: int = 0
 
     def body(self) -> str:
         return ",".join(map(quoted, self.fields))
 
     def price(self) -> int:
         """Tokens of the row in a table, its number included; never less than what it adds."""
-        self.cost = self.cost or _tokens(self.body())
-        return self.cost
+        return _tokens(self.body())
 
-
-def table_text(name: str, lines: Sequence[Line]) -> str:
-    rows = (f"{number},{line.body()}" for number, line in enumerate(lines, 1))
-    return "\n".join((name, COLUMNS[name], *rows))
-
-
-@dataclass(slots=True)
-class Rows:
-    """All rows of a community by table, each table best first."""
-
-    lines: dict[str, list[Line]] = field(default_factory=dict)
-
-    @classmethod
-    def of_community(
-        cls,
-        entities: Sequence[EntityRow],
-        edges: Sequence[EdgeRow],
-        types: Mapping[str, str],
-        descriptions: Mapping[str, str],
-        claims: Iterable[Claim],
-    ) -> Rows:
-        """Entities by the weight of their relationships inside, relationships by their own; then by
-        name.
-        """
-        weight = dict.fromkeys((row.id for row in entities), 0.0)
-        for edge in sorted(
-            edges, key=lambda edge: edge.id
-        ):  # one order, so that sums of fractions are the same
-            weight[edge.source_id] += edge.weight
-            weight[edge.target_id] += edge.weight
-        title = {row.id: row.title for row in entities}
-
-        def said(row: EntityRow | EdgeRow) -> str:
-            return descriptions.get(row.id) or min((text for _, text in row.evidence), default="")
-
-        by_weight = sorted(entities, key=lambda row: (-weight[row.id], row.title, row.id))
-        by_strength = sorted(
-            edges,
-            key=lambda e: (
-                -e.weight,
-                -weight[e.source_id] - weight[e.target_id],
-                title[e.source_id],
-                title[e.target_id],
-                e.id,
-            ),
-        )
-        own = sorted(
-            (claim for claim in claims if claim.subject_id in weight),
-            key=lambda claim: (
-                -weight[claim.subject_id],
-                claim.subject,
-                claim.type,
-                claim.description,
-                claim.id,
-            ),
-        )
-        lines: dict[str, list[Line]] = {"Entities": [], "Relationships": [], "Claims": []}
-        for row in by_weight:
-            fields = (row.title, types.get(row.id, ""), said(row))
-            lines["Entities"].append(Line(fields, Ref(entities=(row.id,)), (row.id,)))
-        for e in by_strength:
-            ends = (e.source_id, e.target_id)
-            fields = (*map(title.__getitem__, ends), said(e), f"{e.weight:g}")
-            lines["Relationships"].append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
-        for c in own:
-            fields = (c.subject, c.object, c.type, c.status, c.description)
-            ref = Ref((c.subject_id,), (), (c.text_unit_id,))
-            lines["Claims"].append(Line(fields, ref, (c.subject_id,)))
-        return cls(lines)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.lines.values()))
-
-    def tables(self) -> dict[str, list[Line]]:
-        """All rows in reading order."""
-        return {name: self.lines[name] for name in COLUMNS if self.lines.get(name)}
-
-    def fits(self, budget: int) -> bool:
-        """Do all rows together stay within so many tokens?"""
-        every = [line.fields for lines in self.lines.values() for line in lines]
-        size = sum(len("".join(fields).encode()) + 2 * len(fields) for fields in every)
-        if size <= BYTES * budget:
-            return True
-        # A sum of parts is a little more than the whole, by 3.5 tokens a row at most (slack,
-        # rounding, the number it is priced with): only what comes as near has to be counted as a
-        # whole.
-        most = least = 0
-        for lines in self.lines.values():
-            for line in lines:
-                most += line.price()
-                least += line.price() - ROUNDED
-                if most > budget * 1.25 or least > budget + 1:
-                    return False
-        if most + HEADINGS <= budget:
-            return True
-        tables = self.tables().items()
-        return count_tokens("\n\n".join(table_text(*table) for table in tables)) <= budget
-
-    # ---- children ---------------------------------------------------------------------------------
-
-    def price(self, members: Set[str], most: int) -> int:
-        """Tokens of the rows that lie within these members; counting ends where it passes `most`."""
-        total = 0
-        for lines in self.lines.values():
-            for line in lines:
-                if line.about and members.issuperset(line.about):
-                    total += line.price()
-                    if total > most:
-                        return total
-        return total
-
-    def without(self, children: Iterable[Set[str]]) -> Rows:
-        """The rows that lie within none of these groups of members."""
-        home = {id: number for number, members in enumerate(children) for id in members}
-
-        def stays(line: Line) -> bool:
-            first = home.get(line.about[0], -1) if line.about else None
-            return first == -1 or any(home.get(id, -1) != first for id in line.about[1:])
-
-        return Rows({name: list(filter(stays, lines)) for name, lines in self.lines.items()})
-
-    def with_reports(
-        self, children: Sequence[Report], stated: Mapping[str, Sequence[Line]]
-    ) -> Rows:
-        """Reports as rows of their own, by id in `stated`: first all summaries, best child first,
-        then first findings, second findings ..."""
-        best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
-        ranks = zip_longest(*(stated[child.id] for child in best))
-        lines = [line for rank in ranks for line in rank if line is not None]
-        return Rows({"Reports": lines, **self.lines})
-
-    def shortened(self, most: int) -> Rows:
-        """Every long text cut at the end of a sentence to at most so many tokens."""
-        return Rows(
-            {name: [_shortened(line, most) for line in lines] for name, lines in self.lines.items()}
-        )
-
-    # ---- what fits --------------------------------------------------------------------------------
-
-    def best(self, budget: int) -> Rows:
-        """The best rows that fit into so many tokens."""
-        left = (
-            budget - 20 - sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.lines)
-        )
-        taken: set[int] = set()
-        reports = self.lines.get("Reports", [])
-        others = list(self._others())
-        for lines, room in (
-            (reports, int(left * FOR_REPORTS) if others else left),
-            (others, left),
-            (reports, left),
-        ):
-            spent = 0
-            for line in lines:
-                if id(line) in taken:
-                    continue
-                if line.price() <= min(room - spent, left):
-                    taken.add(id(line))
-                    spent += line.price()
-                    left -= line.price()
-                if left < 12:
-                    break
-        return Rows(
-            {
-                name: [line for line in lines if id(line) in taken]
-                for name, lines in self.lines.items()
-            }
-        )
-
-    def _others(self) -> Iterable[Line]:
-        """Strongest relationships, each after the two it joins; then what is left, claims last."""
-        rows = {line.about[0]: line for line in self.lines.get("Entities", ())}
-        for edge in self.lines.get("Relationships", ()):
-            for end in edge.about:
-                if end in rows:
-                    yield rows.pop(end)
-            yield edge
-        yield from rows.values()
-        yield from self.lines.get("Claims", ())
-
-
-def statements(child: Report) -> list[Line]:
-    """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
-    said = [(child.summary, child.summary)]
-    for one in json.loads(child.findings or "[]"):
-        heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
-        said.append((f"{heading}: {text}", text))
-    return [
-        Line((child.title, _unreferenced(shown)), _rests_on(text, child)) for shown, text in said
-    ]
-
-
-def _rests_on(text: str, child: Report) -> Ref:
-    ref = _referenced(text)
-    if ref != Ref():
-        return ref
-    return Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
-
-
-def _referenced(text: str) -> Ref:
-    ids = referenced_ids(text)
-    return Ref(*(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources")))
-
-
-def _shortened(line: Line, most: int) -> Line:
-    text = line.fields[line.long]
-    if len(text) < most or count_tokens(text) <= most:  # a token is a character or more
-        return line
-    fields = list(line.fields)
-    fields[line.long] = shorten(text, most)
-    return replace(line, fields=tuple(fields), cost=0)
+    def shortened(self, most: int) -> Line:
+        """With its long text cut at the end of a sentence to at most so many tokens."""
+        text = self.fields[self.long]
+        if len(text) < most or count_tokens(text) <= most:  # a token is a character or more
+            return self
+        fields = list(self.fields)
+        fields[self.long] = shorten(text, most)
+        return replace(self, fields=tuple(fields))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -327,11 +118,236 @@ def quoted(value: str) -> str:
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
 
+def table_text(name: str, lines: Sequence[Line]) -> str:
+    rows = (f"{number},{line.body()}" for number, line in enumerate(lines, 1))
+    return "\n".join((name, COLUMNS[name], *rows))
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """One community with its entities and the relationships among them. `children` are the reports
+    of the communities it is divided into, with the ids of all their members."""
+
+    community: Community
+    entities: Sequence[EntityRow]
+    edges: Sequence[EdgeRow]
+    claims: Sequence[Claim] = ()
+    children: Sequence[Report] = ()
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows of a community by table, each table best first."""
+
+    tables: dict[str, list[Line]]
+
+    @classmethod
+    def of(cls, given: ReportInput) -> Rows:
+        """Entities by the weight of their relationships inside, relationships by their own; then by
+        name."""
+        weight = {row.id: 0.0 for row in given.entities}
+        title = {row.id: row.title for row in given.entities}
+        for edge in sorted(given.edges, key=lambda edge: edge.id):  # sums of fractions in one order
+            weight[edge.source_id] += edge.weight
+            weight[edge.target_id] += edge.weight
+
+        def text(row: EntityRow | EdgeRow) -> str:
+            return row.description or min((text for _, text in row.evidence), default="")
+
+        def entity_order(row: EntityRow) -> tuple[Any, ...]:
+            return -weight[row.id], row.title, row.id
+
+        def edge_order(e: EdgeRow) -> tuple[Any, ...]:
+            ends = (e.source_id, e.target_id)
+            return -e.weight, -sum(map(weight.get, ends)), *map(title.get, ends), e.id
+
+        def claim_order(c: Claim) -> tuple[Any, ...]:
+            return -weight[c.subject_id], c.subject, c.type, c.description, c.id
+
+        entities = [
+            Line((row.title, row.type, text(row)), Ref(entities=(row.id,)), (row.id,))
+            for row in sorted(given.entities, key=entity_order)
+        ]
+        edges = []
+        for e in sorted(given.edges, key=edge_order):
+            ends = (e.source_id, e.target_id)
+            fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
+            edges.append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
+        own = [claim for claim in given.claims if claim.subject_id in weight]
+        claims = [
+            Line(
+                (c.subject, c.object, c.type, c.status, c.description),
+                Ref((c.subject_id,), (), (c.text_unit_id,)),
+                (c.subject_id,),
+            )
+            for c in sorted(own, key=claim_order)
+        ]
+        return cls({"Entities": entities, "Relationships": edges, "Claims": claims})
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables.values()))
+
+    def text(self) -> str:
+        shown = ((name, self.tables.get(name)) for name in COLUMNS)
+        return "\n\n".join(table_text(name, lines) for name, lines in shown if lines)
+
+    def fits(self, budget: int) -> bool:
+        """Do all rows together stay within so many tokens?"""
+        lines = list(chain.from_iterable(self.tables.values()))
+        size = sum(len("".join(line.fields).encode()) + 2 * len(line.fields) for line in lines)
+        if size <= BYTES * budget:
+            return True
+        # A sum of parts is a little more than the whole, by ROUNDED tokens a row at most: only what
+        # comes as near has to be counted as a whole.
+        most = sum(line.price() for line in lines)
+        if most > budget * 1.25 or most - ROUNDED * len(lines) > budget + 1:
+            return False
+        return most + HEADINGS <= budget or count_tokens(self.text()) <= budget
+
+    def price(self, members: Set[str], most: int) -> int:
+        """Tokens of the rows that lie within these members; counting ends where it passes `most`."""
+        total = 0
+        for line in chain.from_iterable(self.tables.values()):
+            if total <= most and line.about and members.issuperset(line.about):
+                total += line.price()
+        return total
+
+    def with_reports(self, children: Sequence[Report]) -> Rows:
+        """With the reports of these children in the place of the rows that lie within them: first
+        all summaries, best child first, then first findings, second findings ..."""
+        left = self.without(frozenset(child.entity_ids) for child in children)
+        best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
+        turns = zip_longest(*map(statements, best))
+        lines = [line for turn in turns for line in turn if line is not None]
+        return Rows({"Reports": lines, **left.tables})
+
+    def without(self, children: Iterable[Set[str]]) -> Rows:
+        """The rows that lie within none of these groups of members."""
+        home = {id: number for number, members in enumerate(children) for id in members}
+
+        def stays(line: Line) -> bool:
+            homes = {home.get(id, -1) for id in line.about}
+            return len(homes) != 1 or -1 in homes
+
+        return Rows({name: list(filter(stays, lines)) for name, lines in self.tables.items()})
+
+    def shortened(self, most: int) -> Rows:
+        return Rows(
+            {name: [line.shortened(most) for line in lines] for name, lines in self.tables.items()}
+        )
+
+    def best(self, budget: int) -> Rows:
+        """The best rows that fit into so many tokens."""
+        names = sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.tables)
+        left = budget - 20 - names
+        taken: set[int] = set()
+        reports, others = self.tables.get("Reports", []), list(self._others())
+        shares = (
+            (reports, int(left * FOR_REPORTS) if others else left),
+            (others, left),
+            (reports, left),
+        )
+        for lines, room in shares:
+            spent = 0
+            for line in lines:
+                if id(line) in taken:
+                    continue
+                if line.price() <= min(room - spent, left):
+                    taken.add(id(line))
+                    spent += line.price()
+                    left -= line.price()
+                if left < 12:
+                    break
+        return Rows(
+            {
+                name: [line for line in lines if id(line) in taken]
+                for name, lines in self.tables.items()
+            }
+        )
+
+    def _others(self) -> Iterable[Line]:
+        """Strongest relationships, each after the two it joins; then what is left, claims last."""
+        rows = {line.about[0]: line for line in self.tables["Entities"]}
+        for edge in self.tables["Relationships"]:
+            yield from (rows.pop(end) for end in edge.about if end in rows)
+            yield edge
+        yield from rows.values()
+        yield from self.tables["Claims"]
+
+
+def statements(child: Report) -> list[Line]:
+    """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
+    lines = [_statement(child, "", child.summary)]
+    for one in json.loads(child.findings or "[]"):
+        heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
+        lines.append(_statement(child, f"{heading}: ", text))
+    return lines
+
+
+def _statement(child: Report, heading: str, text: str) -> Line:
+    ref = _referenced(text)
+    if ref == Ref():
+        ref = Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
+    return Line((child.title, _unreferenced(heading + text)), ref)
+
+
+def _referenced(text: str) -> Ref:
+    ids = referenced_ids(text)
+    return Ref(*(tuple(ids.get(group, ())) for group in KINDS))
+
+
+def _unreferenced(text: str) -> str:
+    """A text without its references: its row in the prompt has a number of its own, which stands
+    for them."""
+    return replace_references(text, lambda _: "").strip()
+
+
+# ---- what the model is shown --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """What goes between the context tags, and per table what its rows 1, 2, ... stand for."""
+
+    text: str
+    numbering: Mapping[str, Sequence[Ref]]
+
+
+def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
+    """The rows of a community within the budget: all of them where they fit, else the children's
+    reports for those of the largest children until it fits, else the best of all that. `alone`:
+    None where the reports of children are needed, which are yet to be written."""
+    rows = Rows.of(given)
+    if rows.fits(tokens):
+        return _prompted(rows)
+    if alone and given.community.children:
+        return None
+    inside = {child.id: frozenset(child.entity_ids) for child in given.children}
+    price = {id: rows.price(members, tokens) for id, members in inside.items()}
+    order = sorted(
+        given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
+    )
+    if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
+        for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
+            fewer = rows.with_reports(order[:count])
+            if fewer.fits(tokens):
+                return _prompted(fewer)
+    every = rows.with_reports(order) if order else rows
+    every = every.shortened(max(40, int(tokens * SHORTENED)))
+    best = every.best(tokens)
+    return _prompted(best, len(every) - len(best))
+
+
+def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
+    text = rows.text()
+    if left_out:
+        text += f"\n\n({left_out} further rows, of less weight, are not shown.)"
+    refs = {name: [line.ref for line in lines] for name, lines in rows.tables.items() if lines}
+    return Prompted(text, refs)
+
+
 CRITERIA = "how important the community is for understanding the whole: its reach, and the consequences of what it does"
 OWN_LANGUAGE = "the language that most of the rows are in"
-PER_GROUP = 5  # references of one kind after a statement
-_MARK = "\x00"  # stands in no draft
-LOOKED_AT = 80  # evidence sentences compared with a statement to find its best sources
 SCHEMA: dict[str, Any] = {
     "title": "community_report",
     "type": "object",
@@ -355,86 +371,6 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
-
-
-@dataclass(frozen=True, slots=True)
-class ReportInput:
-    """One community with its entities and the relationships among them; `types` and `descriptions`
-    are by row id. `children` are the reports of the communities it is divided into, with the ids of
-    their members."""
-
-    community: Community
-    entities: Sequence[EntityRow]
-    edges: Sequence[EdgeRow]
-    types: Mapping[str, str] = field(default_factory=dict)
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-    claims: Sequence[Claim] = ()
-    children: Sequence[Report] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Prompted:
-    """What goes between the context tags, and per table what its rows 1, 2, ... stand for."""
-
-    text: str
-    numbering: Mapping[str, Sequence[Ref]]
-
-
-# ---- what the model is shown --------------------------------------------------------------------
-
-
-def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | None:
-    """The rows of a community within the budget: all of them where they fit, else the children's
-    reports for those of the largest children until it fits, else the best of all that. `alone`:
-    None where the reports of children are needed, which are yet to be written."""
-    rows = Rows.of_community(
-        given.entities, given.edges, given.types, given.descriptions, given.claims
-    )
-    if rows.fits(tokens):
-        return _prompted(rows)
-    if alone and given.community.children:
-        return None
-    inside = {child.id: frozenset(child.entity_ids) for child in given.children}
-    price = {id: rows.price(members, tokens) for id, members in inside.items()}
-    order = sorted(
-        given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
-    )
-
-    stated = {child.id: statements(child) for child in order}
-
-    def substituted(count: int) -> Rows:
-        taken = order[:count]
-        return rows.without(inside[one.id] for one in taken).with_reports(taken, stated)
-
-    if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
-        for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
-            fewer = substituted(count)
-            if fewer.fits(tokens):
-                return _prompted(fewer)
-    every = substituted(len(order)) if order else rows
-    every = every.shortened(max(40, int(tokens * SHORTENED)))
-    best = every.best(tokens)
-    return _prompted(best, len(every) - len(best))
-
-
-def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
-    tables = rows.tables()
-    blocks = [table_text(*table) for table in tables.items()]
-    if left_out:
-        blocks.append(f"({left_out} further rows, of less weight, are not shown.)")
-    numbering = {name: [line.ref for line in lines] for name, lines in tables.items()}
-    return Prompted("\n\n".join(blocks), numbering)
-
-
-@lru_cache(maxsize=1 << 12)
-def _unreferenced(text: str) -> str:
-    """A child's text without its references: its row in the prompt has a number of its own, which
-    stands for them.
-    """
-    return replace_references(text, lambda _: "").strip()
-
-
 def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
     text = template.substitute(
@@ -447,42 +383,42 @@ def report_ask(prompted: Prompted, template: Template, language: str = "") -> As
 
 # ---- what becomes of the draft ------------------------------------------------------------------
 
+PER_GROUP = 5  # references of one kind after a statement
+LOOKED_AT = 80  # evidence sentences compared with a statement to find its best sources
+_MARK = "\x00"  # stands in no draft
+
 
 def finished(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
     check = _Check(given, prompted)
-    pairs = []
-    for heading, said in draft.findings:
-        if text := check(said, heading):
-            pairs.append((_plain(heading), text))
-    findings = [{"summary": heading, "explanation": text} for heading, text in pairs] or json.loads(
-        base.findings
-    )
+    checked = ((heading, check(text, heading)) for heading, text in draft.findings)
+    findings = [
+        {"summary": _plain(heading), "explanation": text} for heading, text in checked if text
+    ]
     summary = check(draft.summary, draft.title)
     if not summary:  # it names no one: it rests on what the findings rest on
-        summary = check.with_all(draft.summary, (text for _, text in pairs)) or base.summary
+        texts = " ".join(one["explanation"] for one in findings)
+        reference = check.written(_referenced(texts), draft.summary, False)
+        summary = f"{_unreferenced(draft.summary)} {reference}" if reference else base.summary
+    findings = findings or json.loads(base.findings)
     title = _plain(draft.title) or base.title
-    content = [
-        f"# {title}",
-        summary,
-        *(f"## {one['summary']}\n\n{one['explanation']}" for one in findings),
-    ]
-    given_rank = draft.rating is not None
-    return replace(
+    sections = (f"## {one['summary']}\n\n{one['explanation']}" for one in findings)
+    report = replace(
         base,
         title=title,
         summary=summary,
-        full_content="\n\n".join(content),
-        rank=draft.rating if given_rank else base.rank,
-        rating_explanation=(_plain(draft.rating_explanation) if given_rank else "")
-        or base.rating_explanation,
+        full_content="\n\n".join([f"# {title}", summary, *sections]),
         findings=json.dumps(findings, ensure_ascii=False),
         method="llm",
     )
+    if draft.rating is None:
+        return report
+    why = _plain(draft.rating_explanation) or base.rating_explanation
+    return replace(report, rank=draft.rating, rating_explanation=why)
 
 
 def _plain(text: str) -> str:
-    return " ".join(replace_references(text, lambda _: "").split())
+    return " ".join(_unreferenced(text).split())
 
 
 class _Check:
@@ -501,107 +437,85 @@ class _Check:
         """The text with stored references; "" when it has none that holds and names no member
         either.
         """
-        statements = iter(replace_references(text, lambda _: _MARK).split(_MARK))
+        parts = iter(replace_references(text, lambda _: _MARK).split(_MARK))
         made: list[str] = []
 
         def write(cited: Cited) -> str:
-            made.append(self.written(self.ref(cited), next(statements), bool(cited.more)))
+            made.append(self.written(self._ref(cited), next(parts), bool(cited.more)))
             return made[-1]
 
         checked = replace_references(text, write).strip()
         if any(made):
             return checked
-        named = self.named(f"{checked} {heading}")
+        named = self._named(f"{checked} {heading}")
         reference = self.written(Ref(entities=named), checked, False) if named else ""
         return f"{checked} {reference}" if checked and reference else ""
 
-    def ref(self, cited: Cited) -> Ref:
+    def _ref(self, cited: Cited) -> Ref:
         """What the numbers of one reference stand for."""
-        found = Ref()
-        for group, numbers in cited.numbers.items():
-            known = self.numbering.get(group, ())
-            for number in numbers:
-                if 1 <= number <= len(known):
-                    found = found.and_(known[number - 1])
-        return found
+        refs = [
+            self.numbering[group][number - 1]
+            for group, numbers in cited.numbers.items()
+            for number in numbers
+            if 1 <= number <= len(self.numbering.get(group, ()))
+        ]
+        return Ref(
+            tuple(id for ref in refs for id in ref.entities),
+            tuple(id for ref in refs for id in ref.relationships),
+            tuple(id for ref in refs for id in ref.sources),
+        )
 
-    def named(self, text: str) -> tuple[str, ...]:
+    def _named(self, text: str) -> tuple[str, ...]:
         """The members whose titles stand in the text, longest first; one inside another's name does
-        not count.
-        """
+        not count."""
         folded = text.casefold()
         found: list[str] = []
         for name, id in self.names:
-            if _stands_alone(name, folded):
+            if name in folded and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", folded):
                 found.append(id)
                 folded = folded.replace(name, " ")
             if len(found) == PER_GROUP:
                 break
         return tuple(found)
 
-    def with_all(self, text: str, others: Iterable[str]) -> str:
-        made = self.written(_referenced(" ".join(others)), text, False)
-        return f"{_unreferenced(text)} {made}" if made else ""
-
     def written(self, ref: Ref, statement: str, more: bool) -> str:
         """`[Data: ...]` in content ids; "" when nothing is left or nothing of it leads to a text."""
         edges = [id for id in dict.fromkeys(ref.relationships) if id in self.edges]
         entities = [id for id in dict.fromkeys(ref.entities) if id in self.entities]
         if not entities:  # a relationship speaks of both its ends
-            entities = list(
-                dict.fromkeys(
-                    end
-                    for id in edges
-                    for end in (self.edges[id].source_id, self.edges[id].target_id)
-                )
-            )
-        sources = self.sources(entities, edges, ref.sources, statement)
+            rows = map(self.edges.__getitem__, edges)
+            entities = list(dict.fromkeys(end for e in rows for end in (e.source_id, e.target_id)))
+        sources = self._sources(entities, edges, ref.sources, statement)
         if not sources:
             return ""
         groups = []
-        for name, ids in (("Entities", entities), ("Relationships", edges), ("Sources", sources)):
-            if ids:
-                over = ", +more" if len(ids) > PER_GROUP or (more and name != "Sources") else ""
-                groups.append(f"{name} ({', '.join(ids[:PER_GROUP])}{over})")
+        for kind, ids in zip(KINDS, (entities, edges, sources), strict=True):
+            over = len(ids) > PER_GROUP or (more and kind != "Sources")
+            shown = ", ".join([*ids[:PER_GROUP], *(["+more"] if over else [])])
+            groups += [f"{kind} ({shown})"] if ids else []
         return f"[Data: {'; '.join(groups)}]"
 
-    def sources(
+    def _sources(
         self, entities: Sequence[str], edges: Sequence[str], known: Iterable[str], statement: str
     ) -> list[str]:
         """Text units of the cited rows, best first: those that several of the rows rest on, then
         those whose sentences share most words with the statement."""
-        rows: list[EntityRow | EdgeRow] = [
-            *map(self.edges.__getitem__, edges),
-            *map(self.entities.__getitem__, entities),
-        ]
+        rows: list[EntityRow | EdgeRow] = [self.edges[id] for id in edges]
+        rows += (self.entities[id] for id in entities)
         held: Counter[str] = Counter(dict.fromkeys(known, 2))
         for row in rows:
-            worth = 2 if isinstance(row, EdgeRow) else 1
-            for unit in dict.fromkeys([*row.text_unit_ids, *(unit for unit, _ in row.evidence)]):
-                held[unit] += worth
+            for unit in {*row.text_unit_ids, *(unit for unit, _ in row.evidence)}:
+                held[unit] += 2 if isinstance(row, EdgeRow) else 1
         if len(held) <= 1:
             return list(held)
-        said = _words(statement)
+        spoken = _words(statement)
         shared: dict[str, int] = {}
         for row in rows:
-            for unit, text in sorted(row.evidence, key=lambda one: (-held[one[0]], one))[
-                :LOOKED_AT
-            ]:
-                shared[unit] = max(shared.get(unit, 0), len(said & _words(text)))
-        return sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))[
-            : PER_GROUP + 1
-        ]
-
-
-def _stands_alone(name: str, text: str) -> bool:
-    """Does the name stand in the text, and not inside a longer word?"""
-    at = text.find(name)
-    while at >= 0:
-        around = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
-        if not any(ch.isascii() and ch.isalnum() for ch in around):
-            return True
-        at = text.find(name, at + 1)
-    return False
+            best = sorted(row.evidence, key=lambda one: (-held[one[0]], one))[:LOOKED_AT]
+            for unit, text in best:
+                shared[unit] = max(shared.get(unit, 0), len(spoken & _words(text)))
+        order = sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))
+        return order[: PER_GROUP + 1]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -610,11 +524,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-TOGETHER = 64  # reports that are embedded in one go while others are being written
-# reports that are begun at once: a thousand kept the loop busy for 0.2 s, and every call under way
-# waiting
-BEGUN = 10
-
+# ---- all reports of a run -----------------------------------------------------------------------
 
 # Times `min_size` entities that are worth a call however few text units speak of them: of 14 short
 # documents 21 of 25 communities rested on fewer than four text units.
@@ -625,8 +535,7 @@ MANY = 2
 class ReportPrompt:
     """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest
     on fewer than `min_units` text units and have fewer than MANY times `min_size` entities, are not
-    worth a call. `levels`: only those of so many
-    levels from the top are asked for; 0 for all."""
+    worth a call. `levels`: only those of so many levels from the top are asked for; 0 for all."""
 
     template: Template
     tokens: int  # of the rows shown; the instructions come on top
@@ -641,24 +550,10 @@ class ReportPrompt:
         numbers += [self.levels] if self.levels else []
         return content_id("report", self.template.template, self.language, *map(str, numbers))
 
-    def wanted(self, members: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> bool:
-        """Is a report by a model worth its call?"""
-        if len(members) < self.min_size:
-            return False
-        if len(members) >= MANY * self.min_size:
-            return True
-        units: set[str] = set()
-        for row in (*members, *edges):
-            units.update(row.text_unit_ids)
-            if len(units) >= self.min_units:
-                return True
-        return False
-
 
 def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
-    template = prompts.load("report", corpus_folder)
     return ReportPrompt(
-        template,
+        prompts.load("report", corpus_folder),
         settings.report_tokens,
         settings.output_language,
         settings.report_min_size,
@@ -668,121 +563,70 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
 
 @dataclass
 class Writing:
-    """The reports of one run. `done` are those that need not be written; `types` and `descriptions`
-    by row id. `extractive`: the report of a community, from those of its children, without a model.
-
-    `embed`: told of reports that are ready, so that their vectors are asked for between the
-    questions and not after the last of them.
-    """
+    """Reports by a model. `done` are those that need not be written; `extractive`: the report of a
+    community, from those of its children, without a model."""
 
     asker: Asker
     prompt: ReportPrompt
     communities: Mapping[str, Community]
-    entities: Mapping[str, EntityRow]
-    edges: Mapping[str, Sequence[EdgeRow]]
-    types: Mapping[str, str]
-    descriptions: Mapping[str, str]
+    content: Content
     claims: Mapping[str, Sequence[Claim]]
-    done: dict[str, Written]
-    extractive: Callable[[str, Sequence[Written]], Written]
-    embed: Callable[[Sequence[Report]], object] = lambda _: None
+    done: Mapping[str, Report]
+    extractive: Callable[[str, Sequence[Report]], Report]
     degraded: dict[str, str] = field(default_factory=dict)
-    unsure: set[str] = field(
-        default_factory=set
-    )  # these, and reports that a model made of such reports
-    _tasks: dict[str, asyncio.Task[Written]] = field(default_factory=dict)
-    _ready: list[Report] = field(default_factory=list)
-
-    def fingerprint(self, id: str, extractive: str) -> str:
-        """Changes when the model would be shown something else; `extractive` when its sentences
-        changed.
-        """
-        community = self.communities[id]
-        if not self.wanted(community):
-            return extractive
-        rows = [*community.members, *(edge.id for edge in self.edges[id])]
-        told = [
-            f"{row} {self.types.get(row, '')} {self.descriptions.get(row, '')}"
-            for row in sorted(rows)
-        ]
-        claims = self.claims.get(id, ())
-        # With their text units: a claim may stand in one that no row of the community is named in.
-        said = sorted(
-            " ".join((c.subject, c.object, c.type, c.status, c.description, c.text_unit_id))
-            for c in claims
-        )
-        return content_id("report by a model", self.prompt.fingerprint, extractive, *told, *said)
+    # these, and reports that a model made of such reports
+    unsure: set[str] = field(default_factory=set)
+    _tasks: dict[str, asyncio.Task[Report]] = field(default_factory=dict)
 
     def wanted(self, community: Community) -> bool:
         """Is the model to be asked? Where it is, it is for all communities above as well."""
-        if self.prompt.levels and community.level >= self.prompt.levels:
+        prompt, members = self.prompt, community.members
+        if prompt.levels and community.level >= prompt.levels:
             return False
-        return self.prompt.wanted(
-            [self.entities[one] for one in community.members], self.edges[community.id]
-        )
+        if len(members) < prompt.min_size or len(members) >= MANY * prompt.min_size:
+            return len(members) >= prompt.min_size
+        rows = [*map(self.content.entities.get, members), *self.content.edges[community.id]]
+        return len({unit for row in rows for unit in row.text_unit_ids}) >= prompt.min_units
 
-    async def all(self, ids: Sequence[str]) -> dict[str, Written]:
+    async def all(self, ids: Sequence[str]) -> dict[str, Report]:
         """The reports of these communities, by id."""
-        for place, id in enumerate(ids):
-            self._of(id)
-            if place % BEGUN == 0:
-                await asyncio.sleep(0)
-        made = await asyncio.gather(*map(self._of, ids))
-        self.embed(self._ready)
-        return dict(zip(ids, made, strict=True))
+        return dict(zip(ids, await asyncio.gather(*map(self._of, ids)), strict=True))
 
-    def _of(self, id: str) -> asyncio.Task[Written]:
+    def _of(self, id: str) -> asyncio.Task[Report]:
         if id not in self._tasks:
             self._tasks[id] = asyncio.get_running_loop().create_task(self._written(id))
         return self._tasks[id]
 
-    async def _written(self, id: str) -> Written:
+    async def _written(self, id: str) -> Report:
         if id in self.done:
             return self.done[id]
-        made = await self._new(id)
-        self._ready.append(made.report)
-        if len(self._ready) >= TOGETHER:
-            ready, self._ready = self._ready, []
-            self.embed(ready)
-        return made
-
-    async def _new(self, id: str) -> Written:
         community = self.communities[id]
-        members = [self.entities[one] for one in community.members]
-        if self.wanted(community):
-            made = await self._by_model(community, members)
-            if made is not None:
-                return made
-        return self.extractive(id, [await self._of(child) for child in community.children])
+        made = await self._by_model(community) if self.wanted(community) else None
+        return made or self.extractive(id, [await self._of(one) for one in community.children])
 
-    async def _by_model(self, community: Community, members: Sequence[EntityRow]) -> Written | None:
-        given = ReportInput(
-            community,
-            members,
-            self.edges[community.id],
-            self.types,
-            self.descriptions,
-            self.claims.get(community.id, ()),
-        )
+    async def _by_model(self, community: Community) -> Report | None:
+        id = community.id
+        members = [self.content.entities[one] for one in community.members]
+        edges = self.content.edges[id]
+        given = ReportInput(community, members, edges, self.claims.get(id, ()))
         shown = await aside(context, given, self.prompt.tokens, True)
         if shown is None:
-            below = [(await self._of(child)).report for child in community.children]
+            children = []
+            for child in community.children:  # a report lists only the heaviest members
+                every = list(self.communities[child].members)
+                children.append(replace(await self._of(child), entity_ids=every))
             if not self.unsure.isdisjoint(community.children):
-                self.unsure.add(community.id)
-            children = [  # a report lists only the heaviest
-                replace(one, entity_ids=list(self.communities[one.id].members)) for one in below
-            ]
+                self.unsure.add(id)
             given = replace(given, children=children)
             shown = await aside(context, given, self.prompt.tokens)
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, self.prompt.language))
         if answer.value is None:
-            self.degraded[community.id] = answer.reason
-            self.unsure.add(community.id)
+            self.degraded[id] = answer.reason
+            self.unsure.add(id)
             return None
-        draft = answer.value
 
-        def written() -> Written:
-            base = outline(community, of_rows(community, members, given.edges))
-            return Written(finished(given, shown, draft, base))
+        def written() -> Report:
+            base = outline(community, inside_of(community, members, edges))
+            return finished(given, shown, answer.value, base)
 
         return await aside(written)

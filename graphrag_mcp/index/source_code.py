@@ -270,7 +270,7 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
     texts = snapshot.by_key("text_units", older, "id", ["id", "text"]).to_pylist()
     held: dict[str, list[Named]] = {}
     mentions = snapshot.by_key("mentions", older, "text_unit_id", TABLES["mentions"].names)
-    for row in mentions_from_table(snapshot.verified("mentions", mentions)):
+    for row in mentions_from_table(mentions):
         held.setdefault(row.text_unit_id, []).append(row)
     stated: dict[str, list[Any]] = {}
     evidence = snapshot.by_key("evidence", older, "text_unit_id", TABLES["evidence"].names)

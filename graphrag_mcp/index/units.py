@@ -167,46 +167,31 @@ class Settled:
     losses: list[Row] = field(default_factory=list)
 
 
-def begin(
-    reader: Reader,
-    uri: str,
-    unit: str,
-    text: str,
-    names: Callable[[], UnitNames],
-    context: Callable[[], str] = str,
-) -> Reading | None:
-    """Have the unit read; None when no one could. `names`: what the keyless extractor finds in it,
-    asked for when the reply is there and from any thread. `context`: the line on its document."""
+def begin(reader: Reader, uri: str, unit: UnitNames, context: str) -> Reading | None:
+    """Have the unit read; None when no one could. `unit`: with what the keyless extractor finds in
+    it; `context`: the line on its document."""
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
-    return Reading(uri, reader.asker.start(_read(reader, unit, text, names, context())))
+    return Reading(uri, reader.asker.start(_read(reader, unit, context)))
 
 
-async def _read(
-    reader: Reader, unit: str, text: str, names: Callable[[], UnitNames], context: str
-) -> Read:
+async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
     """Rows are made as replies arrive, while others are on their way."""
     assert reader.extract is not None
-
-    def known() -> list[str]:
-        return [named.form for named in names().named if named.strong]
-
-    def made(records: Records, by: str) -> UnitNames:
-        aliases = {named.key: named.alias_of for named in names().named if named.alias_of}
-        return from_records(unit, text, records, by, aliases)
-
-    work = extract_unit(reader.asker, text, known, reader.extract, context)
+    known = [named.form for named in unit.named if named.strong]
+    aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
+    work = extract_unit(reader.asker, unit.text, known, reader.extract, context)
     dropped = Counter[str]()
     if reader.claims is None:
         extraction, (claims, why) = await work, ([], "")
     else:
-        asked = claims_of_unit(reader.asker, text, reader.claims, dropped, context)
+        asked = claims_of_unit(reader.asker, unit.text, reader.claims, dropped, context)
         extraction, (claims, why) = await asyncio.gather(work, asked)
-    read, lost = None, Losses()
-    if extraction.records is not None:
-        read = await aside(made, extraction.records, extraction.by)
+    read, lost, records = None, Losses(), extraction.records
+    if records is not None:
+        read = await aside(from_records, unit.id, unit.text, records, extraction.by, aliases)
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
-        lost = extraction.records.losses.with_repaired("end without an entity", made_up)
+        lost = records.losses.with_repaired("end without an entity", made_up)
     return Read(read, claims, extraction.reason, why, lost, Losses(len(claims), dropped))
 
 
@@ -238,17 +223,6 @@ def settle(
         for kind, lost in (("extract", read.lost), ("claims", read.lost_claims)):
             settled.losses += filter(None, [lost.row(kind, unit, reading.uri)])
     return settled
-
-
-def in_vain(read: Read, unit: str, before: Mapping[str, str]) -> bool:
-    """Did asking about the unit once more bring nothing, not even another reason? `before`: reasons
-    by id of a row of what is pending."""
-    reasons = (("extract", read.reason), ("claims", read.claims_reason))
-    now = [pending(kind, unit, "", why) for kind, why in reasons if why]
-    was = {id: before[id] for id in (f"{kind}:{unit}" for kind, _ in reasons) if id in before}
-    return (
-        read.names is None and not read.claims and {row["id"]: row["reason"] for row in now} == was
-    )
 
 
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:

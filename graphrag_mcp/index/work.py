@@ -18,7 +18,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
-from graphrag_mcp.index.communities_stage import ReportJob, compare, links_of, report, stored_tree
+from graphrag_mcp.index.communities_stage import Reporting, stored_tree
 from graphrag_mcp.index.extraction import extract_unit, locate, spelled
 from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
@@ -251,7 +251,7 @@ def claim(
     """
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
-    snapshot = open_snapshot(folder)
+    snapshot = open_snapshot(folder, keep=False)
     claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
     rows = _pending(snapshot)
     if kind == "report" and method_of(snapshot.manifest) == "reports":
@@ -333,7 +333,7 @@ def submit(
     who claims (`who` where it is not given). `before` is called when there is something to write,
     before it is written.
     """
-    done, snapshot, client = Submitted(), open_snapshot(folder), client or who
+    done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
     done.pending = len(_pending(snapshot))
     book = shared_replies.book(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
@@ -472,22 +472,20 @@ def _questions(
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
-            tree, links = stored_tree(snapshot), links_of(snapshot)
-            moved = compare(snapshot, tree, dict(snapshot.manifest.next))
+            tree = stored_tree(snapshot)
             gone = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
                 _read_unit(models, snapshot, row, known)
             elif row["kind"] in descriptions.OF_TABLE:
-                started = descriptions.begin(snapshot, [row], models, {})
-                for future in started.futures.values():
+                asked = {row["kind"]: [row["subject"]]}
+                for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
             elif row["subject"] in tree.communities and gone.isdisjoint(
                 tree.communities[row["subject"]].members
             ):
-                asked = {row["subject"]}
-                report(ReportJob(snapshot, tree, links, moved, asked, models, rewrite=asked))
+                Reporting(snapshot, tree, models, {row["subject"]}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
@@ -509,7 +507,7 @@ def _read_unit(
         "mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]
     ).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
-    models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract, context))
+    models.asker.wait(extract_unit(models.asker, text, known, models.extract, context))
 
 
 def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:

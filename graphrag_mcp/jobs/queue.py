@@ -91,6 +91,7 @@ def _windows_mark(pid: int) -> str:
 
 
 FINAL = ("done", "failed", "cancelled")
+MERGE = "merge"  # the mark in the queue that agents have handed in answers
 # records older than that, or beyond so many and over an hour old, are forgotten
 KEEP_DAYS, KEEP_JOBS = (30, 400)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
@@ -124,7 +125,6 @@ class Job:
     own: bool = False  # too large for a thread of a server: done by a process of its own
     attempt: int = 0  # processes that began it since the index last moved on
     generation: int = -1  # of the index when the last of them began
-    phases: dict[str, float] = field(default_factory=dict)  # wall seconds in each so far
     # what had to be put right before it could go on
     repaired: list[str] = field(default_factory=list)
 
@@ -213,26 +213,13 @@ def settings_record(settings: Settings) -> dict[str, Any]:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def save(home: Path, job: Job, durably: bool = True) -> None:
-    """Write the record. What only says how far a job is need not outlive a power cut."""
+def save(home: Path, job: Job) -> None:
     job.updated = now()
     path = record_path(home, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     raw = json.dumps(asdict(job), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
     # who waits for a job and who does it may write it at once
-    mark = f".{os.getpid()}-{threading.get_ident()}"
-    if durably:
-        write_durably(path, raw, mark)
-        return
-    temporary = path.with_name(f".{path.name}{mark}.tmp")
-    try:
-        temporary.write_bytes(raw)
-        os.replace(temporary, path)
-    except PermissionError:  # Windows, while someone reads; the next write is due soon
-        temporary.unlink(missing_ok=True)
-    except OSError:
-        temporary.unlink(missing_ok=True)  # half of it, on a disk that is full
-        raise
+    write_durably(path, raw, f".{os.getpid()}-{threading.get_ident()}")
 
 
 def open_up(home: Path, job: Job) -> None:
@@ -255,7 +242,7 @@ def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
 
 
 def waiting(home: Path, corpus: str) -> list[str]:
-    """Names of what is open: ids of jobs, and marks that jobs/start.py leaves for the one that leads next."""
+    """Names of what is open: ids of jobs, and MERGE."""
     try:
         return sorted(os.listdir(home / "jobs" / "open" / corpus))
     except OSError:
@@ -305,20 +292,20 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
     that leads."""
     found = []
     for name in waiting(home, corpus):
-        if not name.startswith("job-"):
-            continue
         job, path = read(home, name), marker(home, corpus, name)
-        if job is None or job.status in FINAL:
-            try:
-                # or the clock was put back
-                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
-            except OSError:
-                continue
-            if job is not None or not young:  # a young one's record is still being written
-                path.unlink(missing_ok=True)
-            continue
-        found.append(job)
+        if job is not None and job.status not in FINAL:
+            found.append(job)
+        elif name != MERGE and (job is not None or not _is_young(path)):
+            path.unlink(missing_ok=True)
     yield from sorted(found, key=lambda job: (job.started, job.job_id))
+
+
+def _is_young(path: Path) -> bool:
+    """May the record behind this marker still be being written?"""
+    try:
+        return abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
+    except OSError:
+        return False
 
 
 def forget_old(home: Path) -> None:

@@ -1,10 +1,9 @@
 """Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
 over when that process dies.
 
-The lease is a lock that ends with its process. Its holder takes what is open in the order it came,
-and makes one run of everything that can go together (jobs/run.py). All others try the lock a few
-times a second. Large jobs have a process of their own, which neither the end of the server nor a
-cancelled call stops."""
+The lease is a lock that ends with its process. Its holder does what is open in the order it came,
+small jobs that wait in one run (jobs/run.py). All others try the lock a few times a second. Large jobs have a process of their own,
+which neither the end of the server nor a cancelled call stops."""
 
 from __future__ import annotations
 
@@ -18,13 +17,16 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import islice, takewhile
 from pathlib import Path
+from typing import Any
 
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.jobs import run, survey
+from graphrag_mcp.jobs import run
 from graphrag_mcp.jobs.queue import (
     FINAL,
+    MERGE,
     RESUME,
     Job,
     close,
@@ -42,13 +44,21 @@ from graphrag_mcp.trust.principal import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
+# Up to so many files and characters a job is over before a process of its own has started, and
+# takes little of a server.
+SMALL_FILES, SMALL_SIZE = 100, 1_000_000
+PACKED = frozenset(
+    ".docx .pptx .xlsx .xlsm .epub .odt .zip .pdf .parquet .doc .xls .ppt .gz".split()
+)
+UNPACKED = 8  # characters of text of a byte of these
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
-GATHER_SECONDS = 0.2
+GATHER_SECONDS = 0.2  # in which those who have just been answered together call again
 FORGET_EVERY = 60.0
-MERGE = "merge"  # the mark in the queue that agents have handed in answers
-QUIET_SECONDS, MERGED_AT = 2.0, 200  # after the last of them, or when so many wait, they are merged
+QUIET_SECONDS, LONGEST = 2.0, 30.0  # they are merged so long after the last or the first of them
 IN_PROCESS = threading.BoundedSemaphore(2)  # engine threads at a time; the rest wait as "queued"
+
+TOO_MANY = f"{run.DEATHS} processes ended while they did it"
 
 log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
@@ -118,12 +128,9 @@ def run_job(settings: Settings, job_id: str) -> Job:
     job = load(settings.home, job_id)
     while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
         with _lead_of(settings.home, job.corpus) as led:
-            if (
-                led
-                and (mine := read(settings.home, job_id)) is not None
-                and mine.status not in FINAL
-            ):
-                run.run(settings, [mine], lambda: False)
+            mine = read(settings.home, job_id) if led else None
+            if mine is not None and mine.status not in FINAL:
+                run.run(settings, [mine])
         time.sleep(0 if led else LEAD_EVERY)
     _lead(settings, job.corpus)
     return load(settings.home, job_id)
@@ -138,24 +145,17 @@ def finish_open(settings: Settings, corpus: str) -> None:
                 _turn(settings, corpus)
 
 
-def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED_AT) -> None:
-    """Have what agents handed in merged once it is quiet; at once where it is much, or all `of`
-    what was open.
+def merge_later(settings: Settings, corpus: str) -> None:
+    """Have what agents handed in merged once it is quiet.
 
-    A mark on disk, as long as the items handed in since the last merge and as old as the last of
-    them: the one that leads the corpus then merges, whatever becomes of this process."""
+    A mark on disk, which says when the first of it came and is as old as the last: the one that
+    leads the corpus then merges, whatever becomes of this process."""
     path = marker(settings.home, corpus, MERGE)
+    body = {"since": time.time(), "settings": records.settings_record(settings)}
     with writing(settings.home / "corpora" / corpus):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(path, "xb") as file:
-            file.write(
-                json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode()
-                + b"\n"
-            )
-        with open(path, "ab") as file:
-            file.write(b"." * accepted)
-            if accepted and _handed_in(path) + accepted >= of:
-                file.write(b"." * MERGED_AT)
+        with contextlib.suppress(FileExistsError), open(path, "x", encoding="ascii") as file:
+            json.dump(body, file)
         os.utime(path)
     _lead(settings, corpus)
 
@@ -285,28 +285,33 @@ def _lock(home: Path, name: str, seconds: float) -> Iterator[None]:
 def _turn(settings: Settings, corpus: str) -> bool:
     """What is open, until nothing is or it is another process's turn; whether anything was done."""
     home, did = settings.home, False
-    while True:
+    while threading.main_thread().is_alive():  # else Python starts no thread any more
         queue = []
         for job in records.open_jobs(home, corpus):
             if flag(home, job.job_id).exists():
                 close(home, job, "cancelled")
             else:
                 queue.append(job)
-        if queue and (queue[0].own or not _ours(queue[0])):
-            if records.alive(queue[0]):
-                return did  # it waits for the lead
-            if queue[0].own:
-                _again(home, queue[0])
+        if not queue:
+            if not _merge_is_due(home, corpus):
                 return did
-        if queue:
-            crowd = len(queue)
-            run.group(settings, queue, lambda: _others(home, corpus))
-            _gather(home, corpus, crowd)
-        elif _merge_is_due(home, corpus):
             _merge(settings, corpus)
-        elif not run.communities(settings, corpus):
+            did = True
+            continue
+        first, *others = queue
+        if (first.own or not _ours(first)) and records.alive(first):
+            return did  # it waits for the lead
+        if first.own:
+            _again(home, first)
             return did
+        group = run.together([first, *takewhile(_ours, others)])
+        if all([run.begun(home, job) for job in group]):
+            run.run(settings, group)
+            time.sleep(GATHER_SECONDS if len(group) > 1 else 0)
+        else:
+            close(home, first, "failed", f"{TOO_MANY}. {RESUME}")
         did = True
+    return did
 
 
 def _ours(job: Job) -> bool:
@@ -317,37 +322,28 @@ def _ours(job: Job) -> bool:
     return job.pid == os.getpid() or not asks
 
 
-def _gather(home: Path, corpus: str, crowd: int) -> None:
-    """Let those who have just been answered call again: one commit for eight costs little more than
-    for four."""
-    end = time.monotonic() + GATHER_SECONDS
-    while 1 < crowd and _others(home, corpus) < crowd and time.monotonic() < end:
-        time.sleep(0.02)
-
-
-def _others(home: Path, corpus: str) -> int:
-    return sum(name.startswith("job-") for name in records.waiting(home, corpus))
-
-
 def _merge_is_due(home: Path, corpus: str) -> bool:
     path = marker(home, corpus, MERGE)
     try:
-        quiet = time.time() - path.stat().st_mtime
-        return quiet >= QUIET_SECONDS or quiet < -60.0 or _handed_in(path) >= MERGED_AT
+        last, first = path.stat().st_mtime, _mark(path).get("since", 0.0)
     except OSError:
         return False
+    # or the clock was put back
+    return not last - 60.0 < time.time() < min(last + QUIET_SECONDS, first + LONGEST)
 
 
-def _handed_in(path: Path) -> int:
-    return path.read_bytes().count(b".")
+def _mark(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError:  # half of it, on a disk that was full
+        return {}
 
 
 def _merge(settings: Settings, corpus: str) -> None:
     """The job first: killed between the two, the merge is done twice and not never. It runs when
     this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
     path = marker(settings.home, corpus, MERGE)
-    with contextlib.suppress(ValueError, TypeError):
-        settings = from_record(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
+    settings = from_record(settings, _mark(path).get("settings", {}))
     from graphrag_mcp.index.work import method_of
     from graphrag_mcp.store import manifest
 
@@ -362,8 +358,7 @@ def _merge(settings: Settings, corpus: str) -> None:
 def _again(home: Path, job: Job) -> None:
     """Another process for a job whose own has died; no more when it has taken so many with it."""
     if not run.begun(home, job):
-        died = f"{run.DEATHS} processes ended while they did it"
-        close(home, job, "failed", f"{died} ({job.job_id}.log says more). {RESUME}")
+        close(home, job, "failed", f"{TOO_MANY} ({job.job_id}.log says more). {RESUME}")
         return
     log.warning("%s: its process is gone; another one goes on with it", job.job_id)
     _spawn(home, job)
@@ -387,21 +382,29 @@ def _spawn(home: Path, job: Job) -> None:
 def _survey(request: IndexRequest) -> tuple[bool, str]:
     """Whether the request fits a thread of this process, and what its files are like: another call
     for files that have changed since is another job."""
-    files = 0
+    files, size = 0, sum(len(text.text) for text in request.texts)
     seen = hashlib.sha256()
-    for path in survey.files_of(request):
-        files += 1
-        if files > LOOKED_AT:
-            break
+    for path in islice(_files_of(request), LOOKED_AT):
         try:
             status = os.stat(path)
         except OSError:
             continue
-        seen.update(
-            f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape")
-        )
-    small = files <= survey.SMALL_FILES and survey.work_of(request) <= survey.SMALL_WORK
-    return small, seen.hexdigest()
+        files += 1
+        size += status.st_size * (UNPACKED if Path(path).suffix.lower() in PACKED else 1)
+        mark = f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
+        seen.update(mark.encode("utf-8", "surrogateescape"))
+    return files <= SMALL_FILES and size <= SMALL_SIZE, seen.hexdigest()
+
+
+def _files_of(request: IndexRequest) -> Iterator[str]:
+    """The files that a request names, in order, with those under its folders."""
+    for start in request.paths:
+        if os.path.isfile(start):
+            yield start
+        for folder, folders, names in os.walk(start):
+            hidden = (".", "node_modules")
+            folders[:] = sorted(name for name in folders if not name.startswith(hidden))
+            yield from (os.path.join(folder, name) for name in sorted(names))
 
 
 def _forget(home: Path) -> None:

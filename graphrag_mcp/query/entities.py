@@ -102,7 +102,7 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
     units = [id for row in whole for id in row["text_unit_ids"][:UNITS]]
     numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
     names = ["id", "title_id", "document_id", "entity_ids"]
-    rows = snapshot.by_key("passages", numbers, "n", names, hold=True)
+    rows = snapshot.by_key("passages", numbers, "n", names)
     found = (Passage(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
     return [one for one in found if entity["id"] in one.entity_ids]
 
@@ -147,8 +147,7 @@ def is_symbol(row: Mapping[str, Any]) -> bool:
 def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     """The entity that is meant and others that hold its name; or None and the candidates."""
     if match := re.fullmatch(r"e(\d{1,12})", asked, re.IGNORECASE):
-        numbered = snapshot.by_key("entities", [int(match[1])], "n")
-        if found := snapshot.verified("entities", numbered).to_pylist():
+        if found := snapshot.by_key("entities", [int(match[1])], "n").to_pylist():
             return found[0], []
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := snapshot.served("entities", [asked])):
         return found[0], []
@@ -165,7 +164,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     if found := snapshot.served("entities", ids):
         return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked)[:16]
-    near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
+    near = snapshot.full_text("entities", words, 60).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:

@@ -119,7 +119,7 @@ def _note(result: ExploreResult, sentence: str) -> None:
 
 def _entities(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Row]:
     """Rows by id, in the order of the ids; an entity whose row is gone is missing."""
-    rows = snapshot.by_key("entities", list(ids), "id", NAMES, hold=True).to_pylist()
+    rows = snapshot.by_key("entities", list(ids), "id", NAMES).to_pylist()
     return {row["id"]: row for row in rows}
 
 
@@ -353,7 +353,7 @@ def _community(
     where = f"id IN ({below}) OR parent IN ({below})"
     found = snapshot.rows("communities", where, TREE).to_pylist()
     columns = ["id", "degree"]
-    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", columns, hold=True)
+    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", columns)
     report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
     title = one_line(report[0], 120) if report else "Community"
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"
@@ -403,7 +403,7 @@ def _tree_items(snapshot: Snapshot, communities: Sequence[Row]) -> list[Item]:
         below = [row for row in largest if row["parent"] == root["id"]]
         shown += [(root, None), *((row, root) for row in below[:BRANCHES])]
     ids = [row["id"] for row, _ in shown]
-    titles = snapshot.by_key("reports", ids, "id", ["id", "title"], hold=True).to_pylist()
+    titles = snapshot.by_key("reports", ids, "id", ["id", "title"]).to_pylist()
     title = {row["id"]: row["title"] for row in titles}
     items = []
     for row, parent in shown:

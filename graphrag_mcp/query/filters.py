@@ -456,11 +456,10 @@ class Narrowed(Snapshot):
         values: Sequence[str] | Sequence[int],
         key: str | None = None,
         columns: Sequence[str] | None = None,
-        hold: bool = False,
     ) -> pa.Table:
         if table != "reports":
-            return self.inner.by_key(table, values, key, columns, hold)
-        found = self._reports(self.inner.by_key(table, values, key, None, hold))
+            return self.inner.by_key(table, values, key, columns)
+        found = self._reports(self.inner.by_key(table, values, key))
         return found.select(columns or found.column_names)
 
     def _passages(self, found: pa.Table) -> pa.Table:

@@ -237,7 +237,7 @@ def on_question(
             inside[id].append(row)
     own = {id: topics.weights(rows, known) for id, rows in inside.items()}
     ids = _to_read(asked, source, inside, own)
-    rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"], hold=True).to_pylist()
+    rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"]).to_pylist()
     topic_of = {
         row["id"]: of_unit.get(row["text_unit_id"], "")
         for row in rows

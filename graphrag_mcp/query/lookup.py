@@ -306,7 +306,7 @@ def _section(snapshot: Snapshot, alias: str) -> list[Row]:
 
 
 def _passages(snapshot: Snapshot, where: str) -> list[Row]:
-    return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+    return _ordered(snapshot.rows("passages", where).to_pylist())
 
 
 def _ordered(rows: list[Row]) -> list[Row]:
@@ -507,7 +507,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     far = [
         next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
     ]
-    known = snapshot.by_key("entities", far, "id", ["id", "degree"], hold=True)
+    known = snapshot.by_key("entities", far, "id", ["id", "degree"])
     degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
     strength = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))

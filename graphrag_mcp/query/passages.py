@@ -318,7 +318,7 @@ def _connect(page: Page, sources: Sequence[Source]) -> None:
 
 def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
     names = ["id", "target_id", "weight"]
-    rows = snapshot.by_key("relationships", named, "source_id", names, hold=True)
+    rows = snapshot.by_key("relationships", named, "source_id", names)
     light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
     light.sort(key=lambda row: (-row["weight"], row["id"]))
     found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
@@ -364,7 +364,7 @@ def _say_no_other(page: Page, sources: Sequence[Source], hits: Sequence[Hit]) ->
         known = [term for term in terms_of(one.form) if term in found.terms]
         if one.strong and known:
             rarest[one.form] = max(known, key=lambda term: (found.terms[term], term))
-    rows = snapshot.by_key("terms", [*rarest.values()], "term", ["term", "passages"], hold=True)
+    rows = snapshot.by_key("terms", [*rarest.values()], "term", ["term", "passages"])
     number = {row["term"]: row["passages"] for row in rows.to_pylist()}
     shown = [f"{hit.citation.title} {hit.raw}" for hit in hits if hit.id in page.citations]
     # Keywords with capitals (Vioxx Merck Lawsuits) look like a name: one passage must have it.
@@ -395,7 +395,7 @@ def read(
     rows = snapshot.served("passages", list(score), context.PASSAGE)
     ids = list(dict.fromkeys(row["document_id"] for row in rows))
     columns = ["id", "document_id", "position"]
-    parts = snapshot.by_key("passages", ids, "document_id", columns, hold=True).to_pylist()
+    parts = snapshot.by_key("passages", ids, "document_id", columns).to_pylist()
     count = Counter(part["document_id"] for part in parts)
     untitled = {row["document_id"] for row in rows if _is_untitled(row)}
     first = [p["id"] for p in parts if p["document_id"] in untitled and not p["position"]]

@@ -123,7 +123,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Ra
         ancestors |= above
         above = {every[id].parent for id in above}
     missing = sorted(ancestors - words.keys())
-    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"], hold=True)
+    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
     words |= dict(zip(rows["id"].to_pylist(), rows["terms"].to_pylist(), strict=True))
     whole = sum(worth.values())
     similar = {id: similarity(text, worth) / whole for id, text in words.items()}

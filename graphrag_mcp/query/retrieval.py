@@ -232,7 +232,7 @@ class _Candidates:
                 self.snapshot, "passages", vector, CANDIDATES, known
             )
             ids = [id for id in self.similar if id not in self.passages]
-            self._add(self.snapshot.by_key("passages", ids, "id", LIGHT, hold=True))
+            self._add(self.snapshot.by_key("passages", ids, "id", LIGHT))
 
     def _add(self, rows: pa.Table) -> list[Passage]:
         """The passages of these rows that are no candidates yet become some."""
@@ -305,7 +305,7 @@ def term_worth(
     """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
     if not wanted:
         return {}, []
-    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"], hold=True)
+    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
     holding = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
     total = snapshot.manifest.counters.get("passages", 0)
     worth: dict[str, float] = {}
@@ -518,7 +518,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
     wanted = list(dict.fromkeys([*named, *reach]))[:TITLES]
     if not wanted:
         return 0, False
-    rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
+    rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT)
     rows = rows.filter(pc.less(rows["position"], LEADS))
     documents: dict[str, set[str]] = defaultdict(set)
     for title, document in zip(
@@ -589,13 +589,13 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
     """The passages at these places; before the first and behind the last of a document is none."""
     documents = sorted({document for document, _ in places})
     names = ["id", "document_id", "position"]
-    rows = snapshot.by_key("passages", documents, "document_id", names, hold=True)
+    rows = snapshot.by_key("passages", documents, "document_id", names)
     ids = [
         id
         for id, *place in zip(*(rows[name].to_pylist() for name in names), strict=True)
         if tuple(place) in places
     ]
-    return snapshot.by_key("passages", ids, "id", LIGHT, hold=True)
+    return snapshot.by_key("passages", ids, "id", LIGHT)
 
 
 # ---- source code ---------------------------------------------------------------------------------
@@ -659,7 +659,7 @@ def _reranked(
     """The best passages get a share of a reranker's opinion in place of the same share of what they
     were worth. What it did not read counts as the worst that it did read."""
     head = [passage.id for passage in found.passages[:RERANKED]]
-    rows = snapshot.by_key("passages", head, "id", PASSAGE, hold=True).to_pylist()
+    rows = snapshot.by_key("passages", head, "id", PASSAGE).to_pylist()
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
     said = rerank(found.query[:NAME_CHARACTERS], list(texts.values()))
     if not said or len(said) != len(texts) or min(said) == max(said):

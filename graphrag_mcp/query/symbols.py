@@ -465,7 +465,7 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
             if one.name == row["key"]
         ][:SAME]
         stored = snapshot.by_key("passages", [document["id"]], "document_id")
-        passages = snapshot.verified("passages", stored).to_pylist()
+        passages = stored.to_pylist()
         for start, end in spans:
             found += _definition(row, document["text"], start, end, passages)
     return found

@@ -74,7 +74,7 @@ def _holding(snapshot: Snapshot, literals: Sequence[str]) -> list[dict[str, Any]
     whole = pc.utf8_normalize(texts["text"], "NFKC")
     hits = pc.match_substring_regex(whole, pattern(max(folded, key=len)), ignore_case=True)
     ids = texts["id"].filter(hits).to_pylist()
-    rows = snapshot.by_key("passages", ids, "id", COLUMNS, hold=True).to_pylist()
+    rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     return [row for row in rows if all(one in plain(row["text"]) for one in folded)]
 
 

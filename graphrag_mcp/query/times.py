@@ -256,7 +256,7 @@ def _times(row: Row, known: Sequence[Anchor]) -> Times:
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
-    rows = snapshot.by_key("passages", list(ids), "id", list(COLUMNS), hold=True).to_pylist()
+    rows = snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist()
     return read(snapshot, rows)
 
 

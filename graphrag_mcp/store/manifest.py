@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,32 +116,26 @@ def parse(raw: bytes, where: str) -> Manifest:
         body = json.loads(raw)
         check = body.pop("check")
         wrong = check != _check(body)
+        # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
+        later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise Damaged(
             f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair"
         ) from error
-    if wrong and not _of_later_release(body):
-        raise Damaged(f"{where} does not match its check value", "Run graphrag-mcp doctor --repair")
-    if body.get("format", 0) > FORMAT:
+    # A later release may make the check value of something else. Taken for damage, an earlier
+    # generation would be built on and replace it.
+    if later:
         raise NewerFormat(
             f"{where} has format {body['format']}, this release reads up to {FORMAT}",
             "Upgrade graphrag-mcp, or index again",
         )
+    if wrong:
+        raise Damaged(f"{where} does not match its check value", "Run graphrag-mcp doctor --repair")
     if body.get("format") == WITHOUT_LOGS:
         body["format"] = FORMAT
     body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
     known = {item.name for item in fields(Manifest)}
     return Manifest(**{name: value for name, value in body.items() if name in known})
-
-
-def _of_later_release(body: Mapping[str, Any]) -> bool:
-    """Whose check may be another than ours: taken for damage, an earlier generation would be built
-    on and replace it. A flipped bit makes 6 of a 2 and 7 of a 3, and no other format."""
-    return (
-        isinstance(body.get("format"), int)
-        and body["format"] > FORMAT
-        and body["format"] not in (6, 7)
-    )
 
 
 def read(folder: Path) -> Manifest | None:
@@ -218,70 +212,16 @@ def commit(folder: Path, manifest: Manifest) -> None:
                 kept.unlink(missing_ok=True)
                 raise
         write_durably(folder / "manifest.json", raw)
-        # Looked for where the last generation that names something goes, and where a kill left what
-        # it never named.
-        if prune(folder, manifest.generation) or _was_killed(folder, manifest):
-            for path in unnamed(folder, manifest):
-                path.unlink(missing_ok=True)
+        for path in unnamed(folder, [manifest, *prune(folder, manifest.generation)]):
+            path.unlink(missing_ok=True)
 
 
-def _was_killed(folder: Path, manifest: Manifest) -> bool:
-    """Did another commit of this number end before its manifest was written? Its files bear the
-    number.
-    """
-    named = {entry["file"] for entry in [*manifest.segments, *manifest.files]}
-    names = [
-        name
-        for part in ("truth", "files")
-        if (folder / part).is_dir()
-        for name in os.listdir(folder / part)
-    ]
-    return any(f"{manifest.generation:08d}" in name and name not in named for name in names)
-
-
-def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
-    """Truth segments and records that no kept generation names. Safe to remove for the holder of
-    the lock.
-    """
-    current = current or read(folder)
-    kept = [*([current] if current else []), *generations(folder)]
-    named = {entry["file"] for manifest in kept for entry in [*manifest.segments, *manifest.files]}
+def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
+    """Truth segments and records that none of these generations names. Safe to remove for the
+    holder of the lock."""
+    named = {entry["file"] for one in kept for entry in [*one.segments, *one.files]}
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in there if path.name not in named]
-
-
-def age_of_oldest(
-    folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]
-) -> datetime.timedelta:
-    """The age of the oldest of a table's {version, timestamp}s that a kept generation names."""
-    named = {
-        kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables
-    }
-    written = [item["timestamp"] for item in versions if item["version"] in named]
-    if len(written) < len(named):
-        return datetime.timedelta(days=36_500)  # nothing is old enough
-    # As instants: where clocks were put back at the end of summer, the difference of local times is
-    # an hour short.
-    return datetime.timedelta(
-        seconds=max(time.time() - min(item.timestamp() for item in written), 0.0)
-    )
-
-
-def left_behind(folder: Path) -> dict[str, int]:
-    """How many versions of each table lie there that are older than what the oldest kept generation
-    names. A table that is written again each time has no tail, so nothing else tells that it leaves
-    files behind."""
-    found: dict[str, int] = {}
-    for path in sorted((folder / "generations").glob("*.json"))[:1]:
-        with contextlib.suppress(OSError, Damaged, NewerFormat):
-            for table, version in parse(path.read_bytes(), str(path)).tables.items():
-                names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
-                # Lance counts its files down, so that the newest is first.
-                found[table] = sum(
-                    name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version
-                    for name in names
-                )
-    return found
 
 
 @contextlib.contextmanager
@@ -306,35 +246,26 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def prune(folder: Path, current: int) -> bool:
-    """Forget generations past keeping: of a run all but the last, and what is beyond the last runs.
-    Did one of them name a file that the oldest kept one does not?
-    """
-    folder = folder / "generations"
-    paths = sorted(folder.glob("*.json"))
-    # A number above the current one is left from a commit that did not happen.
-    dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
-    kept = [(path, _kept(path)) for path in paths[: len(paths) - len(dead)]]
-    ends, beyond, first = 0, [], current + 1
-    for path, held in reversed(kept):
-        ends += held.generation < first
-        if held.generation >= first or ends > KEEP_LAST:
-            beyond.append(path)
-        first = min(first, held.began or held.generation)
-    old = {path for path in beyond if time.time() - path.stat().st_mtime > KEEP_SECONDS}
-    named = {path: {one["file"] for one in [*held.segments, *held.files]} for path, held in kept}
-    oldest = next(names for path, names in named.items() if path not in old)
-    for path in [*dead, *old]:
-        path.unlink(missing_ok=True)
-    return any(named[path] - oldest for path in old)
-
-
-def _kept(path: Path) -> Manifest:
-    """A kept generation; one that cannot be read names nothing."""
-    try:
-        return parse(path.read_bytes(), str(path))
-    except (OSError, GraphRAGError):
-        return Manifest("", int(path.stem) if path.stem.isdigit() else 0)
+def prune(folder: Path, current: int) -> list[Manifest]:
+    """Forget generations past keeping: of a run all but the last, what is beyond the last runs, and
+    numbers above the current one, left by commits that did not happen. Gives those that stay."""
+    kept, ends, first = [], 0, current + 1
+    for path in sorted((folder / "generations").glob("*.json"), reverse=True):
+        try:
+            one = parse(path.read_bytes(), str(path))
+        except (OSError, GraphRAGError):  # it names nothing
+            one = Manifest("", int(path.stem) if path.stem.isdigit() else 0)
+        if one.generation > current:
+            path.unlink(missing_ok=True)
+            continue
+        ends += one.generation < first
+        past = one.generation >= first or ends > KEEP_LAST
+        first = min(first, one.began or one.generation)
+        if past and time.time() - path.stat().st_mtime > KEEP_SECONDS:
+            path.unlink(missing_ok=True)
+        else:
+            kept.append(one)
+    return kept
 
 
 def write_durably(path: Path, raw: bytes, mark: str = "") -> None:

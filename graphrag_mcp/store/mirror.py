@@ -41,7 +41,6 @@ TRIES = 5  # at a generation that other writers go on replacing
 SWEPT_EVERY, ORPHAN = 100, timedelta(days=1)  # generations; the age of what no head names
 HEAD, LEASE, STATE = "head.json", "lease.json", "mirror.json"
 REPLIES = "replies/"  # the folder of the reply cache (shared_replies.py)
-HINT = "_versions/latest_version_hint.json"
 
 log = logging.getLogger(__name__)
 
@@ -298,8 +297,6 @@ class Mirror:
         ]
         with ThreadPoolExecutor(TRANSFERS) as pool:
             list(pool.map(lambda one: self._load(*one), wanted))
-        for table in {path.rpartition(".lance/")[0] for path in head.files if ".lance/" in path}:
-            (self.folder / f"{table}.lance" / HINT).unlink(missing_ok=True)
         if head.manifest:
             _write(self.folder / "manifest.json", head.manifest.encode())
         else:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,10 @@ class AnswerBook:
         connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, check_same_thread=False)
         try:
             connection.text_factory = _text
-            _write_ahead(connection)
+            # Reading beside writing. SQLite does not wait where two connections ask for it at once;
+            # the file keeps what one of them got.
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(_SCHEMA)
         except sqlite3.Error:
@@ -288,24 +292,6 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any,
     connection.executemany(
         f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
     )
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Reading beside writing. SQLite does not wait where two connections ask for it at once, as
-    they do when the first answer comes while the next question is looked up: one of them failed in
-    3 to 5 of 100 tries."""
-    until = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if (
-                _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                or time.monotonic() > until
-            ):
-                raise
-        time.sleep(0.01)
 
 
 def salvage(folder: Path) -> int:
@@ -330,25 +316,12 @@ def salvage(folder: Path) -> int:
     with contextlib.closing(sqlite3.connect(aside)) as damaged:
         damaged.text_factory = _text
         for table in _COLUMNS:
-            whole: list[Any] = []
-            for part in _parts(
-                damaged, table
-            ):  # a damaged page ends the reading of one, not of all behind it
-                whole += [
-                    row[:-1]
-                    for row in _readable(damaged, table, *part)
-                    if _mark(row[:-1]) == row[-1]
-                ]
-                if len(whole) > TOGETHER:
-                    book._write(table, whole)
-                    saved, whole = saved + len(whole), []
-            book._write(table, whole)
-            saved += len(whole)
+            rows = _readable(damaged, table)
+            while some := list(islice(rows, TOGETHER)):
+                book._write(table, some)
+                saved += len(some)
     book.close()
-    for suffix in (
-        "-wal",
-        "-shm",
-    ):  # of the damaged one: beside another file they would be taken for its own
+    for suffix in ("-wal", "-shm"):  # beside another file they would be taken for its own
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     if saved:
         os.replace(making / NAME, path)
@@ -368,38 +341,25 @@ def _lengthen(path: Path) -> None:
             file.truncate(wanted)
 
 
-def _parts(damaged: sqlite3.Connection, table: str) -> list[tuple[str, Any, Any]]:
-    """Conditions that divide the table as it is stored, with the ends of each part: by key, or by
-    rowid.
-    """
-    last = None
+def _readable(damaged: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
+    """The whole rows of a damaged table, without their check values. It is read in parts as it is
+    stored, by rowid or by key: a damaged page ends the reading of a part."""
+    parts: list[tuple[Any, Any]] = [(f"{part:02x}", f"{part:02x}g") for part in range(256)]
+    column = "key"
     with contextlib.suppress(sqlite3.DatabaseError):
-        (ddl,) = damaged.execute(
-            "SELECT sql FROM sqlite_master WHERE name = ?", (table,)
-        ).fetchone() or ("",)
-        if ddl and "WITHOUT ROWID" not in ddl:
-            last = MOST_ROWS
-            (last,) = damaged.execute(f"SELECT max(rowid) FROM {table}").fetchone()
-    if last is None:
-        return [
-            ("WHERE key >= ? AND key < ?", f"{part:02x}", f"{part:02x}g") for part in range(256)
-        ]
-    return [
-        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE)
-        for at in range(0, last + 1, ROWS_AT_ONCE)
-    ]
-
-
-def _readable(
-    damaged: sqlite3.Connection, table: str, condition: str, begin: Any, end: Any
-) -> list[Any]:
-    """Rows of this part, as many as can be read."""
-    rows: list[Any] = []
-    try:
-        rows.extend(damaged.execute(f"SELECT * FROM {table} {condition}", (begin, end)))
-    except sqlite3.DatabaseError as error:
-        log.debug("%s from %s: %s", table, begin, error)
-    return rows
+        query = "SELECT sql FROM sqlite_master WHERE name = ?"
+        (ddl,) = damaged.execute(query, (table,)).fetchone() or ("WITHOUT ROWID",)
+        if "WITHOUT ROWID" not in ddl:
+            column, last = "rowid", MOST_ROWS
+            with contextlib.suppress(sqlite3.DatabaseError):
+                (last,) = damaged.execute(f"SELECT max(rowid) FROM {table}").fetchone()
+            parts = [(at, at + ROWS_AT_ONCE) for at in range(0, (last or 0) + 1, ROWS_AT_ONCE)]
+    index = "NOT INDEXED" if column == "rowid" else ""
+    query = f"SELECT * FROM {table} {index} WHERE {column} >= ? AND {column} < ?"
+    for part in parts:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            rows = damaged.execute(query, part)
+            yield from (row[:-1] for row in rows if _mark(row[:-1]) == row[-1])
 
 
 def _text(raw: bytes) -> str:

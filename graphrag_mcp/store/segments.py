@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import Damaged
+from graphrag_mcp.store.checksums import differing
 from graphrag_mcp.store.manifest import Manifest, commit, read, replace_file, writing
 from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG
 
@@ -35,7 +35,6 @@ LIGHT = ("uri", "id", "file", "file_sha", "n")
 SEGMENTS = 24
 DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
-ROWS = 512  # rows of a row group when segments are merged: so many texts are in memory at once
 _REPAIR = "Restore that file from a backup, or index the folder again into a new corpus"
 
 log = logging.getLogger(__name__)
@@ -77,23 +76,59 @@ def appended(
 
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
-    """Merge segments where there are many, or more dead rows than live ones, as a generation of its
-    own; gives the generation that is current then. Only for the holder of the writer's lock.
+    """Merge the segments of a kind where there are many, or more dead rows than live ones, as a
+    generation of its own; gives the generation that is current then. Only for the holder of the
+    writer's lock.
 
-    The newest segments that are alike in size become one, so that a row is written again some
-    log(n) times and not with every merge; older generations keep theirs. What cannot be trusted is
-    left as it is, for doctor to find.
+    Older generations keep their segments. What cannot be trusted is left as it is, for doctor to
+    find.
     """
+    segments = list(manifest.segments)
     try:
-        segments = _merged(folder, manifest)
+        for kind in (DOCUMENTS, IMPORTS, GRAPHS):
+            own = [segment for segment in segments if segment["kind"] == kind]
+            if _pays(folder, manifest, kind, own):
+                if wrong := _verified(folder, own):
+                    raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
+                made = _merged(folder, manifest, kind, own)
+                kept = [one for one in segments if one["kind"] != kind]
+                segments = [*kept, *([made] if made["rows"] else [])]
     except Damaged as error:
         log.warning("%s; nothing is merged", error.what)
         return manifest
-    if segments is None:
+    if segments == manifest.segments:
         return manifest
     merged = manifest.following(segments=segments)
     commit(folder, merged)
     return merged
+
+
+def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]) -> bool:
+    rows = sum(segment["rows"] for segment in own)
+    if kind != GRAPHS:
+        live, few = manifest.counters.get("documents", rows), DEAD
+    elif rows > DEAD_GRAPHS:
+        live, few = (
+            len(set(load(folder, manifest, GRAPHS, ["uri"])["uri"].to_pylist())),
+            DEAD_GRAPHS,
+        )
+    else:
+        live, few = rows, DEAD_GRAPHS
+    return len(own) > SEGMENTS or rows - live > max(few, live)
+
+
+def _merged(
+    folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """One segment of the rows that count."""
+    documents = None
+    if kind == IMPORTS:
+        log = live_documents(folder, manifest, ["uri", "file_sha"])
+        documents = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
+    with writing(folder):
+        schema = SCHEMAS.get(kind) or pq.read_schema(folder / "truth" / own[0]["file"])
+        parts = (part.cast(schema) for part in _live(folder, own, None, documents))
+        return _written(folder, kind, manifest.generation + 1, schema, parts)
 
 
 def load(
@@ -116,35 +151,38 @@ def load(
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
     """The documents as of this generation, by uri: the last row of a uri wins, those whose last is
-    gone are out.
-
-    Reads the heavy columns segment by segment, so that memory holds what lives and one segment.
-    """
+    gone are out."""
     segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
-    light = set(columns) <= set(LIGHT)
-    logs = [
-        _load_segment(folder, segment, ["op", *LIGHT] if light else ["op", "uri"])
-        for segment in segments
-    ]
-    ops, uris = (
-        [value for log in logs for value in log[name].to_pylist()] for name in ("op", "uri")
-    )
-    last = dict(zip(uris, range(len(uris)), strict=True))
-    alive = sorted(row for row in last.values() if ops[row] == "put")
-    wanted = list(dict.fromkeys(["uri", *columns]))
+    wanted = list(dict.fromkeys(["uri", "op", *columns]))
     schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
-    parts, first = [schema.empty_table()], 0
-    for segment, log in zip(segments, logs, strict=True):
-        end = first + log.num_rows
-        rows = [row - first for row in alive[bisect_left(alive, first) : bisect_left(alive, end)]]
-        if rows:
-            whole = log.select(wanted) if light else _load_segment(folder, segment, wanted)
-            parts.append(whole.take(pa.array(rows, pa.int64())).cast(schema))
-        first = end
-    live = pa.concat_tables(parts)
-    return live.take(pc.sort_indices(live["uri"])).select(
-        list(columns)
-    )  # `sort_by` would import pandas
+    parts = [part.cast(schema) for part in _live(folder, segments, wanted)]
+    live = pa.concat_tables([schema.empty_table(), *parts])
+    # `sort_by` would import pandas.
+    return live.take(pc.sort_indices(live["uri"])).select(list(columns))
+
+
+def _live(
+    folder: Path,
+    segments: Sequence[dict[str, Any]],
+    columns: Sequence[str] | None,
+    documents: Collection[tuple[str, str]] | None = None,
+) -> Iterator[pa.Table]:
+    """The rows of segments of one kind that count, those of the newest segment first, so that
+    memory holds what lives and one segment: the last row of each uri, unless the document is gone;
+    with `documents` the last of each of these pairs of uri and id."""
+    seen: set[Any] = set()
+    for segment in reversed(segments):
+        table = _load_segment(folder, segment, columns)
+        keys: Sequence[Any] = table["uri"].to_pylist()
+        if documents is not None:
+            keys = list(zip(keys, table["id"].to_pylist(), strict=True))
+        last = {key: row for row, key in enumerate(keys) if key not in seen}
+        seen |= last.keys()
+        rows = sorted(row for key, row in last.items() if documents is None or key in documents)
+        table = table.take(pa.array(rows, pa.int64()))
+        if "op" in table.column_names:
+            table = table.filter(pc.equal(table["op"], "put"))
+        yield table
 
 
 def verify(folder: Path, manifest: Manifest) -> list[str]:
@@ -155,18 +193,7 @@ def verify(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _verified(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
-    wrong = []
-    for segment in segments:
-        path = folder / "truth" / segment["file"]
-        try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            wrong.append(f"{segment['file']}: cannot be read ({error.strerror})")
-            continue
-        if digest != segment["sha256"]:
-            wrong.append(f"{segment['file']}: its SHA-256 is not the one in the manifest")
-    return wrong
+    return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 
 def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
@@ -191,113 +218,6 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
             _REPAIR,
         )
     return table
-
-
-def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
-    """The segments with the newest ones of a kind made one, or all of them; None where that would
-    not pay.
-    """
-    segments = list(manifest.segments)
-    for kind in (DOCUMENTS, IMPORTS, GRAPHS):
-        own = [segment for segment in segments if segment["kind"] == kind]
-        rows = sum(segment["rows"] for segment in own)
-        live = _imports(folder, own) if kind == GRAPHS else manifest.counters.get("documents", rows)
-        if rows - live > max(DEAD_GRAPHS if kind == GRAPHS else DEAD, live):
-            first = 0
-        elif len(own) > SEGMENTS:
-            first = _first_alike(folder, own)
-        else:
-            continue
-        if wrong := _verified(folder, own[first:]):
-            raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
-        made = _as_one(folder, manifest, own, first)
-        kept = [one for one in segments if one["kind"] != kind]
-        segments = [*kept, *own[:first], *([made] if made["rows"] else [])]
-    return segments if segments != manifest.segments else None
-
-
-def _imports(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
-    """How many imports have communities and reports; looked at where there are several rows of
-    them.
-    """
-    rows = sum(segment["rows"] for segment in segments)
-    if rows <= DEAD_GRAPHS:
-        return rows
-    return len(
-        {uri for one in segments for uri in _load_segment(folder, one, ["uri"])["uri"].to_pylist()}
-    )
-
-
-def _as_one(
-    folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], first: int
-) -> dict[str, Any]:
-    """The segments from `first` on as one, with the last row of each uri that still counts; of
-    imported documents with the last of each uri and id."""
-    chosen, kind = segments[first:], segments[first]["kind"]
-    live: set[tuple[str, str]] = set()
-    if kind == IMPORTS:
-        log = live_documents(folder, manifest, ["uri", "file_sha"])
-        live = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
-    last: dict[tuple[str, str], tuple[int, int]] = {}
-    for place, segment in enumerate(chosen):
-        second = "op" if kind == DOCUMENTS else "id"
-        found = _load_segment(folder, segment, [second, "uri"])
-        pairs = zip(found["uri"].to_pylist(), found[second].to_pylist(), strict=True)
-        for row, (uri, other) in enumerate(pairs):
-            if kind == IMPORTS and (uri, other) in live:
-                last[uri, other] = (place, row)
-            elif kind == GRAPHS or (kind == DOCUMENTS and (first or other == "put")):
-                last[uri, ""] = (place, row)
-            elif kind == DOCUMENTS:  # gone, and no older segment holds it
-                last.pop((uri, ""), None)
-    wanted: list[list[int]] = [[] for _ in chosen]
-    for place, row in last.values():
-        wanted[place].append(row)
-    with writing(folder):
-        schema = DOCUMENT_LOG
-        if kind != DOCUMENTS:
-            schema = pq.read_schema(folder / "truth" / chosen[0]["file"])
-        parts = _rows_of(folder, chosen, wanted, schema)
-        return _written(folder, kind, manifest.generation + 1, schema, parts)
-
-
-def _first_alike(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
-    """The oldest segment that is at most twice as large as everything after it together."""
-    sizes = [(folder / "truth" / segment["file"]).stat().st_size for segment in segments]
-    return next(
-        place
-        for place, size in enumerate(sizes)
-        if size <= 2 * sum(sizes[place + 1 :]) or place >= SEGMENTS
-    )
-
-
-def _rows_of(
-    folder: Path,
-    segments: Sequence[dict[str, Any]],
-    wanted: Sequence[Sequence[int]],
-    schema: pa.Schema,
-) -> Iterator[pa.Table]:
-    """The wanted rows of each segment in their order, a few at a time."""
-    for segment, rows in zip(segments, wanted, strict=True):
-        places, start = sorted(rows), 0
-        if not places:
-            continue
-        with pq.ParquetFile(
-            folder / "truth" / segment["file"], page_checksum_verification=True
-        ) as file:
-            for batch in file.iter_batches(ROWS):
-                end = start + batch.num_rows
-                inside = [
-                    row - start
-                    for row in places[bisect_left(places, start) : bisect_left(places, end)]
-                ]
-                if inside:
-                    yield (
-                        pa.Table.from_batches([batch])
-                        .take(pa.array(inside, pa.int64()))
-                        .cast(schema)
-                    )
-                start = end
 
 
 def _written(

@@ -27,7 +27,6 @@ BACK_OFF = 60.0  # after a failure of the store: a call must not wait for it eac
 
 log = logging.getLogger(__name__)
 
-_tags: dict[Path, Tag | None] = {}  # the object that a file has been brought to
 _failed: dict[Path, float] = {}  # homes whose store was not there, and when
 
 
@@ -58,7 +57,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     """
     with _shared(path) as store:
         if store is not None:
-            _fetch(store, path, store.tag(_object(path)))
+            _fetch(store, path)
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -83,11 +82,10 @@ def listing(folder: Path) -> list[Path]:
     home = _home(folder / "any")
     with _reached(home) as store:
         if store is not None:
-            from graphrag_mcp.store.mirror import Tag
-
             for one in store.listed(f"{folder.relative_to(home).as_posix()}/"):
                 path = home / one["path"]
-                if path.parent == folder and _tags.get(path) != Tag.of(one):
+                there = path.stat().st_size if path.exists() else -1
+                if path.parent == folder and there != one["size"]:  # lines are only added
                     read(path)
                     os.utime(path, (one["last_modified"].timestamp(),) * 2)
     return sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
@@ -158,28 +156,26 @@ def _send(store: Store, path: Path) -> None:
     from graphrag_mcp.store.mirror import TRIES
 
     for _ in range(TRIES):
-        new = store.swap(_object(path), path.read_bytes(), _tags.get(path))
-        if new is not None:
-            _tags[path] = new
+        tag = _fetch(store, path)
+        if store.swap(_object(path), path.read_bytes(), tag) is not None:
             return
-        _fetch(store, path, store.tag(_object(path)))
     log.warning("%s is written by other machines faster than by this one", path)
 
 
-def _fetch(store: Store, path: Path, tag: Tag | None) -> None:
-    """Bring the file to the object: its lines, then those that only this machine has."""
+def _fetch(store: Store, path: Path) -> Tag | None:
+    """Bring the file to the object: its lines, then those that only this machine has. Gives the tag
+    of the object, None where there is none."""
     from graphrag_mcp.store.manifest import write_durably
+    from graphrag_mcp.store.mirror import Absent
 
-    if tag is None:
-        _tags.pop(path, None)
-    if tag is None or tag == _tags.get(path):
-        return
-    raw, tag = store.get(_object(path))
+    try:
+        raw, tag = store.get(_object(path))
+    except Absent:
+        return None
     there = raw.splitlines()
     here = path.read_bytes().splitlines() if path.exists() else []
     known = set(there)
-    write_durably(
-        path,
-        b"".join(line + b"\n" for line in [*there, *(one for one in here if one not in known)]),
-    )
-    _tags[path] = tag
+    lines = [*there, *(one for one in here if one not in known)]
+    if lines != here:
+        write_durably(path, b"".join(line + b"\n" for line in lines))
+    return tag

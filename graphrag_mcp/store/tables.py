@@ -1,18 +1,19 @@
 """LanceDB tables, read at the versions that a manifest names and written by the holder of the lock.
 
-Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`),
-and a table's files are compared with their records when it is opened. The manifest says which
-versions belong together; what a crash left behind is rolled back before the next write.
+A table's files are compared with their records when it is opened (checksums.py). Of a damaged table
+only rows that match their check values are given. The manifest says which versions belong together;
+what a crash left behind is rolled back before the next write.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from itertools import chain
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +22,23 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.cache import (
-    ADDRESSED,
-    COLUMNS,
-    HELD,
-    KEPT,
-    ROW_ID,
-    SAMPLE,
-    Ids,
-    Kept,
-    empty,
-    fits,
-    ids_of,
-    names_of,
-)
-from graphrag_mcp.store.checksums import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.lance import (
-    REPAIR,
-    collected,
-    connect,
-    following,
-    indexed,
-    started,
-    wait,
-    writable,
-)
+from graphrag_mcp.store.checksums import BATCH, check_values, sealed, spoiled
+from graphrag_mcp.store.lance import REPAIR, collected, connect, following, indexed, wait, writable
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
+ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
+# What searches keep in memory, where a read takes 0.2 ms instead of 2 to 5: these columns (None: all
+# of them) of a table of at most so many rows.
+KEPT: dict[str, tuple[int, Sequence[str] | None]] = {
+    "terms": (200_000, None),
+    "passages": (60_000, None),
+    "entities": (120_000, None),
+    "relationships": (25_000, None),
+    "reports": (60_000, ("id", "n", "level", "rank", "n_text_units", "title")),
+    "communities": (60_000, ("id", "parent", "children", "size")),
+    "documents": (60_000, ("id", "n", "title", "uri")),
+}
 # When `compact` acts; the last in versions.
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
@@ -68,6 +58,33 @@ class Change:
     rows: pa.Table | None = None
 
 
+class Columns:
+    """Columns of a table in memory, ROW_ID among them, each in one piece."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows.combine_chunks()
+        self._indexes: dict[str, tuple[Any, Any]] = {}
+
+    def have(self, names: Sequence[str]) -> bool:
+        return not set(names) - set(self.rows.column_names)
+
+    def places(self, key: str, values: Sequence[Any]) -> pa.Array:
+        """Of the rows whose `key` is one of these, in the order of the values."""
+        import numpy as np
+
+        if key not in self._indexes:
+            order = pc.sort_indices(self.rows[key]).to_numpy()
+            self._indexes[key] = order, self.rows[key].to_numpy()[order]
+        order, ordered = self._indexes[key]
+        wanted = np.array(values, ordered.dtype)
+        first, last = (np.searchsorted(ordered, wanted, side) for side in ("left", "right"))
+        found = [order[low:high] for low, high in zip(first, last, strict=True)]
+        return pa.array(np.concatenate([order[:0], *found]))
+
+    def take(self, places: pa.Array, names: Sequence[str]) -> pa.Table:
+        return self.rows.select(list(names)).take(places)
+
+
 class Snapshot:
     """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by
     threads.
@@ -81,27 +98,25 @@ class Snapshot:
         self,
         folder: Path,
         manifest: Manifest,
-        hold: Mapping[str, int] | None = None,
+        keep: bool = False,
         examine: bool = False,
+        memory: Mapping[str, Columns] | None = None,
     ) -> None:
+        """`keep`: searches ask, and will ask again (KEPT). `examine`: what is damaged is shown as
+        well, for doctor. `memory`: whole tables that are nowhere else."""
         self.folder, self.manifest = folder, manifest
-        self._examine = examine  # what is damaged is shown as well: for doctor
-        # Tables with damaged data, of which only rows that match are given.
-        self._spoiled: set[str] = set()
-        self.left_out = 0  # rows that did not match
-        self._limits = HELD if hold is None else hold
+        self._keep, self._examine = keep, examine
+        self._kept: dict[str, Columns | None] = dict(memory or {})
+        self.left_out = 0  # rows of damaged tables that did not match their check values
+        self._spoiled: set[str] = set()  # damaged tables
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
-        self._served: dict[tuple[str, bool], dict[str, dict[str, Any]]] = {}
-        self._held: dict[str, Kept] = {}
-        self._light: dict[str, Kept] = {}
-        self._addresses: dict[str, tuple[Ids | None, Any]] = {}
-        self._asked: set[tuple[str, str]] = set()
-        # A generation's tables never change: 3 ms each, several a search.
         self._counts: dict[str, int] = {}
 
     def count(self, table: str) -> int:
         if table not in self._counts:
+            if (kept := self._kept.get(table)) is not None:
+                return kept.rows.num_rows
             handle = self._handle(table)
             try:
                 self._counts[table] = wait(handle.count_rows()) if handle is not None else 0
@@ -119,22 +134,23 @@ class Snapshot:
         """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
         column.
         """
+        names = names_of(table, columns)
+        if (kept := self._in_memory(table, names)) is not None and not where:
+            return kept.rows.select(names).slice(0, limit)
         handle = self._handle(table)
         if handle is None or (limit is not None and limit < 1):
             return empty(table, columns)
         query = handle.query().where(where) if where else handle.query()
-        return self._run(
-            table, query.limit(limit) if limit is not None else query, names_of(table, columns)
-        )
+        return self._run(table, query.limit(limit) if limit is not None else query, names)
 
     def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """The rows that another read of this snapshot gave these row ids for, in no promised order."""
+        if (kept := self._in_memory(table, columns)) is not None:
+            return kept.take(kept.places(ROW_ID, row_ids), columns)
         handle = self._handle(table)
-        return (
-            self._run(table, handle.take_row_ids(row_ids), columns)
-            if row_ids
-            else empty(table, columns)
-        )
+        if not len(row_ids):
+            return empty(table, columns)
+        return self._run(table, handle.take_row_ids(row_ids), columns)
 
     def by_key(
         self,
@@ -142,40 +158,35 @@ class Snapshot:
         values: Sequence[str] | Sequence[int],
         key: str | None = None,
         columns: Sequence[str] | None = None,
-        hold: bool = False,
     ) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
         `values`.
-
-        `hold`: a search asks, and will ask again, so a table of few enough rows (HELD) is kept in
-        memory from now on.
         """
-        key = key or KEY.get(table, "id")
-        handle, values = self._handle(table), list(dict.fromkeys(values))
+        key, names = key or KEY.get(table, "id"), names_of(table, columns)
+        values = list(dict.fromkeys(values))
+        if (kept := self._in_memory(table, [key, *names])) is not None:
+            return kept.take(kept.places(key, values), names)
+        handle = self._handle(table)
         if handle is None or not values:
             return empty(table, columns)
-        if hold and (held := self._hold(table)) is not None:
-            return held.find(key, values, names_of(table, columns))
-        if hold and key == "id" and table in self._light and table not in self._spoiled:
-            return self._beside(table, self._light[table], values, names_of(table, columns))
-        wanted, names = pa.array(values, TABLES[table].field(key).type), names_of(table, columns)
+        wanted = pa.array(values, TABLES[table].field(key).type)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 20 > self.count(table):
-            parts: Iterable[pa.Table] = self.batches(table, read)
-        elif hold and key == "id" and (row_ids := self._addressed(table, values)) is not None:
-            parts = [self._run(table, handle.take_row_ids(row_ids), read)] if row_ids else []
+            parts = [part.filter(pc.is_in(part[key], wanted)) for part in self.batches(table, read)]
         else:
-            parts = (
+            parts = [
                 self._run(table, handle.query().where(where), read)
                 for where in in_lists(key, values)
-            )
-        kept = [
-            part.filter(pc.is_in(part[key], wanted)) for part in parts
-        ]  # a damaged index finds others, too
-        found = pa.concat_tables(kept) if kept else empty(table, read)
-        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(
-            names
-        )  # a stable sort
+            ]
+        found = pa.concat_tables(parts) if parts else empty(table, read)
+        # A stable sort.
+        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
+
+    def served(
+        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows in the order of `ids`; unknown and damaged ones are missing."""
+        return self.by_key(table, ids, "id", columns).to_pylist()
 
     def full_text(
         self,
@@ -189,26 +200,21 @@ class Snapshot:
         """
         from lancedb.query import MatchQuery
 
+        names = [name for name in names_of(table, columns) if name != "_score"]
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
-            return empty(table, columns).append_column("_score", pa.array([], pa.float32()))
-        names = [name for name in names_of(table, columns) if name not in ("_score", ROW_ID)]
+            return empty(table, names).append_column("_score", pa.array([], pa.float32()))
         query = (
             handle.query()
             .nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
             .limit(limit)
         )
-        if (held := self._hold(table)) is None:
-            return self._run(
-                table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else [])
-            )
-        found = self._run(
-            table, query, [], "_score", ROW_ID
-        )  # only the ranking, for the rows are here
-        places, here = held.behind(found[ROW_ID])
-        return held.take(places, names).append_column(
-            "_score", found["_score"].filter(pa.array(here))
-        )
+        if (kept := self._in_memory(table, names)) is None:
+            return self._run(table, query, [*names, "_score"])
+        ranking = self._run(table, query, [ROW_ID, "_score"])
+        at = pc.index_in(ranking[ROW_ID], kept.rows[ROW_ID])
+        found = kept.take(at.drop_null(), names)
+        return found.append_column("_score", ranking["_score"].filter(pc.is_valid(at)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
@@ -218,131 +224,44 @@ class Snapshot:
             self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
         )
         found = self._run(
-            table, query.nprobes(20).refine_factor(5).limit(limit), ["id"], "_distance"
+            table, query.nprobes(20).refine_factor(5).limit(limit), ["id", "_distance"]
         )
         near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return [(id, round(1 - far, 6)) for id, far in near]
 
-    def held(self, table: str) -> bool:
-        """Is the table small enough that searches keep it in memory?"""
-        return self._hold(table) is not None
-
-    def columns(
-        self,
-        table: str,
-        names: Sequence[str],
-        most: int = COLUMNS,
-        later: bool = False,
-        also: Sequence[Sequence[str]] = (),
-    ) -> Kept | None:
-        """These columns of a whole table, `id` among them, read once and kept (always ask for the
-        same ones), and of what there may be `also` the first that fits; None for more rows than
-        `most` and, with `later`, at the first question, which would pay for all."""
-        if table not in self._light:
-            first = later and (table, "columns") not in self._asked
-            self._asked.add((table, "columns"))
-            if self.count(table) > most:
-                return None
-            if first:
-                self._asked.add((table, "soon"))  # so that no one reads its addresses before
-                return None
-            sample = self.rows(table, limit=SAMPLE) if also else None
-            wider = ([*names, *more] for more in also)
-            names = next(
-                (some for some in wider if fits(sample.select(some), self.count(table))), names
-            )
-            self._light[table] = self._whole(table, names)
-        return self._light[table]
-
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The whole table, at most BATCH rows at a time."""
-        handle, names = self._handle(table), names_of(table, columns)
+        names = names_of(table, columns)
+        if (kept := self._kept.get(table)) is not None and kept.have(names):
+            yield kept.rows.select(names)
+            return
+        handle = self._handle(table)
         try:
             query = self._asked_for(table, handle.query(), names) if handle is not None else None
-            reader = wait(started(query, BATCH)) if query is not None else None
+            reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
             while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
         except Exception as error:
             raise self._failed(table, error) from error
 
-    def verified(self, table: str, rows: pa.Table) -> pa.Table:
-        """`rows` (all columns of the schema) without those whose check value is wrong; these are
-        logged.
-        """
-        if "check" not in TABLES[table].names or not rows.num_rows:
-            return rows
-        right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
-        if pc.all(right).as_py():
-            return rows
-        for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
-            self.left_out += 1
-            log.warning(
-                "row %r of %s does not match its check value and is not served", wrong, table
-            )
-        return rows.filter(right)
+    # ---- columns in memory ----------------------------------------------------------------------
 
-    def _hold(self, table: str) -> Kept | None:
-        """The whole table, read once; None when it is too large for that."""
-        if table not in self._held:
-            if self.count(table) > self._limits.get(table, -1):
-                return None
-            self._held[table] = self._whole(table, TABLES[table].names)
-        return self._held[table]
+    def _in_memory(self, table: str, names: Sequence[str]) -> Columns | None:
+        """What is kept of a table, where that is these columns or more."""
+        if table not in self._kept:
+            self._kept[table] = self._to_keep(table) if self._keep else None
+        kept = self._kept[table]
+        return kept if kept is not None and kept.have(names) else None
 
-    def _whole(self, table: str, names: Sequence[str]) -> Kept:
+    def _to_keep(self, table: str) -> Columns | None:
         """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
-        names = [*names, ROW_ID]
-        return Kept(chain([empty(table, names)], self.batches(table, names)))
-
-    def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
-        """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of
-        CPU a row.
-        """
-        places = kept.places("id", ids)
-        missing = [name for name in names if name not in kept.rows.column_names]
-        if not missing:
-            return kept.take(places, names)
-        read = self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID])
-        return kept.joined(read, places, names)
-
-    def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
-        """Row ids of these; None where an index has to say it, and at the first question, which
-        would pay for all.
-        """
-        if (
-            (table, "id") not in self._asked
-            or table in self._spoiled
-            or self.count(table) > ADDRESSED
-        ):
-            self._asked.add((table, "id"))
+        most, columns = KEPT.get(table, (-1, None))
+        if self.count(table) > most:
             return None
-        if (table, "soon") in self._asked:
-            return None
-        if table not in self._addresses:
-            kept = self._whole(table, ["id"])
-            self._addresses[table] = ids_of(kept.rows["id"]), kept.row_ids
-        known, row_ids = self._addresses[table]
-        return row_ids[known.places(ids)].tolist() if known is not None else None
+        names = [*names_of(table, columns), ROW_ID]
+        return Columns(pa.concat_tables([empty(table, names), *self.batches(table, names)]))
 
-    def served(
-        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
-    ) -> list[dict[str, Any]]:
-        """Whole verified rows in the order of `ids`, or these columns of them (of a table always
-        the same), as dicts not to be changed; unknown and damaged ones are missing. The last KEPT
-        are remembered: a generation's rows never change."""
-        known = self._served.get(kind := (table, columns is None), {})
-        missing = [id for id in ids if id not in known]
-        fresh = (
-            self.verified(table, self.by_key(table, missing, "id", hold=True)) if missing else None
-        )
-        if fresh is not None and fresh.num_rows:
-            known = known | {
-                row["id"]: row for row in fresh.select(names_of(table, columns)).to_pylist()
-            }
-            self._served[kind] = (
-                known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
-            )
-        return [known[id] for id in ids if id in known]
+    # ---- what Lance gives -----------------------------------------------------------------------
 
     def _handle(self, table: str) -> Any:
         version = self.manifest.tables.get(table)
@@ -363,30 +282,40 @@ class Snapshot:
         """Damaged rows can be left out where rows have check values; an index, or a table without,
         cannot be used.
         """
-        version, files = self.manifest.tables[table], self.manifest.files
-        for file in [] if self._examine else spoiled(self.folder, files, table, version):
+        for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
             log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
                 raise self._failed(table, Damaged(file, REPAIR))
             self._spoiled.add(table)
 
-    def _run(self, table: str, query: Any, names: Sequence[str], *computed: str) -> pa.Table:
+    def _run(self, table: str, query: Any, names: Sequence[str]) -> pa.Table:
         try:
-            found = wait(collected(self._asked_for(table, query, [*names, *computed])))
+            found = wait(collected(self._asked_for(table, query, names)))
         except Exception as error:
             raise self._failed(table, error) from error
-        return self._shown(table, found, [*names, *computed])
+        return self._shown(table, found, names)
 
     def _asked_for(self, table: str, query: Any, names: Sequence[str]) -> Any:
         """The query for these columns; for all of them where rows have to be verified."""
         whole = TABLES[table].names if table in self._spoiled else []
         query = query.with_row_id() if ROW_ID in names else query
-        return query.select(
-            list(dict.fromkeys([*whole, *(name for name in names if name != ROW_ID)]))
-        )
+        return query.select(list(dict.fromkeys([*whole, *(n for n in names if n != ROW_ID)])))
 
     def _shown(self, table: str, rows: pa.Table, names: Sequence[str]) -> pa.Table:
-        return self.verified(table, rows).select(list(names)) if table in self._spoiled else rows
+        rows = self.verified(table, rows) if table in self._spoiled else rows
+        return rows.select(list(names))
+
+    def verified(self, table: str, rows: pa.Table) -> pa.Table:
+        """Of rows with all columns those that match their check values; others are logged."""
+        if not rows.num_rows:
+            return rows
+        right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
+        for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
+            self.left_out += 1
+            log.warning(
+                "row %r of %s does not match its check value and is not served", wrong, table
+            )
+        return rows.filter(right)
 
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
@@ -398,6 +327,52 @@ class Snapshot:
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
+def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
+    """The columns, or all of the table."""
+    return TABLES[table].names if columns is None else list(columns)
+
+
+def empty(table: str, columns: Sequence[str] | None) -> pa.Table:
+    """No rows, in these columns (or all of the table), of which one may be ROW_ID."""
+    row_id = pa.field(ROW_ID, pa.uint64())
+    fields = (row_id if n == ROW_ID else TABLES[table].field(n) for n in names_of(table, columns))
+    return pa.schema(fields).empty_table()
+
+
+class Imagination:
+    """Generations in memory on top of a stored one, for dry runs. Changed tables are held whole, of
+    vectors only whose they are; their versions are below zero."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._tables: list[Columns] = []
+
+    def snapshot(self, manifest: Manifest) -> Snapshot:
+        versions = manifest.tables.items()
+        memory = {name: self._tables[-1 - version] for name, version in versions if version < 0}
+        return Snapshot(self.folder, manifest, memory=memory)
+
+    def apply(self, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
+        """As `apply`: {table: version} for the next manifest."""
+        manifest = manifest or Manifest(self.folder.name)
+        before, versions = self.snapshot(manifest), dict(manifest.tables)
+        for name, change in changes.items():
+            if name not in versions and change.rows is None:
+                continue
+            names = ["id"] if name in VECTORS.values() else TABLES[name].names
+            rows = before.rows(name, columns=names)
+            key = KEY.get(name, "id")
+            gone = pc.is_in(rows[key], pa.array(list(change.gone), rows[key].type))
+            parts = [rows.filter(pc.invert(gone))]
+            if change.rows is not None:
+                parts.append(sealed(name, change.rows).select(names))
+            rows = pa.concat_tables(parts)
+            ids = pa.array(range(rows.num_rows), pa.uint64())
+            self._tables.append(Columns(rows.append_column(ROW_ID, ids)))
+            versions[name] = -len(self._tables)
+        return versions
+
+
 def prepare(folder: Path) -> None:
     """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2
     seconds of CPU.
@@ -406,14 +381,14 @@ def prepare(folder: Path) -> None:
     connect(folder)
 
 
-def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
+def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
-    indexed there.
+    indexed there. `keep`: for searches.
     """
     manifest = manifest or manifests.read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    return Snapshot(folder, manifest)
+    return Snapshot(folder, manifest, keep)
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
@@ -428,7 +403,8 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
     for name in sorted(changes):
-        rows = prepared(name, changes[name].rows)
+        new = changes[name].rows
+        rows = None if new is None else sealed(name, new)
         with manifests.writing(folder):
             if name in named:
                 versions[name] = _change_table(
@@ -448,51 +424,54 @@ def compact(
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
-    it has merged them. `idle`: nothing else was to be done, so that what the commits before the
-    last one of a run have left is freed, once they are not kept any more.
+    it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
+    generations name one version is left with that alone, as after the commits of a first run.
     """
-    versions, left = dict(manifest.tables), manifests.left_behind(folder)
-    freed = _freed(folder, manifest) if idle and any(left.values()) else set()
-    if idle and not any(left.get(name) for name in freed):
+    kept = [manifest, *manifests.prune(folder, manifest.generation)]
+    versions, named, left = dict(manifest.tables), {}, {}
+    for name in manifest.tables:
+        named[name] = {one.tables[name] for one in kept if name in one.tables}
+        left[name] = _older(folder, name, min(named[name]))
+    alone = {name for name in named if idle and left[name] and len(named[name]) == 1}
+    if idle and not alone:
         return None  # LanceDB is not imported for that
     database = connect(folder)
     for name, version in sorted(manifest.tables.items()):
-        few = 1 if name in freed else LEFT_BEHIND
         table = database.open_table(name, version=version)
-        if not _worth_compacting(table, name) and left.get(name, 0) < few:
+        if not (name in alone or left[name] >= LEFT_BEHIND or _worth_compacting(table, name)):
             continue
-        if wrong := spoiled(
-            folder, manifest.files, name, version, 1 << 60
-        ):  # else it is copied, and looks sound
+        # Else damage is copied, and looks sound.
+        if wrong := spoiled(folder, manifest.files, name):
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
-        age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
-        age += timedelta(seconds=margin + table.count_rows() / MERGED)
+        written = {one["version"]: one["timestamp"] for one in table.list_versions()}
+        if not named[name] <= written.keys():
+            continue  # a kept generation that cannot be read
+        age = max(_age(written[one]) for one in named[name])
+        age += margin + table.count_rows() / MERGED
         with manifests.writing(folder):
             table = writable(database, name, version)
-            table.optimize(cleanup_older_than=age)
+            table.optimize(cleanup_older_than=timedelta(seconds=age))
             # Nothing was merged, so nothing will be, and Lance keeps the newest version.
-            if name in freed and table.version == version:
+            if name in alone and table.version == version:
                 table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
 
 
-def _freed(folder: Path, manifest: Manifest) -> set[str]:
-    """Tables of which no kept generation needs another version, where the run of this generation had
-    others before it that are not kept any more."""
-    if manifest.began in (0, manifest.generation):
-        return set()
-    manifests.prune(folder, manifest.generation)
-    kept = manifests.generations(folder)
-    if any(manifest.began <= one.generation < manifest.generation for one in kept):
-        return set()
-    tables = manifest.tables.items()
-    return {
-        name
-        for name, version in tables
-        if all(one.tables.get(name, version) == version for one in kept)
-    }
+def _age(written: datetime) -> float:
+    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
+    local times is an hour short."""
+    return max(time.time() - written.timestamp(), 0.0)
+
+
+def _older(folder: Path, table: str, version: int) -> int:
+    """How many versions of a table lie there that are older than this one. A table that is written
+    again each time has no tail, so nothing else tells that it leaves files behind."""
+    names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
+    # Lance counts its files down, so that the newest is first.
+    stems = (name[:-9] for name in names)
+    return sum(stem.isdigit() and (1 << 64) - 1 - int(stem) < version for stem in stems)
 
 
 def _change_table(

@@ -466,5 +466,5 @@ def _job_line(job: Job) -> str:
 
 
 def _view(job: Job) -> dict[str, Any]:
-    names = "job_id corpus status phase done total error started updated phases repaired".split()
+    names = "job_id corpus status phase done total error started updated repaired".split()
     return {name: getattr(job, name) for name in names}

@@ -79,7 +79,7 @@ async def claim_work(
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not (found.items or found.held or found.too_long):
             # the one that took the answers may have left before they were merged
-            start.merge_later(app.settings, name, 0)
+            start.merge_later(app.settings, name)
         return result
 
     return await serve(ctx, "claim_work", work, whole)
@@ -106,11 +106,11 @@ async def submit_work(
             app.settings,
             by,
             results,
-            before=lambda: start.merge_later(app.settings, name, 0),
+            before=lambda: start.merge_later(app.settings, name),
             client=client,
         )
         if done.accepted:
-            start.merge_later(app.settings, name, len(done.accepted), done.pending)
+            start.merge_later(app.settings, name)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]

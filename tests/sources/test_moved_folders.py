@@ -153,4 +153,4 @@ def test_a_job_tells_the_documents_of_the_folder_by_their_new_names(tmp_path: Pa
     job = start.run_job(settings, start.start(settings, "kb", IndexRequest(paths=(str(tmp_path / "on" / "docs"),))).job_id)
     assert job.status == "done" and "taken as moved" in job.result["hint"]
     states = run.states(settings.home, job)
-    assert len(states) == 5 and all(uri.startswith("docs/") for uri in states)
+    assert len(states) == 5 and all(one["uri"].startswith("docs/") for one in states)

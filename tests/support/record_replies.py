@@ -26,7 +26,7 @@ SAYINGS = [
     "they have relations", "of their entity", "（见下）很好。", "王小明任教于北京大学", "https://example.org/a_(b)?c=d", "**bold** words", "C:\\data",
     "relations", "Entity: a thing", "up 8%", "«Öffentliche Beziehungen»", "the end :)", "complete", "- a dash", "a, b and c",
 ]  # fmt: skip
-BROKEN = ["met (twice)\n(in Paris)", "first line\nrelations of others", "the office of public\nrelations", "a list:\n- entity\n- relation"]
+BROKEN = ["met (twice)\n(in Paris)", "first line\nrelations of others", "a list:\n- entity one\n- relation two"]
 KEYWORDS = [
     "public relations", "trade, relations", "investor relations, entity", "complete", "work (paid)", "关系，贸易", "relation", "entity, entities",
 ]  # fmt: skip
@@ -144,14 +144,6 @@ def as_tuples(entities: list[Entity], relations: list[Relation], form: Form) -> 
         said = [one.keywords, one.description] if form.delimiter == "<|#|>" else [one.description, one.keywords]
         rows.append(row(form.tags[1], one.source, one.target, *said, one.strength))
     return form.between.join(rows)
-
-
-def as_python(entities: list[Entity], relations: list[Relation], pretty: bool) -> str:
-    rows: list[tuple[Any, ...]] = [("entity", one.name, one.type, one.description) for one in entities]
-    rows += [("relationship", one.source, one.target, one.description, one.keywords, one.strength) for one in relations]
-    if not pretty:
-        return ",\n".join(map(repr, rows))
-    return "[\n" + ",\n".join("  (\n    " + ",\n    ".join(map(repr, row)) + "\n  )" for row in rows) + "\n]"
 
 
 def as_json(entities: list[Entity], relations: list[Relation], shape: str) -> str:
