@@ -362,7 +362,7 @@ def test_every_question_to_a_model_has_its_line() -> None:
         assert set(re.findall(r"`(\w+)`", used)) <= set(prompts.names()), kind
         kinds.add(kind)
     literal = re.compile(
-        r'\b(?:Ask|_asking)\(\s*"(\w+)"|\bkind(?:: str )?\s*=\s*"(\w+)",\s*(?:folder|messages)|^KIND = "(\w+)"',
+        r'\b(?:Ask|_ask|may_answer)\(\s*"(\w+)"|\bkind(?:: str )?\s*=\s*"(\w+)",\s*(?:folder|messages)|^KIND = "(\w+)"',
         re.MULTILINE,
     )
     asked = {kind for source in sources.values() for found in literal.findall(source) for kind in found if kind}

@@ -66,14 +66,3 @@ def test_lists_menus_and_entries_of_bibliographies_are_worth_less_than_sentences
     ):
         assert substance(text) == stands_alone(text) == 1.0, text
     assert stands_alone("They moved it to May.") < 1.0
-
-
-def test_a_title_holds_no_word_that_only_leads_to_another_and_no_code() -> None:
-    weights = {"japanese": 0.8, "forces": 0.6, "forc": 0.6, "harbour": 1.0, "oooo": 0.95}
-    sentences = [
-        "The Japanese forces left the harbour.",
-        "In the harbour the Japanese forces met OOOO.",
-        "No harbour was safe from Japanese ships and OOOO.",
-    ]
-    said = phrase(weights, ["Japanese", "OOOO"], sentences)
-    assert "OOOO" not in said and said.lower().startswith(("harbour", "japanese forces")), said

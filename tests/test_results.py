@@ -150,7 +150,8 @@ def test_the_exact_text_is_still_to_be_had(tmp_path: Path) -> None:
 
     snapshot = open_snapshot(tmp_path / "c")
     assert "https" not in local_search(snapshot, "plan of the mill").text
-    assert text.strip() in get_source(snapshot, ["t1"]).text
+    assert "See the plan of the mill." in get_source(snapshot, ["t1"]).text
+    assert text.strip() in get_source(snapshot, ["t1"], raw=True).text
 
 
 # ---- breadth and several questions -----------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapsho
 def test_several_questions_through_the_tool(call: Caller) -> None:
     text = call("local_search", queries=["Night Tango", "Viktor Gorin"], corpus="c").content[0].text
     assert "## Night Tango" in text and "## Viktor Gorin" in text
-    assert "Only the first 5 queries" in call("local_search", queries=[f"Night {n}" for n in range(7)], corpus="c").content[0].text
+    assert "Only the first 8 queries" in call("local_search", queries=[f"Night {n}" for n in range(9)], corpus="c").content[0].text
 
 
 # ---- lists ---------------------------------------------------------------------------------------

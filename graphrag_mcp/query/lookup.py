@@ -108,7 +108,7 @@ def shown(
 def _fair(items: Sequence[Item], room: int) -> list[Item]:
     """The first passages of every id that fit together, then the second ones, in reading order; at
     least one."""
-    turns = sorted(range(len(items)), key=lambda at: (items[at].data or {}).get("turn", 0))
+    turns = sorted(range(len(items)), key=lambda at: -items[at].score)
     taken = [turns[0]] if turns else []
     left = room - sum(items[at].tokens for at in taken)
     for at in turns[1:]:
@@ -175,7 +175,7 @@ def exact(
     items: list[Item] = []
     for row in found.values():
         item = _exact(row, documents.get(row["document_id"], row["document_id"]), raw)
-        item = replace(item, data={**(item.data or {}), "turn": turns[row["id"]]})
+        item = replace(item, score=-turns[row["id"]])
         if items and _follows(items[-1], item):  # under the head of the one before
             head, _, text = item.text.partition("\n")
             item = replace(item, text=f"{head.partition('] ')[0]}]\n{text}")

@@ -127,7 +127,7 @@ Query = argument(
     Text, "A question or names, in any language", "query q question text search prompt input"
 )
 _CORPUS = "corpus index collection corpus_name index_name workspace"
-Corpus = argument(Text, "Another index than this project's", _CORPUS)
+Corpus = argument(Text, "Another index", _CORPUS)
 Corpora = argument(Text, "Another index; a,b or *: several", _CORPUS)
 _BUDGET = "max_tokens budget token_budget maxTokens max_token tokens"
 
@@ -160,7 +160,7 @@ History = argument(
 Explain = argument(Flag, "Why each item is there", "explain why")
 Keywords = argument(Strings, "Look for these too", "keywords keyword terms")
 Queries = argument(
-    Strings, "Up to 5 questions at once instead of query; short hits for each", "queries questions"
+    Strings, "Up to 8 questions at once instead of query; short hits for each", "queries questions"
 )
 Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 40 places")
 Sort = choice(("rank", "time"), "time: oldest first", "sort order")
