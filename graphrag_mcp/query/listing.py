@@ -14,13 +14,13 @@ from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
-from graphrag_mcp.query import entities, local, named, passages, text_search, timeline
+from graphrag_mcp.query import entities, local, named, passages, retrieval, text_search, timeline
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
-from graphrag_mcp.text.prose import readable, says_something
-from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
+from graphrag_mcp.text.prose import readable, says_something, substance
+from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -28,8 +28,15 @@ DEFAULT_TOKENS = 2_000
 OVERHEAD = 60  # tokens of the fence and of the line that leads on
 SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
-BEGINNING = 3_000  # characters of a document among which its most telling sentence is looked for
-TELLING = 140  # characters of that sentence
+BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
+TELLING, DIGEST = (
+    140,
+    420,
+)  # characters of that sentence; of several, where few documents are listed
+LENGTH = 8  # words by which short sentences count as longer ones
+SHORT = 40  # characters in which no sentence fits
+PER_TOKEN = 3.3  # characters of a token of such a list
+HEAD = 110  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 PASSAGES = 500  # of which a timeline of statements is made
@@ -74,7 +81,10 @@ def list_documents(
         head, lines = _outline(snapshot, document.strip())
     else:
         result.hint = local.joined(note, part[2].note if part[2] else "")
-        made = _statements if by == "statement" else partial(_documents, sort=sort, by=by)
+        room = budget * PER_TOKEN
+        made = (
+            partial(_documents, sort=sort, by=by, room=room) if by != "statement" else _statements
+        )
         head, lines = made(snapshot, part, query.strip())
     room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
     shown: list[str] = []
@@ -95,14 +105,18 @@ def list_documents(
 # ---- documents -----------------------------------------------------------------------------------
 
 
-def _documents(snapshot: Snapshot, part: Part, query: str, sort: str, by: str) -> Listed:
+def _documents(
+    snapshot: Snapshot, part: Part, query: str, sort: str, by: str, room: float
+) -> Listed:
+    """`room`: characters of the list. Few documents have several sentences each."""
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
-    said: Mapping[str, Line] = {}
+    said: Mapping[str, Callable[[int], str]] = {}
     about = ""
     if query:
         said, about = _speaking(snapshot, part, query)
         ids = [id for id in ids if id in said]
+    each = int(max(TELLING, min(DIGEST, room / max(len(ids), 1) - HEAD)))
     dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
@@ -123,7 +137,10 @@ def _documents(snapshot: Snapshot, part: Part, query: str, sort: str, by: str) -
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     ids.sort(key=order)
-    return head, [partial(_line, snapshot, id, sizes.get(id, (0, 0)), said.get(id)) for id in ids]
+    none = (0, 0)
+    return head, [
+        partial(_line, snapshot, id, sizes.get(id, none), said.get(id), each) for id in ids
+    ]
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
@@ -135,12 +152,18 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {id: (max(some), len(some)) for id, some in ends.items()}
 
 
-def _line(snapshot: Snapshot, id: str, size: tuple[int, int], speaks: Line | None) -> str:
+def _line(
+    snapshot: Snapshot,
+    id: str,
+    size: tuple[int, int],
+    speaks: Callable[[int], str] | None,
+    room: int,
+) -> str:
     fact = documents(snapshot)[id]
     alias, _, title, uri, file = fact["document"]
     where = one_line(uri, 120)
     name = where if title.casefold() in uri.casefold() else f"{one_line(title, 80)} ({where})"
-    said = speaks() if speaks else ""
+    said = speaks(room) if speaks else ""
     text = _beginning(snapshot, id)
     if title in ("", file):  # the first words say more than a file's name
         spans = sentences(text)[:1]
@@ -150,7 +173,7 @@ def _line(snapshot: Snapshot, id: str, size: tuple[int, int], speaks: Line | Non
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
         said = said or first
-    said = said or _telling(text, title)
+    said = said or _telling(snapshot, text, title, room)
     when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
     length = "" if speaks else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
@@ -162,20 +185,45 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
     return readable(rows[0][:BEGINNING]) if rows else ""
 
 
-def _telling(text: str, title: str) -> str:
-    """The sentence near the beginning that says most: names and figures, no greeting or heading."""
-    best, chosen = -1.0, text
-    for place, (start, end) in enumerate(sentences(text)[:20]):
-        said = text[start:end].strip()
-        if not says_something(said) or said.casefold() == title.casefold():
+def _telling(
+    snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()
+) -> str:
+    """The sentences of a text that say most, in its order, at most `room` characters: their words
+    are rare in the corpus and come back in the text. `forms`: only sentences with one of them,
+    where there are any."""
+    every = (
+        passages.with_speaker(text, start, text[start:end].strip())
+        for start, end in sentences(text)
+    )
+    own = title.casefold()
+    useful = [one for one in every if says_something(one) and one.strip("# *").casefold() != own]
+    holding = [one for one in useful if any(form in one for form in forms)] or useful
+    if not holding:
+        return one_line(text, TELLING)
+    words = [set(terms(one)) for one in holding]
+    counts = Counter(term for some in words for term in some)
+    worth, _ = retrieval.term_worth(snapshot, list(counts))
+
+    def value(at: int) -> float:
+        weight = sum(worth.get(term, 0.0) * math.log1p(counts[term]) for term in words[at])
+        first = 1.0 + 1.0 / (2 + at)
+        return first * substance(holding[at]) * weight / (len(words[at]) + LENGTH) ** 0.3
+
+    chosen: list[int] = []
+    for at in sorted(range(len(holding)), key=lambda at: (-value(at), at)):
+        if chosen and len(holding[at]) > room:
             continue
-        value = min(passages.facts(said), 6) / 6 + 1.0 / (2 + place)
-        if value > best + 1e-9:
-            best, chosen = value, said
-    return one_line(chosen, TELLING)
+        chosen.append(at)
+        room -= len(holding[at]) + 2
+        if room < SHORT:
+            break
+    said = [one_line(holding[at], TELLING + max(room, 0)) for at in sorted(chosen)]
+    return " … ".join(said)
 
 
-def _speaking(snapshot: Snapshot, part: Part, query: str) -> tuple[Mapping[str, Line], str]:
+def _speaking(
+    snapshot: Snapshot, part: Part, query: str
+) -> tuple[Mapping[str, Callable[[int], str]], str]:
     """Documents that speak of a question, by content id, with their best sentence on it; and words
     that say which these are: all that name it, where it is a name, else those that say most."""
     bare = query.strip("\"'“”«» ")
@@ -188,22 +236,22 @@ def _speaking(snapshot: Snapshot, part: Part, query: str) -> tuple[Mapping[str, 
     if text_search.quoted(query):
         return _holding(part, query), f" that hold {one_line(query, 80)}"
     _, narrowed, kept = part
-    said: dict[str, Line] = {}
+    said: dict[str, Callable[[int], str]] = {}
     found = local.find(narrowed, query, filters=kept)
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
     hits = [] if local.only_common_words(found) else passages.read(snapshot, scored)
     for line in passages.best_lines(hits, found.terms, found.names):
-        said.setdefault(line.hit.document, partial(str, f"[{line.hit.id}] {line.text}"))
+        said.setdefault(line.hit.document, lambda _, line=line: f"[{line.hit.id}] {line.text}")
     return said, f' that say most on "{one_line(query, 80)}"'
 
 
-def _holding(part: Part, query: str) -> dict[str, Line]:
+def _holding(part: Part, query: str) -> dict[str, Callable[[int], str]]:
     """Every document that holds what stands in quotes, with its best sentence or line of it."""
     _, narrowed, kept = part
     found, literals = text_search.matches(narrowed, query, kept)
     best = {one.document_id: (one.id, one.score) for one in reversed(found.passages)}
 
-    def held(passage: tuple[str, float]) -> str:
+    def held(passage: tuple[str, float], _: int) -> str:
         hits = passages.read(narrowed, [passage])
         return passages.in_brief(hits[0], literals) if hits else ""
 
@@ -217,21 +265,20 @@ def _is_called(row: Mapping[str, Any], asked: str) -> bool:
     return last or key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
 
 
-def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Line]:
-    """Every document that names an entity, with the first sentence that does."""
+def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable[[int], str]]:
+    """Every document that names an entity, with the sentences on it that say most in the first text
+    unit that does."""
     forms = [entity["title"], *entity["aliases"]]
     columns = ["id", "n", "document_id"]
     rows = snapshot.by_key("text_units", entity["text_unit_ids"], "id", columns).to_pylist()
     rows.sort(key=lambda row: -row["n"])
     first = {row["document_id"]: row for row in rows}  # the first text unit of each
 
-    def said(row: Mapping[str, Any]) -> str:
+    def said(row: Mapping[str, Any], room: int) -> str:
         texts = snapshot.by_key("text_units", [row["id"]], "id", ["text"])["text"].to_pylist()
+        title = documents(snapshot)[row["document_id"]]["document"][2]
         text = readable(texts[0]) if texts else ""
-        every = [text[start:end] for start, end in sentences(text)]
-        holding = [one for one in every if any(form in one for form in forms)]
-        best = next(filter(says_something, holding), holding[0] if holding else "")
-        return f"[t{row['n']}] {one_line(best, TELLING)}" if best else ""
+        return f"[t{row['n']}] {_telling(snapshot, text, title, room, forms)}" if text else ""
 
     return {document: partial(said, row) for document, row in first.items()}
 

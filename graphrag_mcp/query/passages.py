@@ -342,6 +342,8 @@ def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
         words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
         if len(words) < 2 or any(all(word in text for word in words) for text in texts):
             return []
+        if len(words) > 2 and all(any(word in text for text in texts) for word in words):
+            return []  # a list of names: "Oliver Luna Bailey"
         if not replaced.isdisjoint(terms_of(one.form)):
             return []  # the hits hold the words that stand for it
     return list(dict.fromkeys(one.form for one in names)) if hits else []
@@ -649,7 +651,7 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
     if not among:
         return ""
     start, end = spans[max(among, key=lambda at: (values[at], -at))]
-    return clipped(_with_speaker(text, start, one_line(text[start:end], 4_000)), worth, characters)
+    return clipped(with_speaker(text, start, one_line(text[start:end], 4_000)), worth, characters)
 
 
 def speaker(text: str, start: int) -> str:
@@ -660,7 +662,7 @@ def speaker(text: str, start: int) -> str:
     return f"{who[0].strip()} " if sum(map(bool, map(SPEAKER.match, text.splitlines()))) > 1 else ""
 
 
-def _with_speaker(text: str, start: int, said: str) -> str:
+def with_speaker(text: str, start: int, said: str) -> str:
     who = speaker(text, start)
     return said if said.startswith(who) else who + said
 
@@ -705,7 +707,12 @@ def best_lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ())
     are many documents."""
     asked = without_people(worth, names)
     people = [one.form.casefold().split()[0] for one in names if one.type == "person"]
-    best = [_best_line(hit, asked, people) for hit in hits[:LINES_READ] if names_all(hit, names)]
+    read = hits[:LINES_READ]
+    named = [hit for hit in read if names_all(hit, names)]
+    if len(named) < FEW and len(people) > 1:  # each of several people, as in a list of names
+        each_name = [[one] for one in names if one.type == "person"]
+        named = [hit for hit in read if any(names_all(hit, one) for one in each_name)]
+    best = (_best_line(hit, asked, people) for hit in named)
     found = [one for one in best if one is not None]
     top = max((one.value for one in found), default=0.0)
     found = [replace(one, value=one.value / top) for one in found if one.value >= LEAST_WORTH * top]
@@ -770,7 +777,7 @@ def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
     asks = hit.body[start:end].rstrip().endswith(("?", "？"))
     if asks and chosen + 1 < len(spans) and speaker(hit.body, start):
         end = spans[chosen + 1][1]
-    said = _with_speaker(hit.body, start, hit.body[start:end])
+    said = with_speaker(hit.body, start, hit.body[start:end])
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 

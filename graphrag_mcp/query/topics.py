@@ -47,6 +47,7 @@ class Topic:
     n: int
     units: set[str] = field(default_factory=set)
     documents: set[str] = field(default_factory=set)
+    main: set[str] = field(default_factory=set)  # documents most of whose text units are here
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
@@ -119,7 +120,7 @@ def _add_map(
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
-    seen: set[str] = set().union(*(topic.documents for topic in found[:first]))
+    seen: set[str] = set().union(*(topic.main for topic in found[:first]))
     for number, topic in enumerate(found[first:], first):
         if number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
             break
@@ -132,7 +133,7 @@ def _add_map(
         if not _add(page, [*head, *more], topic, said) and not _add(page, head, topic, 0):
             break
         shown.append(f"{prefix}c{topic.n}")
-        seen |= topic.documents
+        seen |= topic.main
     left = len(found) - first - len(shown)
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
@@ -186,10 +187,11 @@ def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[
 
 
 def _share(snapshot: Snapshot, topic: Topic, total: int) -> str:
-    """`12 % of the documents, 1972-10-06 to 2017-09-11`"""
-    share = f"{100 * len(topic.documents) / (total or 1):.0f} % of the documents"
+    """`12 % of the documents, 1972-10-06 to 2017-09-11`: each document counts in one topic of a
+    level."""
+    share = f"{100 * len(topic.main) / (total or 1):.0f} % of the documents"
     if total <= 20:
-        share = counted(len(topic.documents), "documents")
+        share = counted(len(topic.main), "documents")
     facts = times.documents(snapshot)
     some = (facts[id] for id in topic.documents if id in facts)
     dates = sorted(fact["date"] for fact in some if fact["date"] and not fact["by"])
@@ -247,6 +249,7 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     known = count(snapshot)
     passing = None if all_pass(kept) else set(kept.units(snapshot))
     found: dict[str, Topic] = {}
+    in_document: dict[str, Counter[str]] = defaultdict(Counter)
     for unit, path in known.path.items():
         if not path or (passing is not None and unit not in passing):
             continue
@@ -256,6 +259,9 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
             topic = found.setdefault(id, Topic(id, row["n"]))
             topic.units.add(unit)
             topic.documents.add(known.documents[unit])
+            in_document[known.documents[unit]][id] += 1
+    for document, counts in in_document.items():
+        found[min(counts, key=lambda id: (-counts[id], id))].main.add(document)
     return sorted(found.values(), key=lambda topic: (-len(topic.units), topic.id))
 
 

@@ -117,8 +117,19 @@ _GREETING = re.compile(
     r"|你好|您好|早上好|晚上好|晚安|大家好|谢谢|再见|こんにちは|ありがとう|안녕",
     re.IGNORECASE,
 )
+# How a reply begins that adds nothing of its own: "Wow, that view looks great!"
+_REACTION = re.compile(
+    r"(?:wow|yeah|yep|yes|oh|ooo|aww?|oof|haha|cool|nice|great|awesome|amazing|sure|definitely|absolutely|totally"
+    r"|no (?:problem|worries)|good luck|congrats|hope|sounds|glad|that(?:'s|’s| is| sounds| must)|i(?:'m|’m| am) (?:glad|sorry|sure|so happy)"
+    r"|you(?:'re|’re| are)|keep (?:going|me|it)|can(?:'|’)t wait|genau|stimmt|super|genial|vale)\b"
+    r"|哇|哈哈|好的|是的|嗯|真的|太好了|没错|对啊",
+    re.IGNORECASE,
+)
 _NOISE = re.compile(
-    r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n",
+    r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n"
+    r"|\bcookies?\b.{0,80}\b(?:site|ads|content|accept|polic|traffic|browser|use)|\bjavascript\b|privacy policy"
+    r"|terms of (?:use|service)|newsletter|\bsubscri(?:be|ption)|\bsign (?:in|up)\b|\blog ?in\b|\bskip to\b"
+    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|receive .{0,30}e-?mails",
     re.IGNORECASE,
 )
 # An entry of a bibliography: initials before a comma, pages, volumes, numbers of books.
@@ -178,6 +189,7 @@ def substance(sentence: str) -> float:
     bare = spoken(sentence)
     said = bare or sentence
     worth = 0.1 if _NOISE.search(sentence) or _GREETING.match(said) else 1.0
+    worth *= 0.4 if _REACTION.match(said) else 1.0
     dense = any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:
         worth *= 0.3
