@@ -38,6 +38,7 @@ EditedRow = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
 CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
+CERTAIN = 0.25  # share of a name's mentions that must be certain: "Sounds" is a name once
 VAGUE = ("other", "unknown")  # what mentions say for that
 
 
@@ -261,18 +262,19 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
         usable = [target for target in targets if by_key.get(target) and target not in definitions]
         if usable:
             best = min(usable, key=lambda target: (-targets[target], target))
-            if not best.endswith(f" {key}") or targets[best] >= BEARER * sum(targets.values()):
+            part = f" {key} " in f" {best} "
+            borne = targets[best] >= BEARER * sum(targets.values())
+            given = best.startswith(f"{key} ")
+            named = sum(row.count for row in by_key[key]) if given else 0
+            if not part or (borne and 2 * targets[best] >= named):
                 canonical[key] = best
     return canonical
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """A proper name at its first mention; a common noun phrase only when a second text unit uses it
-    too."""
-    if any(row.strong for row in rows):
-        return True
-    first = rows[0].text_unit_id
-    return any(row.text_unit_id != first for row in rows)
+    """Is enough of the mentions of this name certain?"""
+    sure = sum(row.count for row in rows if row.strong)
+    return sure > 0 and sure >= CERTAIN * sum(row.count for row in rows)
 
 
 def group(

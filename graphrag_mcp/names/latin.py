@@ -29,6 +29,7 @@ from graphrag_mcp.names.lexicon import (
     HEADS,
     INTO,
     MONTHS,
+    NAMES,
     OFFICES,
     OPENING,
     PLACES,
@@ -327,6 +328,7 @@ class Names:
         held = office in OFFICES or office in TITLES
         if rest[0] in GIVEN:
             return lead if held or office in ROLE_WORDS else 0
+        held = held or office in DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
     # ---- what a name is worth -------------------------------------------------------------------
@@ -361,7 +363,7 @@ class Names:
             return low in PLACES or low in GIVEN
         inflected = low.endswith("ing") and low not in COMMON
         dull = low in HEAD_TYPE or low in self.lower or (common(low) and not inflected)
-        return low in PLACES or not dull
+        return low in PLACES or low in NAMES or not dull
 
     def _strength_of_several(self, name: Name) -> bool | None:
         lows = [word.lower() for word in name.words]
