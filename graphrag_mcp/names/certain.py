@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from graphrag_mcp.names.latin import common
+from graphrag_mcp.names.latin import ABSTRACT, common
 from graphrag_mcp.names.lexicon import (
+    COMMON,
     DEMONYMS,
     GIVEN,
     HEAD_TYPE,
@@ -44,10 +45,14 @@ _NEXT = re.compile(r" ([a-z]+)")
 _AND = re.compile(r",? (?:and|&) [A-Z]")
 _ADJECTIVES = ("ian", "ean", "ish", "ese", "ic", "al")
 _NUMBERED = frozenset(
-    "figure figures fig fig. table tables option section sections appendix vol".split()
+    "figure figures fig fig. table tables dataset option section sections appendix exhibit vol".split()
 )
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
+_NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
+_LETTER_NUMBER = re.compile(r"[A-Za-z]{1,2}\d{1,2}")  # L1
+_NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
+_UNIT = re.compile("[a-zµμ][A-Z]")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
@@ -66,6 +71,8 @@ def ordinary(word: str) -> bool:
         or word in DEMONYMS
         or word in STARTERS
     ):
+        return True
+    if word + "s" in COMMON:
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)
@@ -105,13 +112,16 @@ class Place:
 
 
 def _numbered(name: Place) -> bool:
+    if len(name.words) < 3 and name.lows[0] in _NUMBERED:
+        return True
     return name.before in _NUMBERED or (name.kind == "person" and any(map(str.isdigit, name.form)))
 
 
 def _inside(name: Place) -> bool:
-    return any(word.isdigit() for word in name.words[1:-1]) or (
-        "the" in name.lows[1:-1] and len(name.words) > 3 and " of the " not in name.form
-    )
+    first = name.words[0]
+    if any(word.isdigit() for word in name.words[1:-1]) or (first.isdigit() and len(first) < 4):
+        return True
+    return "the" in name.lows[1:-1] and len(name.words) > 3 and " of the " not in name.form
 
 
 def _ordinary_words(name: Place) -> bool:
@@ -149,9 +159,17 @@ def _single(name: Place) -> bool:
     if name.kind and not ordinary(low) and low not in name.lower:
         return False
     following = _NEXT.match(name.after)  # a Montessori school
+    if name.kind == "" and low.endswith(ABSTRACT):
+        return True
     beside = following is not None and not stop_word(following[1])
     beside = beside and not following[1].endswith(("ed", "s"))
     return beside or len(low) < 3 or name.opening or low in name.lower or ordinary(low)
+
+
+def _greeted(name: Place) -> bool:
+    """Yo Tim, Woohoo Melanie."""
+    both = len(name.words) == 2 and name.lows[1] in GIVEN and name.lows[0] not in GIVEN
+    return name.opening and both
 
 
 def _acronym(name: Place) -> bool:
@@ -160,11 +178,11 @@ def _acronym(name: Place) -> bool:
         return False
     if name.known:
         return False
-    return len(word) < 2 or low in NO_ACRONYMS or low in MONTHS or common(low)
+    return len(word) < 3 or low in NO_ACRONYMS or low in MONTHS or common(low)
 
 
 # What speaks against a name; an example. The first that holds decides.
-RULES: tuple[tuple[Callable[[Place], bool], str], ...] = (
+RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: SIGNS.search(name.form) is not None, "GitHub Pull\nRequests"),
     (lambda name: _CONTRACTED.search(name.form) is not None, "They'll"),
     (lambda name: _TORN.search(name.form) is not None, "Ger-many"),
@@ -182,10 +200,13 @@ RULES: tuple[tuple[Callable[[Place], bool], str], ...] = (
         "Exploring Japan",
     ),
     (
-        lambda name: len(name.words) > 1 and (name.lows[-1] in STARTERS or len(name.words[-1]) < 2),
+        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or len(name.words[-1]) < 2),
         "Delta Airlines I",
     ),
     (lambda name: name.lows[-1] in DEMONYMS and not name.known, "Banned American"),
+    (_greeted, "Woohoo Melanie!"),
+    (lambda name: _UNIT.fullmatch(name.words[0]) and not name.known, "5 mM EGTA"),
+    (lambda name: _LETTER_NUMBER.fullmatch(name.form) and not name.known, "Let L1 denote"),
     (_adjective, "Hawaiian pizza"),
     (_of_place, "Biscoe Islands of Antarctica"),
     (_single, "Picnics were held"),
@@ -196,12 +217,13 @@ RULES: tuple[tuple[Callable[[Place], bool], str], ...] = (
 def certain(
     text: str, found: Iterable[Candidate], lower: set[str], english: bool
 ) -> Iterator[Candidate]:
-    """The same candidates; only those are strong that no rule speaks against, and people who sign."""
+    """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
+    and people who sign."""
     lines: dict[int, bool] = {}
     for start, end, kind, strong in found:
         if _SIGNED.match(text, end) and _PERSON.fullmatch(text, start, end):
             kind, strong = "person", True
-        elif strong:
+        elif strong and text[start] < _NO_CAPITALS:
             name = _place(text, start, end, kind, lower, english, lines)
             strong = not any(rule(name) for rule, _ in RULES)
         yield start, end, kind, strong

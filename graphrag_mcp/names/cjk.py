@@ -38,6 +38,7 @@ from graphrag_mcp.names.lexicon import (
     ZH_SURNAMES,
     ZH_SURNAMES_TWO,
     ZH_TRAIL,
+    ZH_WIDE,
 )
 from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import stop_word
@@ -361,7 +362,7 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
             if token.tag in _BEFORE_HEAD and (joined := _joined(words, at)):
                 last, kind = joined
                 skip = last + 1
-                sure = short or _sure_head(words, at)
+                sure = short or _sure_head(words, at, last)
                 found.append((token.start, words[last].end, kind, sure))
             elif judged := _judged(token, counts[token.word], short):
                 kind, strong = judged
@@ -475,6 +476,8 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
 
 
 _PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
+_ANY_OF_A_COUNTRY = frozenset("公司 企业 网站 球队 组织 教堂 主义 车站 海岸".split())
+_ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
 _STYLE = tuple("式制型类性级")
 
 
@@ -487,10 +490,12 @@ def _whole(words: list[_Token], at: int) -> bool:
     return True
 
 
-def _sure_head(words: list[_Token], first: int) -> bool:
+def _sure_head(words: list[_Token], first: int, last: int) -> bool:
     """Is a name that ends in a telling head one of something in particular: 推特公司, not 基因公司?"""
     word, tag, _, _, known = words[first]
-    named = tag in ("ns", "nt", "nr", "nrt", "nz") or not known
+    named = tag in ("ns", "nt", "nr", "nrt") or (not known and last == first + 1)
+    if tag == "ns" and words[last].word in _ANY_OF_A_COUNTRY:
+        return False  # 美国公司
     before = words[first - 1] if first else None
     return named and not word.endswith(_STYLE) and (before is None or before.tag[0] not in "njz")
 
@@ -503,12 +508,16 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     if kind == "other" or not _whole(words, at):
         return False
     if kind == "person":
-        begins = at == 0 or words[at - 1].tag[0] in "cpv"
+        before = words[at - 1] if at else None
+        begins = before is None or before.tag[0] in "cpvu" or before.word[-1] in _ROLE_ENDS
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
-        return (len(word) > 2 or (begins and bool(acts))) and word[-1] not in ZH_HEAD_TYPE
+        long = len(word) > 2 or bool(acts)
+        return begins and long and word[-1] not in ZH_HEAD_TYPE
     if tag == "nt":
-        return len(word) > 2 and not (at and words[at - 1].tag[0] in "nj")
-    return known
+        headed = any(word[-size:] in ZH_HEAD_TYPE for size in (1, 2, 3))
+        return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
+    wide = len(word) == 2 and word[0] in ZH_WIDE and word[1] in ZH_HEAD_TYPE  # 海港, 新村
+    return known and not wide and word[-1] != "人"
 
 
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
@@ -517,7 +526,7 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
     if len(word) < 2 or word in ZH_DULL or not is_han(word[0]):
         return None
     if word in ZH_KNOWN:
-        return "organization", True
+        return ZH_KNOWN[word], True
     if tag.startswith("nr"):
         double = word[:2] in ZH_SURNAMES_TWO
         surname = double or word[0] in ZH_SURNAMES

@@ -19,7 +19,7 @@ from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names, common
-from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, PHRASE_HEADS, STARTERS
+from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
 from graphrag_mcp.names.types import kind_of, subjects
 from graphrag_mcp.text.folding import LANGUAGES, LOWER, SIMPLIFY, UPPER, with_origins
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
@@ -120,7 +120,7 @@ _CODE = re.compile(
     r"(?<![\w.@/-])(?:"
     r"(?P<call>[A-Za-z_][\w]*+(?:\.[A-Za-z_]\w*+)*+)(?=\(\))"
     r"|(?P<dotted>[A-Za-z_][\w-]*+(?:\.(?=_{0,2}[A-Za-z])[\w-]++)++)"
-    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-])"
+    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-]|\.\d)"
     r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
     r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
 )
@@ -166,19 +166,27 @@ def _named(text: str, short: bool) -> list[Fields]:
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
     phrases = _phrases(text, runs, names.language, short)
-    proper = (subjects(text), names.find())
+    proper = (subjects(text), names.find(), cjk.candidates(text, short))
     if not short:
         proper = tuple(certain(text, found, lower, names.language == "en") for found in proper)
-    groups = (pairs, speakers(text), _code(text), *proper, cjk.candidates(text, short), phrases)
+    groups = (pairs, speakers(text), _code(text), *proper, phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
+    fences = [] if short else _fences(text)
     for group in groups:
         for start, end, kind, strong in group:
+            strong = strong and bisect_right(fences, start) % 2 == 0
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
     found = _mentions(text, _with_quoted(text, kept, short), aliases)
     return _with_variants(text, found) if short and not text.isascii() else found
+
+
+def _fences(text: str) -> list[int]:
+    """Where blocks of code begin and end, in turns: what only examples hold is no entity."""
+    places = [match.start() for match in _FENCE.finditer(text)] if "```" in text else []
+    return places if len(places) % 2 == 0 else []
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
@@ -315,6 +323,8 @@ def _short_names(
     for key, kind in type_of.items():
         if kind == "person" and 0 < key.count(" ") < 3 and key not in alias_of:
             first, last = key.partition(" ")[0], key.rpartition(" ")[2]
+            if len(first) < 3 or common(first) or first in TITLES:
+                continue  # E. Gardiner, Lady Catherine
             full.setdefault(last, set()).add(key)
             full.setdefault(first, set()).add(key)
             given.add(first)
@@ -374,9 +384,12 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
                 stop = re.search(r"[,;:，；]", inner)
                 long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
-        if long:
+        said = text[slice(*short)].lower() if long else ""
+        ordinary_too = said in NAMES or (len(said) < 3 and stop_word(said))
+        if long and not ordinary_too:  # not Jaswanth Sreeram (JS)
             aliases[short] = long
-            kind = kind_of(text, *long, text[slice(*long)].split())
+            words = text[slice(*long)].split()
+            kind = kind_of(text, *long, words) if not words[0].islower() else "other"
             found += [(*long, kind, True), (*short, "other", True)]
     shorts: set[str] = set()
     for match in _SHORTENED.finditer(text) if "称" in text or "稱" in text else ():
@@ -432,13 +445,16 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 # ---- the finders --------------------------------------------------------------------------------
 
 
+_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+_NUMBER_BEHIND = re.compile(r"\.\d")
 _IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
 
 
 def _identifier(form: str) -> bool:
     """Is it one word of code that is no ordinary word?"""
     plain = form.isalpha() and (form.islower() or form.istitle())
-    return _IDENTIFIER.fullmatch(form) is not None and not (plain and ordinary(form.lower()))
+    plain = plain and (len(form) < 4 or ordinary(form.lower()))
+    return len(form) > 2 and _IDENTIFIER.fullmatch(form) is not None and not plain
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
@@ -462,7 +478,8 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
             if opening and len(words) <= 8 and big * 2 >= len(words) and not spoken:
                 if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
-                    sure = short or (title and not _SIGNS.search(form))
+                    spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
+                    sure = short or (title and not spoken and not _SIGNS.search(form))
                     yield start, end, "content" if title else "other", sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
                 if not stop_word(words[0].lower()):
@@ -478,6 +495,8 @@ def _code(text: str) -> Iterator[Candidate]:
             module = "_" in form or (len(parts) > 2 and form.islower())
             if not (file or module) or max(map(len, parts)) < 2:
                 continue  # not e.g.
+            if _NUMBER_BEHIND.match(text, match.end()):
+                continue  # libc.so.6
         if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
             yield *match.span(), "artifact", True
 

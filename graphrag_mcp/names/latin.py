@@ -88,7 +88,7 @@ _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split()
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 _OWNED_BODIES = frozenset("college hospital school university church".split())
-_ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
+ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
 
 
 class Token(NamedTuple):
@@ -357,7 +357,7 @@ class Names:
         if low in DEMONYMS or (dash and common(head) and word.endswith(tail)):
             return None  # European, high-profile
         if name.opening and word not in self.seen:
-            if low in self.lower or common(low) or low.endswith(_ABSTRACT):
+            if low in self.lower or common(low) or low.endswith(ABSTRACT):
                 return None
             # A word that only opens sentences must be met in a second text unit.
             return low in PLACES or low in GIVEN
