@@ -32,7 +32,7 @@ from graphrag_mcp.text.tokens import ONE_TOKEN
 Candidate = tuple[int, int, str, bool]
 _MARK = re.compile(r"[ \t>]*(?:[-*+•‣▪–—]|\d{1,3}[.)]|#{1,6}|\|)[ \t]")  # of a list item, a heading
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_RULE = re.compile(r"([=~^*+#\"'`-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
+_RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
 SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\n]")
@@ -52,6 +52,7 @@ _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}
 _NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
 _LETTER_NUMBER = re.compile(r"[A-Za-z]{1,2}\d{1,2}")  # L1
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
+_WORD_ENDS = (*ABSTRACT, "er", "ers", "al", "ive")
 _UNIT = re.compile("[a-zµμ][A-Z]")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`]{0,3}\Z")
@@ -96,7 +97,7 @@ class Place:
     label: bool
     before: str
     after: str
-    english: bool
+    language: str
     lower: set[str]
 
     @property
@@ -131,6 +132,15 @@ def _ordinary_words(name: Place) -> bool:
     return all(ordinary(low) or low.isdigit() or low in roles for low in name.lows)
 
 
+def _opener(name: Place) -> bool:
+    first = name.lows[0]
+    if len(name.words) < 2 or name.kind:
+        return False
+    if name.language == "de":
+        return True  # nouns have capitals: Dinge Gedanken
+    return name.opening and (ordinary(first) or first.endswith(_WORD_ENDS))
+
+
 def _adjective(name: Place) -> bool:
     """The National Oceanic | and Atmospheric Administration; Hawaiian pizza."""
     ending = name.lows[-1].endswith(_ADJECTIVES)
@@ -147,14 +157,18 @@ def _adjective(name: Place) -> bool:
 
 def _of_place(name: Place) -> bool:
     first, _, last = name.form.lower().partition(" of ")
-    return last in PLACES and name.kind == "location" and (" " in first or first in PLACES)
+    return (
+        last.replace(" ", "_") in PLACES
+        and name.kind == "location"
+        and (" " in first or first in PLACES)
+    )
 
 
 def _single(name: Place) -> bool:
     low = name.lows[0]
     if not name.plain or low in GIVEN or name.known:
         return False
-    if name.kind == "" and not name.english:
+    if name.kind == "" and name.language == "de":
         return True
     if name.kind and not ordinary(low) and low not in name.lower:
         return False
@@ -193,12 +207,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (_numbered, "Figure S1"),
     (_inside, "Nonie Canderer 18 Arevalo Plaza"),
     (_ordinary_words, "the Strategic Initiatives"),
-    (
-        lambda name: (
-            len(name.words) > 1 and name.opening and not name.kind and ordinary(name.lows[0])
-        ),
-        "Exploring Japan",
-    ),
+    (_opener, "Exploring Japan"),
     (
         lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or len(name.words[-1]) < 2),
         "Delta Airlines I",
@@ -215,7 +224,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
 
 
 def certain(
-    text: str, found: Iterable[Candidate], lower: set[str], english: bool
+    text: str, found: Iterable[Candidate], lower: set[str], language: str
 ) -> Iterator[Candidate]:
     """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
     and people who sign."""
@@ -224,7 +233,7 @@ def certain(
         if _SIGNED.match(text, end) and _PERSON.fullmatch(text, start, end):
             kind, strong = "person", True
         elif strong and text[start] < _NO_CAPITALS:
-            name = _place(text, start, end, kind, lower, english, lines)
+            name = _place(text, start, end, kind, lower, language, lines)
             strong = not any(rule(name) for rule, _ in RULES)
         yield start, end, kind, strong
 
@@ -235,12 +244,12 @@ def _place(
     end: int,
     kind: str,
     lower: set[str],
-    english: bool,
+    language: str,
     lines: dict[int, bool],
 ) -> Place:
     begin = text.rfind("\n", 0, start) + 1
     if begin not in lines:
-        lines[begin] = _is_prose(text, begin, english)
+        lines[begin] = _is_prose(text, begin)
     words = text[start:end].split()
     before = _BEFORE.search(text, max(0, start - 40), start)
     word = before[1].lstrip("\"“‘'(*_`") if before else ""
@@ -259,17 +268,18 @@ def _place(
         text[end : end + 1] == ":" and _LABEL.match(text[begin:start]) is not None,
         word.lower(),
         text[end : end + 20],
-        english,
+        language,
         lower,
     )
 
 
-def _is_prose(text: str, begin: int, english: bool) -> bool:
+def _is_prose(text: str, begin: int) -> bool:
     """Does the line that begins here hold a sentence: no heading, row of a table, list of links?"""
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end
     line = text[begin:end]
-    if line.lstrip(" \t>").startswith("#") or _RULE.match(text, end + 1):
+    closed = _CLOSED.search(text, begin, end) is not None
+    if (line.lstrip(" \t>").startswith("#") and not closed) or _RULE.match(text, end + 1):
         return False
     if not _MARK.match(line):  # the lines before, which run on into this one
         at = begin
@@ -283,9 +293,8 @@ def _is_prose(text: str, begin: int, english: bool) -> bool:
         return True
     words = _WORD.findall(line[-_LONGEST_LINE:] if len(line) > 4 * _LONGEST_LINE else line)
     low = sum(map(str.islower, words))
-    closed = _CLOSED.search(text, begin, end) is not None
-    if low < (_FEW if english or not closed else 2):
+    if low < _FEW - closed:
         return False
-    if _CELLS.search(text, begin, end) and low < 2 * (len(words) - low):
+    if not closed and _CELLS.search(text, begin, end) and low < 2 * (len(words) - low):
         return False
-    return low * (1 + closed + (closed and not english)) >= len(words) - low
+    return low * (1 + 2 * closed) >= len(words) - low

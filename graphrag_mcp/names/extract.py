@@ -168,7 +168,7 @@ def _named(text: str, short: bool) -> list[Fields]:
     phrases = _phrases(text, runs, names.language, short)
     proper = (subjects(text), names.find(), cjk.candidates(text, short))
     if not short:
-        proper = tuple(certain(text, found, lower, names.language == "en") for found in proper)
+        proper = tuple(certain(text, found, lower, names.language) for found in proper)
     groups = (pairs, speakers(text), _code(text), *proper, phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
@@ -321,7 +321,8 @@ def _short_names(
     full: dict[str, set[str]] = {}
     given: set[str] = set()
     for key, kind in type_of.items():
-        if kind == "person" and 0 < key.count(" ") < 3 and key not in alias_of:
+        plain = key.replace(" ", "").isalpha()
+        if kind == "person" and 0 < key.count(" ") < 3 and plain and key not in alias_of:
             first, last = key.partition(" ")[0], key.rpartition(" ")[2]
             if len(first) < 3 or common(first) or first in TITLES:
                 continue  # E. Gardiner, Lady Catherine
@@ -445,6 +446,7 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 # ---- the finders --------------------------------------------------------------------------------
 
 
+_LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _NUMBER_BEHIND = re.compile(r"\.\d")
 _IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
@@ -479,6 +481,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
                     spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
+                    spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
                     sure = short or (title and not spoken and not _SIGNS.search(form))
                     yield start, end, "content" if title else "other", sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():

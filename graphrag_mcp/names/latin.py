@@ -24,6 +24,7 @@ from graphrag_mcp.names.lexicon import (
     EVENT_HEADS,
     FOREIGN_GIVEN,
     GIVEN,
+    GIVEN_NAMES,
     GROUPS,
     HEAD_TYPE,
     HEADS,
@@ -326,7 +327,7 @@ class Names:
             return 0  # Royal Albert Hall
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in OFFICES or office in TITLES
-        if rest[0] in GIVEN:
+        if rest[0] in GIVEN or (rest[0] in GIVEN_NAMES and not common(rest[0])):
             return lead if held or office in ROLE_WORDS else 0
         held = held or office in DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
