@@ -25,6 +25,7 @@ import pyarrow as pa
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import describe
 from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.names.certain import enough
 from graphrag_mcp.names.extract import Fields, mentions
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
@@ -38,7 +39,6 @@ EditedRow = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
 CODE = "code"  # who says what is known of a symbol
 EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
-CERTAIN = 0.25  # share of a name's mentions that must be certain: "Sounds" is a name once
 VAGUE = ("other", "unknown")  # what mentions say for that
 
 
@@ -274,7 +274,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 def is_entity(rows: Sequence[Named]) -> bool:
     """Is enough of the mentions of this name certain?"""
     sure = sum(row.count for row in rows if row.strong)
-    return sure > 0 and sure >= CERTAIN * sum(row.count for row in rows)
+    return enough(sure, sum(row.count for row in rows))
 
 
 def group(

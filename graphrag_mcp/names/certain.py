@@ -21,6 +21,7 @@ from graphrag_mcp.names.lexicon import (
     MONTHS,
     NAMES,
     NO_ACRONYMS,
+    OFFICES,
     PLACES,
     ROLE_WORDS,
     STARTERS,
@@ -36,11 +37,10 @@ _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a head
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
 SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\n]")
-_CONTRACTED = re.compile(r"['’](?:ll|d|ve|re|m|t)\b", re.IGNORECASE)
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-_GOES_ON = re.compile(r"[./_@\\-][^\W_]")
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
 _NEXT = re.compile(r" ([a-z]+)")
 _AND = re.compile(r",? (?:and|&) [A-Z]")
 _ADJECTIVES = ("ian", "ean", "ish", "ese", "ic", "al")
@@ -50,10 +50,10 @@ _NUMBERED = frozenset(
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
 _NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
-_LETTER_NUMBER = re.compile(r"[A-Za-z]{1,2}\d{1,2}")  # L1
+SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
 _WORD_ENDS = (*ABSTRACT, "er", "ers", "al", "ive")
-_UNIT = re.compile("[a-zµμ][A-Z]")
+_SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
@@ -134,7 +134,7 @@ def _ordinary_words(name: Place) -> bool:
 
 def _opener(name: Place) -> bool:
     first = name.lows[0]
-    if len(name.words) < 2 or name.kind:
+    if len(name.words) < 2 or name.kind or first in OFFICES:
         return False
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
@@ -143,25 +143,11 @@ def _opener(name: Place) -> bool:
 
 def _adjective(name: Place) -> bool:
     """The National Oceanic | and Atmospheric Administration; Hawaiian pizza."""
-    ending = name.lows[-1].endswith(_ADJECTIVES)
-    return (
-        ending
-        and not name.known
-        and name.after[:1] == " "
-        and (
-            _AND.match(name.after) is not None
-            or (len(name.words) == 1 and name.after[1:2].islower())
-        )
-    )
-
-
-def _of_place(name: Place) -> bool:
-    first, _, last = name.form.lower().partition(" of ")
-    return (
-        last.replace(" ", "_") in PLACES
-        and name.kind == "location"
-        and (" " in first or first in PLACES)
-    )
+    last = name.lows[-1]
+    if name.known or last in GIVEN or not last.endswith(_ADJECTIVES):
+        return False
+    lower = name.plain and last[-2:] != "al" and _NEXT.match(name.after)
+    return bool(_AND.match(name.after) or lower)
 
 
 def _single(name: Place) -> bool:
@@ -173,24 +159,15 @@ def _single(name: Place) -> bool:
     if name.kind and not ordinary(low) and low not in name.lower:
         return False
     following = _NEXT.match(name.after)  # a Montessori school
-    if name.kind == "" and low.endswith(ABSTRACT):
+    if following and not stop_word(following[1]) and not following[1].endswith(("ed", "s")):
         return True
-    beside = following is not None and not stop_word(following[1])
-    beside = beside and not following[1].endswith(("ed", "s"))
-    return beside or len(low) < 3 or name.opening or low in name.lower or ordinary(low)
-
-
-def _greeted(name: Place) -> bool:
-    """Yo Tim, Woohoo Melanie."""
-    both = len(name.words) == 2 and name.lows[1] in GIVEN and name.lows[0] not in GIVEN
-    return name.opening and both
+    dull = low in name.lower or ordinary(low) or (name.kind == "" and low.endswith(ABSTRACT))
+    return dull or len(low) < 3 or name.opening
 
 
 def _acronym(name: Place) -> bool:
     word, low = name.words[0], name.lows[0]
-    if len(name.words) > 1 or not word.isupper():
-        return False
-    if name.known:
+    if len(name.words) > 1 or not word.isupper() or name.known:
         return False
     return len(word) < 3 or low in NO_ACRONYMS or low in MONTHS or common(low)
 
@@ -198,29 +175,30 @@ def _acronym(name: Place) -> bool:
 # What speaks against a name; an example. The first that holds decides.
 RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: SIGNS.search(name.form) is not None, "GitHub Pull\nRequests"),
-    (lambda name: _CONTRACTED.search(name.form) is not None, "They'll"),
     (lambda name: _TORN.search(name.form) is not None, "Ger-many"),
     (lambda name: _GOES_ON.match(name.after) is not None, "Node|.js"),
     (lambda name: not name.prose, "# Open Issues"),
     (lambda name: name.label and name.kind != "person", "Discussions-To: the list"),
-    (lambda name: len(name.words) > 1 and name.form.isupper(), "THE END"),
+    (lambda name: sum(map(str.isupper, name.words)) > 1 and name.form.isupper(), "THE END"),
     (_numbered, "Figure S1"),
     (_inside, "Nonie Canderer 18 Arevalo Plaza"),
     (_ordinary_words, "the Strategic Initiatives"),
     (_opener, "Exploring Japan"),
     (
-        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or len(name.words[-1]) < 2),
+        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or name.words[-1] == "I"),
         "Delta Airlines I",
     ),
-    (lambda name: name.lows[-1] in DEMONYMS and not name.known, "Banned American"),
-    (_greeted, "Woohoo Melanie!"),
-    (lambda name: _UNIT.fullmatch(name.words[0]) and not name.known, "5 mM EGTA"),
-    (lambda name: _LETTER_NUMBER.fullmatch(name.form) and not name.known, "Let L1 denote"),
-    (_adjective, "Hawaiian pizza"),
-    (_of_place, "Biscoe Islands of Antarctica"),
-    (_single, "Picnics were held"),
+    (lambda name: name.lows[-1] in DEMONYMS and not name.kind, "Banned American"),
+    (lambda name: _SYMBOL.fullmatch(name.form) and not name.known, "Let L1 denote 5 mM EGTA"),
+    (_adjective, "National Oceanic | and Atmospheric Administration"),
+    (_single, "an Apartment of two rooms"),
     (_acronym, "You MUST"),
 )
+
+
+def enough(sure: int, every: int) -> bool:
+    """Are so many certain mentions of a name, of so many, enough for an entity?"""
+    return sure > 0 and sure >= SHARE * every
 
 
 def certain(

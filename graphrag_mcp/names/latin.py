@@ -260,6 +260,9 @@ class Names:
         ):
             name.tokens.clear()  # the President of Finland, members of Parliament
             return False
+        if gap.startswith(" of") and len(name.tokens) > 1 and last not in HEAD_TYPE:
+            if name.tokens[0].low in GIVEN:
+                return True  # Hannah Quill of the Tidal Power Board
         if word.isdigit():
             before = name.tokens[0].start
             score = _SCORED.search(self.text, max(0, before - 30), before)
