@@ -52,7 +52,6 @@ _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}
 _NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
 SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
-_WORD_ENDS = (*ABSTRACT, "er", "ers", "al", "ive")
 _SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`]{0,3}\Z")
@@ -138,7 +137,7 @@ def _opener(name: Place) -> bool:
         return False
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
-    return name.opening and (ordinary(first) or first.endswith(_WORD_ENDS))
+    return name.opening
 
 
 def _adjective(name: Place) -> bool:

@@ -127,7 +127,7 @@ def _by_words(form: str, words: Sequence[str], first: str, last: str) -> str:
         return "person"
     if last in LAST and last not in AMBIGUOUS_HEADS:
         return LAST[last]  # Fenwick Heights
-    if first in FIRST and last not in NEVER:
+    if first in FIRST and last not in NEVER and words[1] != "of":
         team = len(words) > 2 and first in ("san", "los", "las") and last[-1] == "s"
         return "organization" if team else FIRST[first]  # Los Angeles Kings, Captain Nemo
     return "person" if last in ("jr", "sr") else ""
