@@ -54,7 +54,7 @@ SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name on
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
 _SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
-_BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`]{0,3}\Z")
+_BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
 _FEW = 3  # words in lower case that prose has at least
 
@@ -137,7 +137,7 @@ def _opener(name: Place) -> bool:
         return False
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
-    return name.opening
+    return name.opening and name.language == "en"
 
 
 def _adjective(name: Place) -> bool:
@@ -229,7 +229,7 @@ def _place(
         lines[begin] = _is_prose(text, begin)
     words = text[start:end].split()
     before = _BEFORE.search(text, max(0, start - 40), start)
-    word = before[1].lstrip("\"“‘'(*_`") if before else ""
+    word = before[1].lstrip("\"“‘'(*_`[") if before else ""
     follows = word[-1:].islower() or word[-1:] in (",", ";") or word.isdigit()
     follows = follows and (word[:1].islower() or word[-1:] in ",;" or word.lower() in STARTERS)
     opening = not (follows or _HAN.match(word[-1:]))

@@ -95,6 +95,7 @@ def speakers(text: str) -> list[Candidate]:
     lines = list(_LINE.finditer(text))
     counts = Counter(line["name"] for line in lines)
     often = {name for name, count in counts.items() if count > 1 and not common(name.lower())}
+    often = {name for name in often if not name.lower().startswith("the ")}  # THE SHERIFF
     kept = [line for line in lines if line["name"] in often]
     if len(often) < 2 or 2 * len(kept) < sum(1 for line in text.split("\n") if line.strip()):
         return []

@@ -41,7 +41,7 @@ TEXTS = {
     "Exploring Japan": ("Exploring Zephyria was what they had wanted for years.", "Exploring Zephyria"),
     "Delta Airlines I": ("He said on Zephyr Airlines I was told to wait for an hour.", "Zephyr Airlines I"),
     "Banned American": ("The race was won by Legendary Dutch of the team in blue.", "Legendary Dutch"),
-    "Let L1 denote 5 mM EGTA": ("It was kept in 5 mM EGTA for a day and then washed.", "mM EGTA"),
+    "Let L1 denote 5 mM EGTA": ("It was kept in mM EGTA for a day and then washed.", "mM EGTA"),
     "National Oceanic | and Atmospheric Administration": ("It was made for the Zorvath Oceanic and Atmospheric Bureau of the state.", "Zorvath Oceanic"),
     "an Apartment of two rooms": ("They have seen an Apartment of two rooms near the hall.", "Apartment"),
     "You MUST": ("They say that you MUST be there before the others come.", "MUST"),
