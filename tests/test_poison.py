@@ -147,7 +147,7 @@ def test_a_walk_is_told_what_to_do_outside_of_the_fence(call: Caller) -> None:
         assert walk["text"].index("Give a score") < walk["text"].index("<documents-")
         answer = f"It was lit ({number}) [t1]."
         walk = call.good("drift_step", session_id=walk["session_id"], node_id=walk["open_node"], answer=answer, score=50, max_tokens=1_500)
-    while walk["frontier"] and walk["open_node"]:
+    while walk["open_node"]:
         prune = [node["id"] for node in walk["frontier"]]
         walk = call.good("drift_step", session_id=walk["session_id"], node_id=walk["open_node"], answer="No.", score=1, prune=prune)
     assert walk["done"] and "finish=true" not in inside(walk) and "suspicious" not in walk, "our own words are nobody's orders"

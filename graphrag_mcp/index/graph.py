@@ -25,6 +25,7 @@ import pyarrow as pa
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import describe
 from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.names.certain import enough
 from graphrag_mcp.names.extract import Fields, mentions
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
@@ -261,18 +262,19 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
         usable = [target for target in targets if by_key.get(target) and target not in definitions]
         if usable:
             best = min(usable, key=lambda target: (-targets[target], target))
-            if not best.endswith(f" {key}") or targets[best] >= BEARER * sum(targets.values()):
+            part = f" {key} " in f" {best} "
+            borne = targets[best] >= BEARER * sum(targets.values())
+            given = best.startswith(f"{key} ")
+            named = sum(row.count for row in by_key[key]) if given else 0
+            if not part or (borne and 2 * targets[best] >= named):
                 canonical[key] = best
     return canonical
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """A proper name at its first mention; a common noun phrase only when a second text unit uses it
-    too."""
-    if any(row.strong for row in rows):
-        return True
-    first = rows[0].text_unit_id
-    return any(row.text_unit_id != first for row in rows)
+    """Is enough of the mentions of this name certain?"""
+    sure = sum(row.count for row in rows if row.strong)
+    return enough(sure, sum(row.count for row in rows))
 
 
 def group(

@@ -33,10 +33,12 @@ from graphrag_mcp.names.lexicon import (
     ZH_DULL,
     ZH_FUNCTION,
     ZH_HEAD_TYPE,
+    ZH_KNOWN,
     ZH_SOUNDS,
     ZH_SURNAMES,
     ZH_SURNAMES_TWO,
     ZH_TRAIL,
+    ZH_WIDE,
 )
 from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import stop_word
@@ -61,11 +63,11 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
-        found += _japanese(text)
+        found += _japanese(text) if short else map(_typed, _japanese(text))
     elif n_han:
         found += _chinese(text, short)
         katakana = (match.span() for match in _KATAKANA.finditer(text) if len(match[0]) > 2)
-        found += ((*span, "other", True) for span in katakana)
+        found += ((*span, "other", short) for span in katakana)
     if n_han and (n_han + n_kana) * 6 > len(text):
         found += _latin(text, short)
     if _HANGUL_CHAR.search(text):
@@ -73,8 +75,14 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     return found + caseless.candidates(text, short)
 
 
+def _typed(found: Candidate) -> Candidate:
+    """A word of a document that nothing types is no certain name: katakana spell many words."""
+    start, end, kind, strong = found
+    return start, end, kind, strong and kind != "other"
+
+
 _LATIN_RUN = re.compile(
-    r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
+    r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?!@)(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
 _FENCE = re.compile("```")
 
@@ -354,9 +362,12 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
             if token.tag in _BEFORE_HEAD and (joined := _joined(words, at)):
                 last, kind = joined
                 skip = last + 1
-                found.append((token.start, words[last].end, kind, True))
+                sure = short or _sure_head(words, at, last)
+                found.append((token.start, words[last].end, kind, sure))
             elif judged := _judged(token, counts[token.word], short):
-                found.append((token.start, token.end, *judged))
+                kind, strong = judged
+                strong = strong and (short or _sure(words, at, kind))
+                found.append((token.start, token.end, kind, strong))
     return found
 
 
@@ -464,11 +475,58 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
     return best
 
 
+_PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
+_ANY_OF_A_COUNTRY = frozenset("公司 企业 网站 球队 组织 教堂 主义 车站 海岸".split())
+_ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
+_STYLE = tuple("式制型类性级")
+
+
+def _whole(words: list[_Token], at: int) -> bool:
+    """Does no piece of a longer name stand beside this word: 吴郡富|春, 民主|党?"""
+    for other in (*words[max(at - 1, 0) : at], *words[at + 1 : at + 2]):
+        single = len(other.word) == 1 and other.tag in _PIECES and other.word not in ZH_FUNCTION
+        if single or (not other.known and is_han(other.word[0])):
+            return False
+    return True
+
+
+def _sure_head(words: list[_Token], first: int, last: int) -> bool:
+    """Is a name that ends in a telling head one of something in particular: 推特公司, not 基因公司?"""
+    word, tag, _, _, known = words[first]
+    named = tag in ("ns", "nt", "nr", "nrt") or (not known and last == first + 1)
+    if tag == "ns" and words[last].word in _ANY_OF_A_COUNTRY:
+        return False  # 美国公司
+    before = words[first - 1] if first else None
+    return named and not word.endswith(_STYLE) and (before is None or before.tag[0] not in "njz")
+
+
+def _sure(words: list[_Token], at: int, kind: str) -> bool:
+    """Is a single word of a document a name for certain? Its class and the words beside it say so."""
+    word, tag, _, _, known = words[at]
+    if word in ZH_KNOWN:
+        return True
+    if kind == "other" or not _whole(words, at):
+        return False
+    if kind == "person":
+        before = words[at - 1] if at else None
+        begins = before is None or before.tag[0] in "cpvu" or before.word[-1] in _ROLE_ENDS
+        acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
+        long = len(word) > 2 or bool(acts)
+        return begins and long and word[-1] not in ZH_HEAD_TYPE
+    if tag == "nt":
+        headed = any(word[-size:] in ZH_HEAD_TYPE for size in (1, 2, 3))
+        return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
+    wide = len(word) == 2 and word[0] in ZH_WIDE and word[1] in ZH_HEAD_TYPE  # 海港, 新村
+    return known and not wide and word[-1] != "人"
+
+
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
     """(type, strong) of a single word, None when it is no candidate."""
     word, tag, _, _, known = token
     if len(word) < 2 or word in ZH_DULL or not is_han(word[0]):
         return None
+    if word in ZH_KNOWN:
+        return ZH_KNOWN[word], True
     if tag.startswith("nr"):
         double = word[:2] in ZH_SURNAMES_TWO
         surname = double or word[0] in ZH_SURNAMES

@@ -16,10 +16,12 @@ from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
+from graphrag_mcp.names.certain import SIGNS as _SIGNS
+from graphrag_mcp.names.certain import certain, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names, common
-from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, PHRASE_HEADS, STARTERS
+from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
 from graphrag_mcp.names.types import kind_of, subjects
-from graphrag_mcp.text.folding import LANGUAGES, SIMPLIFY, UPPER, with_origins
+from graphrag_mcp.text.folding import LANGUAGES, LOWER, SIMPLIFY, UPPER, with_origins
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
@@ -93,13 +95,14 @@ def speakers(text: str) -> list[Candidate]:
     lines = list(_LINE.finditer(text))
     counts = Counter(line["name"] for line in lines)
     often = {name for name, count in counts.items() if count > 1 and not common(name.lower())}
+    often = {name for name in often if not name.lower().startswith("the ")}  # THE SHERIFF
     kept = [line for line in lines if line["name"] in often]
     if len(often) < 2 or 2 * len(kept) < sum(1 for line in text.split("\n") if line.strip()):
         return []
     return [(*line.span("name"), "person", True) for line in kept]
 
 
-VERSION = "nlp-13"
+VERSION = "nlp-14"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -117,8 +120,8 @@ _QUOTED = re.compile(
 _CODE = re.compile(
     r"(?<![\w.@/-])(?:"
     r"(?P<call>[A-Za-z_][\w]*+(?:\.[A-Za-z_]\w*+)*+)(?=\(\))"
-    r"|(?P<dotted>[A-Za-z_][\w-]*+(?:\.[A-Za-z_][\w-]*+)++)"
-    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-])"
+    r"|(?P<dotted>[A-Za-z_][\w-]*+(?:\.(?=_{0,2}[A-Za-z])[\w-]++)++)"
+    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-]|\.\d)"
     r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
     r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
 )
@@ -164,24 +167,27 @@ def _named(text: str, short: bool) -> list[Fields]:
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
     phrases = _phrases(text, runs, names.language, short)
-    groups = (
-        pairs,
-        speakers(text),
-        _code(text),
-        subjects(text),
-        names.find(),
-        cjk.candidates(text, short),
-        phrases,
-    )
+    proper = (subjects(text), names.find(), cjk.candidates(text, short))
+    if not short:
+        proper = tuple(certain(text, found, lower, names.language) for found in proper)
+    groups = (pairs, speakers(text), _code(text), *proper, phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
+    fences = [] if short else _fences(text)
     for group in groups:
         for start, end, kind, strong in group:
+            strong = strong and bisect_right(fences, start) % 2 == 0
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
-    found = _mentions(text, _with_quoted(text, kept), aliases)
+    found = _mentions(text, _with_quoted(text, kept, short), aliases)
     return _with_variants(text, found) if short and not text.isascii() else found
+
+
+def _fences(text: str) -> list[int]:
+    """Where blocks of code begin and end, in turns: what only examples hold is no entity."""
+    places = [match.start() for match in _FENCE.finditer(text)] if "```" in text else []
+    return places if len(places) % 2 == 0 else []
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
@@ -197,11 +203,11 @@ def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
     return sorted(found + more, key=itemgetter(4)) if more else found
 
 
-def _with_quoted(text: str, kept: list[Candidate]) -> list[Candidate]:
+def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidate]:
     """Adds quoted terms: the same span only once, names that stick out over a quotation dropped."""
     quotes: dict[Span, Candidate] = {}
     last = 0
-    for quote in _quoted(text):
+    for quote in _quoted(text, short):
         if quote[0] >= last:
             quotes[quote[:2]] = quote
             last = quote[1]
@@ -266,8 +272,10 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
         normalise_name(text[slice(*short)]): normalise_name(text[slice(*long)])
         for short, long in aliases.items()
     }
-    _share_kinds(type_of, counts, alias_of)
-    alias_of |= _family_names(type_of, counts, alias_of)
+    families = set(_share_kinds(type_of, counts, alias_of))
+    alias_of |= _spaced(rows, type_of)
+    alias_of |= (short_names := _short_names(type_of, counts, alias_of))
+    strong_keys |= families | {key for key, long in short_names.items() if long in strong_keys}
     kinds = {key: (type_of.get(key, "other"), key in strong_keys) for key, *_ in rows}
     return [
         (key, form, *kinds[key], start, end, alias_of.get(key, ""))
@@ -290,39 +298,59 @@ def _without_letters(text: str, start: int, end: int) -> tuple[int, str]:
     return end, "other"
 
 
-def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]) -> None:
+def _share_kinds(
+    type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]
+) -> Iterator[str]:
     """Gives an acronym the type of what it is short for, and a family name alone that of the person
-    of this text."""
+    of this text; these family names."""
     for short, long in alias_of.items():
         if kind := type_of.get(long) or type_of.get(short):
             type_of[long] = type_of[short] = kind
     family = {
         key.rpartition(" ")[2] for key, kind in type_of.items() if kind == "person" and " " in key
     }
-    if family:
-        for key in keys:
-            if key in family and key not in type_of:
-                type_of[key] = "person"
+    for key in keys:
+        if key in family and type_of.setdefault(key, "person") == "person":
+            yield key
 
 
-def _family_names(
-    type_of: Mapping[str, str], keys: Iterable[str], alias_of: Mapping[str, str]
+def _short_names(
+    type_of: Mapping[str, str], keys: Iterable[str], alias_of: dict[str, str]
 ) -> dict[str, str]:
-    """Family names alone, each with the one person of this text whose full name ends with it."""
-    full: dict[str, list[str]] = {}
+    """Family names and given names alone, each with the one person of this text whose full name
+    ends or begins with it."""
+    full: dict[str, set[str]] = {}
     given: set[str] = set()
     for key, kind in type_of.items():
-        if kind == "person" and 0 < key.count(" ") < 3:
-            full.setdefault(key.rpartition(" ")[2], []).append(key)
-            given.add(key.partition(" ")[0])
+        plain = key.replace(" ", "").isalpha()
+        if kind == "person" and 0 < key.count(" ") < 3 and plain and key not in alias_of:
+            first, last = key.partition(" ")[0], key.rpartition(" ")[2]
+            if len(first) < 3 or common(first) or first in TITLES:
+                continue  # E. Gardiner, Lady Catherine
+            full.setdefault(last, set()).add(key)
+            full.setdefault(first, set()).add(key)
+            given.add(first)
     return {
-        key: full[key][0]
+        key: min(full[key])
         for key in keys
         if len(full.get(key, ())) == 1
-        and len(key) > 3
-        and key not in given
+        and len(key) > (1 if key in given else 3)
         and key not in alias_of
         and type_of.get(key, "person") == "person"
+    }
+
+
+_CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
+
+
+def _spaced(
+    rows: Iterable[tuple[str, str, int, int]], type_of: Mapping[str, str]
+) -> dict[str, str]:
+    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg."""
+    return {
+        key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
+        for key, form, _, _ in rows
+        if type_of.get(key) == "person" and _CAMEL.fullmatch(form)
     }
 
 
@@ -358,9 +386,12 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
                 stop = re.search(r"[,;:，；]", inner)
                 long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
-        if long:
+        said = text[slice(*short)].lower() if long else ""
+        ordinary_too = said in NAMES or (len(said) < 3 and stop_word(said))
+        if long and not ordinary_too:  # not Jaswanth Sreeram (JS)
             aliases[short] = long
-            kind = kind_of(text, *long, text[slice(*long)].split())
+            words = text[slice(*long)].split()
+            kind = kind_of(text, *long, words) if not words[0].islower() else "other"
             found += [(*long, kind, True), (*short, "other", True)]
     shorts: set[str] = set()
     for match in _SHORTENED.finditer(text) if "称" in text or "稱" in text else ():
@@ -416,19 +447,33 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 # ---- the finders --------------------------------------------------------------------------------
 
 
-def _quoted(text: str) -> Iterator[Candidate]:
+_LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
+_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
+_NUMBER_BEHIND = re.compile(r"\.\d")
+_IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
+
+
+def _identifier(form: str) -> bool:
+    """Is it one word of code that is no ordinary word?"""
+    plain = form.isalpha() and (form.islower() or form.istitle())
+    plain = plain and (len(form) < 4 or ordinary(form.lower()))
+    return len(form) > 2 and _IDENTIFIER.fullmatch(form) is not None and not plain
+
+
+def _quoted(text: str, short: bool) -> Iterator[Candidate]:
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
         form, sign = text[start:end], match[0][:2]
-        words = form.split()
+        if not (words := form.split()):
+            continue  # “ ”
         if sign[0] == "《":
             yield start, end, "content", True
         elif sign[0] in "「『" or any(cjk.is_han(ch) for ch in form[:3]):
             if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
-                yield start, end, "other", True
+                yield start, end, "other", short
         elif sign[0] == "`" and sign != "``":
             if any(map(str.isalpha, form)):  # not `100`
-                yield start, end, "artifact", True
+                yield start, end, "artifact", short or _identifier(form)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
@@ -436,7 +481,10 @@ def _quoted(text: str) -> Iterator[Candidate]:
             if opening and len(words) <= 8 and big * 2 >= len(words) and not spoken:
                 if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
-                    yield start, end, "content" if title else "other", True
+                    spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
+                    spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
+                    sure = short or (title and not spoken and not _SIGNS.search(form))
+                    yield start, end, "content" if title else "other", sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
                 if not stop_word(words[0].lower()):
                     yield start, end, "other", False  # a "heat pump"
@@ -451,7 +499,9 @@ def _code(text: str) -> Iterator[Candidate]:
             module = "_" in form or (len(parts) > 2 and form.islower())
             if not (file or module) or max(map(len, parts)) < 2:
                 continue  # not e.g.
-        if any(map(str.isalpha, form)):
+            if _NUMBER_BEHIND.match(text, match.end()):
+                continue  # libc.so.6
+        if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
             yield *match.span(), "artifact", True
 
 

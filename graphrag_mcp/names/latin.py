@@ -24,11 +24,13 @@ from graphrag_mcp.names.lexicon import (
     EVENT_HEADS,
     FOREIGN_GIVEN,
     GIVEN,
+    GIVEN_NAMES,
     GROUPS,
     HEAD_TYPE,
     HEADS,
     INTO,
     MONTHS,
+    NAMES,
     OFFICES,
     OPENING,
     PLACES,
@@ -87,7 +89,7 @@ _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split()
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 _OWNED_BODIES = frozenset("college hospital school university church".split())
-_ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
+ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
 
 
 class Token(NamedTuple):
@@ -258,6 +260,9 @@ class Names:
         ):
             name.tokens.clear()  # the President of Finland, members of Parliament
             return False
+        if gap.startswith(" of") and len(name.tokens) > 1 and last not in HEAD_TYPE:
+            if name.tokens[0].low in GIVEN:
+                return True  # Hannah Quill of the Tidal Power Board
         if word.isdigit():
             before = name.tokens[0].start
             score = _SCORED.search(self.text, max(0, before - 30), before)
@@ -325,8 +330,9 @@ class Names:
             return 0  # Royal Albert Hall
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in OFFICES or office in TITLES
-        if rest[0] in GIVEN:
+        if rest[0] in GIVEN or (rest[0] in GIVEN_NAMES and not common(rest[0])):
             return lead if held or office in ROLE_WORDS else 0
+        held = held or office in DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
     # ---- what a name is worth -------------------------------------------------------------------
@@ -355,13 +361,13 @@ class Names:
         if low in DEMONYMS or (dash and common(head) and word.endswith(tail)):
             return None  # European, high-profile
         if name.opening and word not in self.seen:
-            if low in self.lower or common(low) or low.endswith(_ABSTRACT):
+            if low in self.lower or common(low) or low.endswith(ABSTRACT):
                 return None
             # A word that only opens sentences must be met in a second text unit.
             return low in PLACES or low in GIVEN
         inflected = low.endswith("ing") and low not in COMMON
         dull = low in HEAD_TYPE or low in self.lower or (common(low) and not inflected)
-        return low in PLACES or not dull
+        return low in PLACES or low in NAMES or not dull
 
     def _strength_of_several(self, name: Name) -> bool | None:
         lows = [word.lower() for word in name.words]

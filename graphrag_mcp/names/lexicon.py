@@ -58,6 +58,7 @@ TITLES, OFFICES, GROUPS = map(_words, ("TITLES", "OFFICES", "GROUPS"))
 ROLE_WORDS, BODIES, EVENT_HEADS = map(_words, ("ROLE_WORDS", "BODIES", "EVENT_HEADS"))
 PHRASE_HEADS, AMBIGUOUS_HEADS, TAILS = map(_words, ("PHRASE_HEADS", "AMBIGUOUS_HEADS", "TAILS"))
 FILE_ENDINGS, ACRONYM_NOISE = map(_words, ("FILE_ENDINGS", "ACRONYM_NOISE"))
+NO_ACRONYMS, NAMES = map(_words, ("NO_ACRONYMS", "NAMES"))
 DULL, COMMON, GIVEN, PLACES = map(_words, ("DULL", "COMMON", "GIVEN", "PLACES"))
 HEAD_TYPE = _kinds("HEADS")
 
@@ -77,7 +78,7 @@ ENDINGS = (
 )
 OF_PLACE, IN_PLACE, TO_PLACE = map(_words, ("OF_PLACE", "IN_PLACE", "TO_PLACE"))
 OF_PERSON, BY_PERSON, SAYS_PERSON = map(_words, ("OF_PERSON", "BY_PERSON", "SAYS_PERSON"))
-BY_BODY, AT_BODY, THE_NO_BODY = map(_words, ("BY_BODY", "AT_BODY", "THE_NO_BODY"))
+BY_BODY, AT_BODY = map(_words, ("BY_BODY", "AT_BODY"))
 ON_BODY = frozenset("aired premiered broadcast airs airing televised".split())
 IS_PLACE = frozenset("located situated bordered bounded".split())
 
@@ -125,6 +126,8 @@ KO_ENDINGS = tuple("다 는 한 된 고 며 던 지 게 서 할 될 인 하여 �
 ZH_HEAD_TYPE = _kinds("ZH_HEADS")
 ZH_FUNCTION, ZH_SURNAMES, ZH_SOUNDS = map(_signs, ("ZH_FUNCTION", "ZH_SURNAMES", "ZH_SOUNDS"))
 ZH_DULL, ZH_SURNAMES_TWO = _words("ZH_DULL"), _words("ZH_SURNAMES_TWO")
+ZH_KNOWN = _kinds("ZH_KNOWN")
+ZH_WIDE = frozenset("海高新外东南西北大小中四上下老古本该全各内前后")
 ZH_TITLES = tuple(sorted(_LISTS["ZH_TITLES"].split(), key=lambda title: -len(title)))
 ZH_TRAIL = frozenset(
     "于於以为為在是有和与與及曾现現将將被把从從向对對的了也都即又则則便说說称稱任至使让讓给給后後时時等得能就却卻并並"

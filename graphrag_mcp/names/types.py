@@ -26,6 +26,7 @@ from graphrag_mcp.names.lexicon import (
     IS_PLACE,
     KNOWN,
     LAST,
+    NAMES,
     NEVER,
     OF_PERSON,
     OF_PLACE,
@@ -33,11 +34,9 @@ from graphrag_mcp.names.lexicon import (
     PLACES,
     SAYS_PERSON,
     STARTERS,
-    THE_NO_BODY,
     TO_PLACE,
 )
 from graphrag_mcp.text.folding import UPPER
-from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]
 
@@ -128,7 +127,7 @@ def _by_words(form: str, words: Sequence[str], first: str, last: str) -> str:
         return "person"
     if last in LAST and last not in AMBIGUOUS_HEADS:
         return LAST[last]  # Fenwick Heights
-    if first in FIRST and last not in NEVER:
+    if first in FIRST and last not in NEVER and words[1] != "of":
         team = len(words) > 2 and first in ("san", "los", "las") and last[-1] == "s"
         return "organization" if team else FIRST[first]  # Los Angeles Kings, Captain Nemo
     return "person" if last in ("jr", "sr") else ""
@@ -199,11 +198,8 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
             return kind
     if one == "near":
         return "location"
-    if one == "in" and after[:1] in _ENDS and len(words) < 3 and not acronym:
-        return "" if words[0].lower() in HEAD_TYPE else "location"  # in Ashby.
-    if one == "the" and acronym and words[0].lower() not in THE_NO_BODY and words[0].isalpha():
-        goes_on = after[:1] != " " or stop_word(after[1:].split(" ", 1)[0].rstrip(".,"))
-        return "organization" if goes_on else ""  # the HTA met
+    if one == "in" and after[:1] in _ENDS and len(words) < 3 and words[0].istitle():
+        return "" if words[0].lower() in HEAD_TYPE or words[0].lower() in NAMES else "location"
     return "person" if one in ("starring", "featuring") and len(words) > 1 else ""
 
 

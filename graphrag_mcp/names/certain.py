@@ -1,0 +1,277 @@
+"""Which names found in a document are certain enough for an entity.
+
+A name of a document stays strong when none of RULES speaks against it. The others are weak: their
+passages are found by them, they become no entity. A question has no such rules, since there a name
+that is none costs nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from graphrag_mcp.names.latin import ABSTRACT, common
+from graphrag_mcp.names.lexicon import (
+    COMMON,
+    DEMONYMS,
+    GIVEN,
+    HEAD_TYPE,
+    KNOWN,
+    MONTHS,
+    NAMES,
+    NO_ACRONYMS,
+    OFFICES,
+    PLACES,
+    ROLE_WORDS,
+    STARTERS,
+)
+from graphrag_mcp.text.folding import LOWER, UPPER
+from graphrag_mcp.text.terms import stop_word
+from graphrag_mcp.text.tokens import ONE_TOKEN
+
+Candidate = tuple[int, int, str, bool]
+_MARK = re.compile(r"[ \t>]*(?:[-*+•‣▪–—]|\d{1,3}[.)]|#{1,6}|\|)[ \t]")  # of a list item, a heading
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
+_LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
+_CELLS = re.compile(r"\||\t|\S {3,}\S")
+SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\n]")
+_HAN = re.compile("[\u3400-\u9fff]")
+_HAN_STOP = re.compile("[，。：；！？]")
+_TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
+_NEXT = re.compile(r" ([a-z]+)")
+_AND = re.compile(r",? (?:and|&) [A-Z]")
+_ADJECTIVES = ("ian", "ean", "ish", "ese", "ic", "al")
+_NUMBERED = frozenset(
+    "figure figures fig fig. table tables dataset option section sections appendix exhibit vol".split()
+)
+_SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
+_PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
+_NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
+SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
+_NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
+_SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
+_CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
+_BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
+_SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
+_FEW = 3  # words in lower case that prose has at least
+
+
+@lru_cache(maxsize=1 << 15)
+def ordinary(word: str) -> bool:
+    """Is this lower-case English word, or what it is inflected from, used for more than names?"""
+    if word in GIVEN or word in PLACES or word in NAMES:
+        return False
+    if (
+        common(word)
+        or word in ONE_TOKEN
+        or word in HEAD_TYPE
+        or word in DEMONYMS
+        or word in STARTERS
+    ):
+        return True
+    if word + "s" in COMMON:
+        return True
+    for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
+        stem = word.removesuffix(end)
+        if stem != word and len(stem) > 2 and (stem in ONE_TOKEN or stem + "e" in ONE_TOKEN):
+            return True
+    return False
+
+
+@dataclass(slots=True)
+class Place:
+    """A name where it stands. `kind`: "" where nothing tells it; `prose`: it stands in a sentence;
+    `opening`: that begins with it, or nothing shows that it does not; `label`: a colon follows it
+    at the beginning of a line; `before`: the word before it, `after`: what follows, a few letters."""
+
+    form: str
+    words: list[str]
+    lows: list[str]
+    kind: str
+    prose: bool
+    opening: bool
+    label: bool
+    before: str
+    after: str
+    language: str
+    lower: set[str]
+
+    @property
+    def known(self) -> bool:
+        whole = "_".join(self.lows).rstrip(".")
+        return whole in PLACES or whole in KNOWN or whole in NAMES
+
+    @property
+    def plain(self) -> bool:
+        """Is it one word with a capital at its beginning alone?"""
+        word = self.words[0]
+        return len(self.words) == 1 and word.isalpha() and not any(map(str.isupper, word[1:]))
+
+
+def _numbered(name: Place) -> bool:
+    if len(name.words) < 3 and name.lows[0] in _NUMBERED:
+        return True
+    return name.before in _NUMBERED or (name.kind == "person" and any(map(str.isdigit, name.form)))
+
+
+def _inside(name: Place) -> bool:
+    first = name.words[0]
+    if any(word.isdigit() for word in name.words[1:-1]) or (first.isdigit() and len(first) < 4):
+        return True
+    return "the" in name.lows[1:-1] and len(name.words) > 3 and " of the " not in name.form
+
+
+def _ordinary_words(name: Place) -> bool:
+    if len(name.words) < 2 or name.known or (name.kind not in ("", "person") and not name.opening):
+        return False
+    roles = ROLE_WORDS if name.kind == "person" else ()
+    return all(ordinary(low) or low.isdigit() or low in roles for low in name.lows)
+
+
+def _opener(name: Place) -> bool:
+    first = name.lows[0]
+    if len(name.words) < 2 or name.kind or first in OFFICES:
+        return False
+    if name.language == "de":
+        return True  # nouns have capitals: Dinge Gedanken
+    return name.opening and name.language == "en"
+
+
+def _adjective(name: Place) -> bool:
+    """The National Oceanic | and Atmospheric Administration; Hawaiian pizza."""
+    last = name.lows[-1]
+    if name.known or last in GIVEN or not last.endswith(_ADJECTIVES):
+        return False
+    lower = name.plain and last[-2:] != "al" and _NEXT.match(name.after)
+    return bool(_AND.match(name.after) or lower)
+
+
+def _single(name: Place) -> bool:
+    low = name.lows[0]
+    if not name.plain or low in GIVEN or name.known:
+        return False
+    if name.kind == "" and name.language == "de":
+        return True
+    if name.kind and not ordinary(low) and low not in name.lower:
+        return False
+    following = _NEXT.match(name.after)  # a Montessori school
+    if following and not stop_word(following[1]) and not following[1].endswith(("ed", "s")):
+        return True
+    dull = low in name.lower or ordinary(low) or (name.kind == "" and low.endswith(ABSTRACT))
+    return dull or len(low) < 3 or name.opening
+
+
+def _acronym(name: Place) -> bool:
+    word, low = name.words[0], name.lows[0]
+    if len(name.words) > 1 or not word.isupper() or name.known:
+        return False
+    return len(word) < 3 or low in NO_ACRONYMS or low in MONTHS or common(low)
+
+
+# What speaks against a name; an example. The first that holds decides.
+RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
+    (lambda name: SIGNS.search(name.form) is not None, "GitHub Pull\nRequests"),
+    (lambda name: _TORN.search(name.form) is not None, "Ger-many"),
+    (lambda name: _GOES_ON.match(name.after) is not None, "Node|.js"),
+    (lambda name: not name.prose, "# Open Issues"),
+    (lambda name: name.label and name.kind != "person", "Discussions-To: the list"),
+    (lambda name: sum(map(str.isupper, name.words)) > 1 and name.form.isupper(), "THE END"),
+    (_numbered, "Figure S1"),
+    (_inside, "Nonie Canderer 18 Arevalo Plaza"),
+    (_ordinary_words, "the Strategic Initiatives"),
+    (_opener, "Exploring Japan"),
+    (
+        lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or name.words[-1] == "I"),
+        "Delta Airlines I",
+    ),
+    (lambda name: name.lows[-1] in DEMONYMS and not name.kind, "Banned American"),
+    (lambda name: _SYMBOL.fullmatch(name.form) and not name.known, "Let L1 denote 5 mM EGTA"),
+    (_adjective, "National Oceanic | and Atmospheric Administration"),
+    (_single, "an Apartment of two rooms"),
+    (_acronym, "You MUST"),
+)
+
+
+def enough(sure: int, every: int) -> bool:
+    """Are so many certain mentions of a name, of so many, enough for an entity?"""
+    return sure > 0 and sure >= SHARE * every
+
+
+def certain(
+    text: str, found: Iterable[Candidate], lower: set[str], language: str
+) -> Iterator[Candidate]:
+    """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
+    and people who sign."""
+    lines: dict[int, bool] = {}
+    for start, end, kind, strong in found:
+        if _SIGNED.match(text, end) and _PERSON.fullmatch(text, start, end):
+            kind, strong = "person", True
+        elif strong and text[start] < _NO_CAPITALS:
+            name = _place(text, start, end, kind, lower, language, lines)
+            strong = not any(rule(name) for rule, _ in RULES)
+        yield start, end, kind, strong
+
+
+def _place(
+    text: str,
+    start: int,
+    end: int,
+    kind: str,
+    lower: set[str],
+    language: str,
+    lines: dict[int, bool],
+) -> Place:
+    begin = text.rfind("\n", 0, start) + 1
+    if begin not in lines:
+        lines[begin] = _is_prose(text, begin)
+    words = text[start:end].split()
+    before = _BEFORE.search(text, max(0, start - 40), start)
+    word = before[1].lstrip("\"“‘'(*_`[") if before else ""
+    follows = word[-1:].islower() or word[-1:] in (",", ";") or word.isdigit()
+    follows = follows and (word[:1].islower() or word[-1:] in ",;" or word.lower() in STARTERS)
+    opening = not (follows or _HAN.match(word[-1:]))
+    if "\n" in text[max(0, start - 2) : start] and _MARK.match(text, begin):
+        opening = True
+    return Place(
+        text[start:end],
+        words,
+        [one.lower() for one in words],
+        "" if kind == "other" else kind,
+        lines[begin],
+        opening,
+        text[end : end + 1] == ":" and _LABEL.match(text[begin:start]) is not None,
+        word.lower(),
+        text[end : end + 20],
+        language,
+        lower,
+    )
+
+
+def _is_prose(text: str, begin: int) -> bool:
+    """Does the line that begins here hold a sentence: no heading, row of a table, list of links?"""
+    end = text.find("\n", begin)
+    end = len(text) if end < 0 else end
+    line = text[begin:end]
+    closed = _CLOSED.search(text, begin, end) is not None
+    if (line.lstrip(" \t>").startswith("#") and not closed) or _RULE.match(text, end + 1):
+        return False
+    if not _MARK.match(line):  # the lines before, which run on into this one
+        at = begin
+        while at > 1 and begin - at < _LONGEST_LINE:
+            above = text.rfind("\n", 0, at - 1) + 1
+            if at - above < _SHORT_LINE:
+                break
+            at = above
+        line = text[at:end]
+    if len(_HAN.findall(text, begin, end)) > _FEW and _HAN_STOP.search(text, begin, end):
+        return True
+    words = _WORD.findall(line[-_LONGEST_LINE:] if len(line) > 4 * _LONGEST_LINE else line)
+    low = sum(map(str.islower, words))
+    if low < _FEW - closed:
+        return False
+    if not closed and _CELLS.search(text, begin, end) and low < 2 * (len(words) - low):
+        return False
+    return low * (1 + 2 * closed) >= len(words) - low

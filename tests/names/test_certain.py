@@ -1,0 +1,140 @@
+"""Which names of a document become entities, and which only find its passages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.names import certain
+from graphrag_mcp.names.extract import mentions
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+
+def sure(text: str) -> dict[str, str]:
+    """Form -> type of the names of a document that are certain."""
+    return {form: kind for _, form, kind, strong, *_ in mentions(text) if strong}
+
+
+def entities(folder: Path, *texts: str) -> dict[str, list[str]]:
+    """Title -> aliases of the entities of an index of these texts."""
+    given = tuple(InlineText(text, str(at), "") for at, text in enumerate(texts))
+    index_documents(folder, IndexRequest(texts=given), Settings(home=folder.parent))
+    rows = open_snapshot(folder).rows("entities", columns=["title", "aliases"]).to_pylist()
+    return {row["title"]: row["aliases"] for row in rows}
+
+
+# By the example of each rule: a text, and the name in it that the rule keeps from being certain.
+TEXTS = {
+    "GitHub Pull\nRequests": ("We went through all of the open and stale GitHub Pull\nRequests of the week.", "GitHub Pull\nRequests"),
+    "Ger-many": ("They went back to the south of Ger-many in the spring.", "Ger-many"),
+    "Node|.js": ("They have written it in Zephyr.x since the spring of that year.", "Zephyr"),
+    "# Open Issues": ("# The Quillon Theorem\n", "Quillon Theorem"),
+    "Discussions-To: the list": ("Zorvath-To: the list of all who have read it and said so", "Zorvath-To"),
+    "THE END": ("It was said in the hall of KELL BRIG that it rains.", "KELL BRIG"),
+    "Figure S1": ("The rest of it is shown in Figure QX7 below the line.", "Figure QX7"),
+    "Nonie Canderer 18 Arevalo Plaza": ("It was found by Mara Quill 18 Arevalo Plaza on the day before.", "Mara Quill 18 Arevalo Plaza"),
+    "the Strategic Initiatives": ("They talked about the Strategic Initiatives for an hour.", "Strategic Initiatives"),
+    "Exploring Japan": ("Exploring Zephyria was what they had wanted for years.", "Exploring Zephyria"),
+    "Delta Airlines I": ("He said on Zephyr Airlines I was told to wait for an hour.", "Zephyr Airlines I"),
+    "Banned American": ("The race was won by Legendary Dutch of the team in blue.", "Legendary Dutch"),
+    "Let L1 denote 5 mM EGTA": ("It was kept in mM EGTA for a day and then washed.", "mM EGTA"),
+    "National Oceanic | and Atmospheric Administration": ("It was made for the Zorvath Oceanic and Atmospheric Bureau of the state.", "Zorvath Oceanic"),
+    "an Apartment of two rooms": ("They have seen an Apartment of two rooms near the hall.", "Apartment"),
+    "You MUST": ("They say that you MUST be there before the others come.", "MUST"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("at", range(len(certain.RULES)))
+def test_each_rule_keeps_its_example_from_being_an_entity(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, name = TEXTS[certain.RULES[at][1]]
+    assert name not in sure(text)
+    monkeypatch.setattr(certain, "RULES", (*certain.RULES[:at], *certain.RULES[at + 1 :]))
+    assert name in sure(text)
+
+
+def test_names_in_the_middle_of_a_sentence_are_certain_and_headings_cells_and_links_are_not() -> None:
+    text = (
+        "# Kell Survey\n\nThe boat came from Skerrow with Hannah Quill of the Tidal Power Board.\n\n"
+        "| Boat | Harbour |\n| Zephyr Dawn | Ashby Quay |\n\n* [Quarry Walks](https://a.example/q)\n* [Island Tours](https://a.example/t)\n"
+    )
+    assert set(sure(text)) == {"Skerrow", "Hannah Quill", "Tidal Power Board"}
+
+
+def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(tmp_path: Path) -> None:
+    texts = ("Picnics were held by the tide gauge. They'll come to Skerrow.", "Picnics were held by the tide gauge of Skerrow.")
+    assert set(entities(tmp_path / "c", *texts)) == {"Skerrow"}
+
+
+def test_a_name_that_is_seldom_certain_is_no_entity(tmp_path: Path) -> None:
+    seldom = ["Quarrel came up again and again in the talk of the day."] * 4
+    assert "Quarrel" in entities(tmp_path / "a", "They had a talk with Quarrel.", *seldom[:3])
+    assert "Quarrel" not in entities(tmp_path / "b", "They had a talk with Quarrel.", *seldom)
+
+
+def test_people_who_sign_or_speak_are_people_wherever_they_stand() -> None:
+    text = "## Present\n\n* Zorvath Quillon @zquill (member)\n* Bert Olden <bert@a.example>\n\n| Kell Brigg | KB |\n"
+    assert sure(text) == {"Zorvath Quillon": "person", "Bert Olden": "person"}
+
+
+def test_nationalities_and_offices_are_no_part_of_a_name() -> None:
+    text = "He lost to Russian Nikolay Davydenko and met Lib Dem MP Lembit Opik there."
+    assert set(sure(text)) == {"Nikolay Davydenko", "Lembit Opik"}
+
+
+def test_examples_in_blocks_of_code_are_no_entities_and_names_of_the_text_around_are() -> None:
+    text = "The call `loadTide` comes first in the file of the day.\n\n```js\nvar tideTable = makeTide(kellSound)\n```\n"
+    assert set(sure(text)) == {"loadTide"}
+
+
+def test_a_term_in_backticks_is_certain_as_an_identifier_only() -> None:
+    text = "We call `tide_gauge` and `all` and `goto fail` and `x+b` in the loop."
+    assert set(sure(text)) == {"tide_gauge"}
+
+
+def test_what_is_said_in_quotation_marks_is_no_title() -> None:
+    text = "“Well, Lizzy,” said he, and they read “The Winds of Skerrow” to the end."
+    assert set(sure(text)) == {"Lizzy", "The Winds of Skerrow"}
+
+
+def test_chinese_names_are_certain_by_their_class_and_what_stands_beside_them() -> None:
+    text = "他在上海的推特公司工作，这家互联网公司和基因公司都用软件。《战国无双》是游戏。王丽华和陈思远来自杭州。"
+    assert set(sure(text)) == {"上海", "推特公司", "战国无双", "王丽华", "陈思远", "杭州"}
+
+
+def test_an_untyped_word_of_katakana_or_hangul_is_no_entity_of_a_document() -> None:
+    assert "コンピュータ" not in sure("彼はコンピュータを使って、中村レイナに手紙を書いた。")
+    assert "中村レイナ" in sure("彼はコンピュータを使って、中村レイナに手紙を書いた。")
+
+
+def test_a_given_name_is_the_one_person_of_its_text_with_that_name(tmp_path: Path) -> None:
+    told = "Hannah Merrick came to Oslo in May. Later Hannah wrote home."
+    assert entities(tmp_path / "a", told)["Hannah Merrick"] == ["Hannah"]
+    other = "Hannah Quill came to Bergen in May. Later Hannah wrote home."
+    apart = entities(tmp_path / "b", told, other)
+    assert {"Hannah Merrick", "Hannah Quill", "Hannah"} <= set(apart)
+
+
+def test_a_given_name_that_mostly_stands_alone_stays_apart(tmp_path: Path) -> None:
+    told = "Hannah Merrick came to Oslo in May. Later Hannah wrote home."
+    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(4)]
+    assert {"Hannah Merrick", "Hannah"} <= set(entities(tmp_path / "c", told, *alone))
+
+
+def test_a_speaker_in_one_word_is_the_person_in_two(tmp_path: Path) -> None:
+    talk = "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\nTomReed: Then stay in.\n"
+    found = entities(tmp_path / "c", talk, "The boat was lent to Anna Berg by the harbour master.")
+    assert "AnnaBerg" in found.get("Anna Berg", []) or "Anna Berg" in found.get("AnnaBerg", [])
+    assert not {"AnnaBerg", "Anna Berg"} <= set(found)
+
+
+def test_letters_of_a_person_that_are_a_word_or_another_name_are_no_alias() -> None:
+    aliases = {form: alias for _, form, *_, alias in mentions("The notes were kept by Jaswanth Sreeram (JS) and Mark Miller (MM).")}
+    assert aliases.get("MM") == "mark miller" and not aliases.get("JS")
+
+
+def test_a_quotation_of_blanks_alone_is_left_out() -> None:
+    assert sure("They wrote “  ” in the book of Skerrow.") == {"Skerrow": "other"}
