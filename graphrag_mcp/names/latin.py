@@ -45,9 +45,9 @@ from graphrag_mcp.names.lexicon import (
     VI_SURNAMES,
     bare,
 )
-from graphrag_mcp.names.types import kind_of
+from graphrag_mcp.names.types import ABSTRACT, common, kind_of
 from graphrag_mcp.text.folding import LANGUAGES, LOWER, UPPER, WORD
-from graphrag_mcp.text.terms import normalise_name, stop_word
+from graphrag_mcp.text.terms import normalise_name
 
 Candidate = tuple[int, int, str, bool]
 
@@ -89,7 +89,6 @@ _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split()
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 _OWNED_BODIES = frozenset("college hospital school university church".split())
-ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
 
 
 class Token(NamedTuple):
@@ -123,19 +122,6 @@ class Name:
     @property
     def span(self) -> tuple[int, int]:
         return self.tokens[0].start, self.tokens[-1].end
-
-
-@lru_cache(maxsize=1 << 15)
-def common(word: str) -> bool:
-    """Is this lower-case English word, or what it is inflected from, one that is seldom a name?"""
-    if word in COMMON or word in DULL or stop_word(word):
-        return True
-    for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
-        if word.endswith(end) and (
-            word[: -len(end)] in COMMON or word[: -len(end)] + "e" in COMMON
-        ):
-            return True
-    return word.endswith(("ies", "ied")) and word[:-3] + "y" in COMMON
 
 
 def language(lower: set[str]) -> str:

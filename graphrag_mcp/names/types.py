@@ -15,6 +15,8 @@ from graphrag_mcp.names.lexicon import (
     AT_BODY,
     BY_BODY,
     BY_PERSON,
+    COMMON,
+    DULL,
     EITHER,
     ENDINGS,
     FAMILY,
@@ -37,6 +39,7 @@ from graphrag_mcp.names.lexicon import (
     TO_PLACE,
 )
 from graphrag_mcp.text.folding import UPPER
+from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]
 
@@ -239,3 +242,21 @@ def _one_name(words: list[str]) -> bool:
             tail += 1
         comma = word[-1] == ","
     return True
+
+
+# ---- words that are seldom names ------------------------------------------------------------
+
+ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
+
+
+@lru_cache(maxsize=1 << 15)
+def common(word: str) -> bool:
+    """Is this lower-case English word, or what it is inflected from, one that is seldom a name?"""
+    if word in COMMON or word in DULL or stop_word(word):
+        return True
+    for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
+        if word.endswith(end) and (
+            word[: -len(end)] in COMMON or word[: -len(end)] + "e" in COMMON
+        ):
+            return True
+    return word.endswith(("ies", "ied")) and word[:-3] + "y" in COMMON
