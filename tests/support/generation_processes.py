@@ -150,10 +150,11 @@ def disk(home: Path, stride: int, kinds: list[str]) -> None:
             wrong = [found for found in doctor(folder) if not found.remark]
             left = [found for found in doctor(folder, repair=True) if not found.repaired]
             write(folder, note(4))
-            if now["content"] not in (before["content"], wanted["content"]) or wrong or left or doctor(folder) or (
+            after = [found for found in doctor(folder) if not found.remark]
+            if now["content"] not in (before["content"], wanted["content"]) or wrong or left or after or (
                 digest(open_snapshot(folder)) != wanted
             ):
-                say(f"{kind} {at}: {wrong} {left} {doctor(folder)}")
+                say(f"{kind} {at}: {wrong} {left} {after}")
     say("done")
 
 
