@@ -137,7 +137,7 @@ def _opener(name: Place) -> bool:
         return False
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
-    return name.opening and name.language == "en"
+    return name.opening and name.language == "en" and ordinary(first)  # not Marta Olsen
 
 
 def _adjective(name: Place) -> bool:
