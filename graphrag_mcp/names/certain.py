@@ -32,6 +32,9 @@ from graphrag_mcp.text.tokens import ONE_TOKEN
 
 Candidate = tuple[int, int, str, bool]
 _MARK = re.compile(r"[ \t>]*(?:[-*+•‣▪–—]|\d{1,3}[.)]|#{1,6}|\|)[ \t]")  # of a list item, a heading
+SHORT = (
+    9  # words of a line with a full stop, up to which one word in small letters makes a sentence
+)
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
@@ -270,6 +273,8 @@ def _is_prose(text: str, begin: int) -> bool:
         return True
     words = _WORD.findall(line[-_LONGEST_LINE:] if len(line) > 4 * _LONGEST_LINE else line)
     low = sum(map(str.islower, words))
+    if closed and low and len(words) < SHORT and not any(map(str.isdigit, line)):
+        return True  # Ingrid Moe met Devi Rao.
     if low < _FEW - closed:
         return False
     if not closed and _CELLS.search(text, begin, end) and low < 2 * (len(words) - low):

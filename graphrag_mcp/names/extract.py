@@ -460,6 +460,9 @@ def _identifier(form: str) -> bool:
     return len(form) > 2 and _IDENTIFIER.fullmatch(form) is not None and not plain
 
 
+_GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
+
+
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
@@ -470,7 +473,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
             yield start, end, "content", True
         elif sign[0] in "「『" or any(cjk.is_han(ch) for ch in form[:3]):
             if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
-                yield start, end, "other", short
+                yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
             if any(map(str.isalpha, form)):  # not `100`
                 yield start, end, "artifact", short or _identifier(form)
