@@ -279,4 +279,4 @@ def _is_prose(text: str, begin: int) -> bool:
         return False
     if not closed and _CELLS.search(text, begin, end) and low < 2 * (len(words) - low):
         return False
-    return low * (1 + 2 * closed) >= len(words) - low
+    return low * (1 + 3 * closed) >= len(words) - low
