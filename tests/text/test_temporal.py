@@ -90,6 +90,8 @@ def test_what_could_mean_something_else_is_left_out(text: str) -> None:
 
 def test_years_that_are_counted_back_or_told_are_not_ahead() -> None:
     assert meant("It was the worst storm in 40 years.") == []
+    assert meant("It feels like just yesterday that we met.") == meant("Rome wasn't built in a day, you know.") == []
+    assert len(meant("Just yesterday we met at the pier.")) == 1
     assert meant("In the following decade and the following week the town grew.") == []
     assert len(meant("She will retire in 2 years.")) == len(meant("I am off to Rome in two weeks!")) == 1
 
