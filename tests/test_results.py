@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import listing
+from graphrag_mcp.query import listing, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.passages import Form
@@ -23,6 +23,7 @@ from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 FILMS = {
     "harbour-lights": ("Harbour Lights", "Harbour Lights is a 1938 drama film directed by Joan Cole. It was shot on the quay of Port Ellis."),
@@ -152,6 +153,53 @@ def test_the_exact_text_is_still_to_be_had(tmp_path: Path) -> None:
     assert "https" not in local_search(snapshot, "plan of the mill").text
     assert "See the plan of the mill." in get_source(snapshot, ["t1"]).text
     assert text.strip() in get_source(snapshot, ["t1"], raw=True).text
+
+
+def test_several_sources_share_the_budget_and_passages_in_a_row_stand_under_one_head(tmp_path: Path) -> None:
+    from graphrag_mcp.query.lookup import get_source
+
+    long = {name: "\n\n".join(f"# Day {n}\n\nThe {name} was repaired on the quay, part {n}. " + "It rained. " * 80 for n in range(12))
+            for name in ("ferry", "crane")}  # fmt: skip
+    texts = tuple(InlineText(text, name, title=name.title()) for name, text in long.items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    found = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], max_tokens=2_000)
+    shown = {one["document_id"]: sum(other["document_id"] == one["document_id"] for other in found.sources) for one in found.sources}
+    assert len(shown) == 2 and max(shown.values()) - min(shown.values()) <= 1 < max(shown.values())
+    assert found.text.count("(text:ferry:") == found.text.count("(text:crane:") == 1
+    assert found.truncated and found.next_call.startswith("get_source(") and found.tokens <= 2_000
+
+
+def test_the_shares_of_the_topics_of_a_level_add_up(tmp_path: Path) -> None:
+    """Also where documents are in several topics, as those of several text units are."""
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
+    snapshot = open_snapshot(tmp_path / "c")
+    every, total = topics.of_level(snapshot, 0), snapshot.count("documents")
+    assert sum(len(one.main) for one in every) == total < sum(len(one.documents) for one in every)
+    text = global_search(snapshot, "What is this collection about?", max_tokens=6_000).text
+    shares = [int(share) for share in re.findall(r": (\d+) % of the documents", text)]
+    assert len(shares) == len(every) and 95 <= sum(shares) <= 105
+
+
+def test_a_list_of_documents_on_a_person_says_what_that_person_told(tmp_path: Path) -> None:
+    chat = ("Ada: Wow, that view looks great!\nBo: Thanks, I took it from the pier.\nAda: I took a dog grooming course in Varde last "
+            "week. The dogs love the new brushes.\nBo: Nice.\nAda: Haha, good luck with the boat!")  # fmt: skip
+    other = "Ada: Oh nice, a lighthouse!\nBo: I painted the lighthouse of Skagen red.\nAda: Sure.\nBo: It took a week."
+    texts = (InlineText(chat, "one", title="Chat of Ada and Bo"), InlineText(other, "two", title="Chat of Bo and Ada"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    lines = listing.list_documents(open_snapshot(tmp_path / "c"), query="Ada", max_tokens=400).text.splitlines()
+    told = next(line for line in lines if "Chat of Ada and Bo" in line)
+    assert "Ada: I took a dog grooming course" in told
+
+
+def test_a_list_of_people_is_answered_with_sentences_on_each(tmp_path: Path) -> None:
+    texts = tuple(
+        InlineText(f"{name} told the board that the budget of the pier in Varde was spent on {what}.", what)
+        for name, what in (("Anna Berg", "paint"), ("Peter Lund", "lamps"), ("Maria Dahl", "ropes"), ("Jens Ott", "tar"))
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked = "budget: Anna Berg, Peter Lund, Maria Dahl"
+    found = local_search(open_snapshot(tmp_path / "c"), asked, form=Form("sentences"))
+    assert all(f"{name} told" in found.text for name in ("Anna Berg", "Peter Lund", "Maria Dahl"))
 
 
 # ---- breadth and several questions -----------------------------------------------------------------

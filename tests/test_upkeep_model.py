@@ -56,7 +56,7 @@ def test_broken_promises_of_what_a_model_said_are_found(
 
 
 def spoil_vectors(folder: Path, table: str, change: dict[str, Any]) -> None:
-    """A vector table anew, its first row another."""
+    """A vector table written again, its first row another."""
     manifest = manifests.read(folder)
     assert manifest is not None
     rows = open_snapshot(folder).rows(table).to_pylist()

@@ -60,6 +60,7 @@ _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
 _FEW = 3  # words in lower case that prose has at least
+_ORDINARY = (ONE_TOKEN, HEAD_TYPE, DEMONYMS, STARTERS)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -67,15 +68,7 @@ def ordinary(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, used for more than names?"""
     if word in GIVEN or word in PLACES or word in NAMES:
         return False
-    if (
-        common(word)
-        or word in ONE_TOKEN
-        or word in HEAD_TYPE
-        or word in DEMONYMS
-        or word in STARTERS
-    ):
-        return True
-    if word + "s" in COMMON:
+    if common(word) or f"{word}s" in COMMON or any(word in some for some in _ORDINARY):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)

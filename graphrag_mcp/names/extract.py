@@ -99,10 +99,17 @@ def speakers(text: str) -> list[Candidate]:
     kept = [line for line in lines if line["name"] in often]
     if len(often) < 2 or 2 * len(kept) < sum(1 for line in text.split("\n") if line.strip()):
         return []
-    return [(*line.span("name"), "person", True) for line in kept]
+    return [(_behind_title(line), line.end("name"), "person", True) for line in kept]
 
 
-VERSION = "nlp-14"
+def _behind_title(line: re.Match[str]) -> int:
+    """Where the name of a speaker begins: MR COLQUHOUN is COLQUHOUN."""
+    first, _, rest = line["name"].partition(" ")
+    titled = rest and first.lower().rstrip(".") in TITLES
+    return line.start("name") + (len(first) + 1 if titled else 0)
+
+
+VERSION = "nlp-15"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300

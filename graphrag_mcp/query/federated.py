@@ -96,7 +96,7 @@ def get_source(
         if not own:
             continue
         try:
-            found, said = lookup.exact(snapshot, own, around, raw)
+            found, said = lookup.passage_items(snapshot, own, around, raw)
         except NotFound as error:
             refused.append(error)
             continue

@@ -1,4 +1,4 @@
-"""Entities, community reports and exact sources by id or name, as agents write them (`e12`, `c5`,
+"""Entities, community reports and sources by id or name, as agents write them (`e12`, `c5`,
 `t33.2`, full ids, uris, names)."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def get_source(
     """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
     without addresses of links, images and menus, or to the letter with `raw`."""
     budget, note = clamp_budget(max_tokens, 4_000)
-    items, notes = exact(snapshot, ids, around, raw)
+    items, notes = passage_items(snapshot, ids, around, raw)
     return shown(items, [note, *notes], budget, raw)
 
 
@@ -141,7 +141,7 @@ def _follows(one: Item, other: Item) -> bool:
     )
 
 
-def exact(
+def passage_items(
     snapshot: Snapshot, ids: Sequence[str], around: int = 0, raw: bool = False
 ) -> tuple[list[Item], list[str]]:
     """The passages behind ids, each once, and what is to be said about the ids."""
@@ -174,7 +174,7 @@ def exact(
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
     items: list[Item] = []
     for row in found.values():
-        item = _exact(row, documents.get(row["document_id"], row["document_id"]), raw)
+        item = _passage_item(row, documents.get(row["document_id"], row["document_id"]), raw)
         item = replace(item, score=-turns[row["id"]])
         if items and _follows(items[-1], item):  # under the head of the one before
             head, _, text = item.text.partition("\n")
@@ -237,7 +237,7 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 # ---- the passages behind an id -------------------------------------------------------------------
 
 
-def _exact(row: Row, document: str, raw: bool) -> Item:
+def _passage_item(row: Row, document: str, raw: bool) -> Item:
     item = source_item(row, 0.0, document, True)
     text = row["text"] if raw or language_of(row["uri"]) else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"

@@ -147,7 +147,7 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     if found.items:
         result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
     elif not found.too_long:
-        blocks.append(_nobody_waits(found, kind))
+        blocks.append(_no_work(found, kind))
     result.text = "\n\n".join(blocks)
     return result
 
@@ -159,7 +159,7 @@ def _too_long(found: Any) -> str:
     )
 
 
-def _nobody_waits(found: Any, kind: str) -> str:
+def _no_work(found: Any, kind: str) -> str:
     from graphrag_mcp.index.work import KINDS
 
     more = 'New texts: index_documents(paths=[...], method="agent").'

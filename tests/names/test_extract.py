@@ -330,3 +330,9 @@ def test_a_participle_is_no_part_of_a_name_and_a_building_is_no_person(text: str
 @pytest.mark.parametrize("mark", ["``\n    ''''", "«   »", "“  ”", "„  “"])
 def test_quotation_marks_around_blanks_hold_no_name(mark: str) -> None:
     assert [one.form for one in extract(f"The option {mark} was added in Norway.")] == ["Norway"]
+
+
+def test_a_speaker_with_a_title_is_the_person_without() -> None:
+    script = "\n".join(["FENN: She steered south.", "MR COLQUHOUN: Yet she struck.", "FENN: She did.", "MR COLQUHOUN: In the dark?"])
+    named = {mention.key: mention.type for mention in extract(script)}
+    assert named["colquhoun"] == "person" and "mr colquhoun" not in named
