@@ -319,29 +319,6 @@ def unescaped(text: str) -> str:
 
 FULL = r"[<＜][ ]?[|｜#\\]{1,5}[ ]?[>＞]"
 HALF = rf"{FULL}|[<＜][|｜]{{1,2}}|[|｜]{{1,2}}[>＞]"
-_LEVELS = tuple(re.compile(level) for level in (FULL, HALF, rf"{HALF}|[|｜]|\t"))
-# closing signs are optional: one that is missing must not be looked for again and again
-_COMMA_FIELD = re.compile(
-    r"\"((?:[^\"\\]|\\.)*+)\"?|'((?:[^'\\]|\\.)*+)'?|“([^”]*+)”?|(-?\d+(?:\.\d+)?)", re.DOTALL
-)
-
-
-def split_fields(body: str, enough: int = 3) -> list[str]:
-    """The fields of a tuple by the strictest delimiter that gives enough of them; raw texts."""
-    fields: list[str] = []
-    for level in _LEVELS:
-        fields = level.split(body)
-        if len(fields) > 1 and not fields[0].strip(" \t\"'“”`*|｜"):
-            fields = fields[1:]
-        if len(fields) >= enough or (len(fields) > 1 and level is _LEVELS[1]):
-            break
-    else:
-        if len(fields) <= 1 and body.lstrip().startswith((",", '"', "'", "“")):
-            quoted = ("".join(groups) for groups in _COMMA_FIELD.findall(body, 0, 100_000))
-            fields = [re.sub(r"\\([\"'\\])", r"\1", field) for field in quoted]
-    if len(fields) > enough and not fields[-1].strip():
-        fields = fields[:-1]  # the bar that closes a table's row
-    return fields
 
 
 # ---- values ---------------------------------------------------------------------------------------
