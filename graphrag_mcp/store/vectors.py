@@ -11,9 +11,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from graphrag_mcp.store.lance import FLAT
 from graphrag_mcp.store.schema import VECTORS
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import FLAT, Snapshot
 
 # Digits of a similarity that are kept: the same text embedded in another batch differs in the
 # seventh.
