@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
+    from graphrag_mcp.tools.updates import Updates
 
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
@@ -123,7 +124,6 @@ def build_server(
     from mcp.server import MCPServer
 
     from graphrag_mcp.tools import offered, prompts, resources, with_page
-    from graphrag_mcp.tools.explorer import without_app
     from graphrag_mcp.tools.results import THREADS, Desk
     from graphrag_mcp.tools.updates import Updates
 
@@ -143,8 +143,30 @@ def build_server(
             with keeping:
                 yield Desk(app, anyio.CapacityLimiter(THREADS))
 
+    server: MCPServer[Any] = MCPServer(
+        "graphrag-mcp",
+        title="GraphRAG",
+        version=__version__,
+        tools=given,
+        instructions=_instructions(names),
+        lifespan=lifespan,
+        middleware=[_door(app, updates, warmer)],
+        extensions=extensions,
+        subscriptions=updates.bus,
+        log_level="WARNING",
+    )
+    resources.register(server, app)
+    prompts.register(server, app, names)
+    prompts.register_completion(server, app)
+    updates.attach(server)
+    return server
+
+
+def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[Any]]:
+    """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
+    from graphrag_mcp.tools.explorer import without_app
+
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Who calls and whose home it is, then what some methods need beside the SDK."""
         SUBJECT.set(_caller(ctx))
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)
@@ -156,23 +178,7 @@ def build_server(
             return await without_app(ctx, call_next)
         return await call_next(ctx)
 
-    server: MCPServer[Any] = MCPServer(
-        "graphrag-mcp",
-        title="GraphRAG",
-        version=__version__,
-        tools=given,
-        instructions=_instructions(names),
-        lifespan=lifespan,
-        middleware=[door],
-        extensions=extensions,
-        subscriptions=updates.bus,
-        log_level="WARNING",
-    )
-    resources.register(server, app)
-    prompts.register(server, app, names)
-    prompts.register_completion(server, app)
-    updates.attach(server)
-    return server
+    return door
 
 
 def _caller(ctx: Any) -> str:
