@@ -309,8 +309,7 @@ def arranged(
 ) -> dict[str, Circle]:
     """The circles of all communities: beside each other the area shows the size. `children` gives
     the ids below an id in a stable order, "" stands above the top ones; `last` are the places that
-    communities had before.
-    """
+    communities had before."""
     last = {"": WHOLE, **(last or {})}
     found, waiting = {"": WHOLE}, [""]
     while waiting:
@@ -417,8 +416,7 @@ def write_map(
 ) -> None:
     """Keep a map for the next one. `ways`: communities from the top to one without children -> its
     text units; `colours` of those at the top. Where nothing can or may be written it is kept in
-    memory.
-    """
+    memory."""
     topics: list[dict[str, Any]] = []
     for way, units in ways.items():
         places = [[round(one, 9) for one in astuple(circles[id])] for id in way]

@@ -346,9 +346,8 @@ class Asker:
             self.stop()
             try:
                 asyncio.run_coroutine_threadsafe(self._closing(), self._loop).result(10)
-            except (
-                Exception
-            ) as error:  # a connection that does not close cleanly is no reason to fail
+            except Exception as error:
+                # A connection that does not close cleanly is no reason to fail.
                 log.debug("closing a model: %r", error)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
