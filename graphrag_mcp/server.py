@@ -24,8 +24,7 @@ from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
-from graphrag_mcp.trust.key import HOME
-from graphrag_mcp.trust.principal import SUBJECT
+from graphrag_mcp.trust.key import HOME, SUBJECT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -22,13 +22,13 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange import graphrag, lightrag
-from graphrag_mcp.exchange.files import kind_of
-from graphrag_mcp.exchange.model import (
+from graphrag_mcp.exchange.files import (
     Foreign,
     SourceCommunity,
     SourceDocument,
     SourceEntity,
     SourceUnit,
+    kind_of,
 )
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids

@@ -26,8 +26,7 @@ from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows,
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import Context, stored
-from graphrag_mcp.llm.asker import Asker, key_of
-from graphrag_mcp.llm.opening import open_asker, priced
+from graphrag_mcp.llm.asker import Asker, key_of, open_asker, priced
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning

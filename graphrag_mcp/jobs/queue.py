@@ -20,7 +20,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.settings import Settings, record_of
 from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.trust.principal import may_open
+from graphrag_mcp.trust.key import may_open
 from graphrag_mcp.types import IndexRequest, InlineText
 
 
