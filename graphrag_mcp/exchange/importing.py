@@ -420,12 +420,7 @@ def read(folder: Path) -> Foreign:
 
 
 def import_folder(
-    corpus: Path,
-    source: Path,
-    settings: Settings,
-    *,
-    progress: Progress = lambda *_: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None
 ) -> tuple[IndexResult, list[str]]:
     """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
     ...)."""
@@ -444,9 +439,7 @@ def import_folder(
     # A budget that is spent from the start: other documents keep what models said of them, and
     # no one is asked.
     asked = replace(settings, max_calls=-1)
-    result = index_documents(
-        corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring
-    )
+    result = index_documents(corpus, IndexRequest(), asked, progress=progress, bring=bring)
     return result, foreign.notes
 
 
