@@ -11,10 +11,13 @@ topic is on the question."""
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.llm.asker import Asker
@@ -27,8 +30,8 @@ from graphrag_mcp.query.passages import Line, Page, Source
 from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
 from graphrag_mcp.query.topics import Counts, Row, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something, stands_alone
-from graphrag_mcp.text.terms import counted, sentences, terms
+from graphrag_mcp.text.prose import eventful, says_something, stands_alone
+from graphrag_mcp.text.terms import counted, query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -40,7 +43,14 @@ ON_QUESTION = 0.4  # of the best passage, from which a passage tells them
 SHARED = 0.7  # worth of the shared terms against those of the question
 NEAR, LEAST_NEAR = 14, 0.25  # topics near to a question; share of the nearest one
 LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
+OF_TOPIC, NEAREST = 4, 10  # sentences of a topic; more of the one nearest to the question
+OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
+ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+CONTEXT = 0.5  # of the worth of a word of the question that stands in the passage beside a sentence
+OFTEN, WORDS = 0.25, 200  # share of the passages that hold a word which tells little; words read
 SAME = 0.6  # share of common terms from which two sentences say the same
+
+Related = Sequence[tuple[frozenset[str], frozenset[str]]]
 
 
 def global_search(
@@ -172,8 +182,8 @@ def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, 
     worth = passages.without_people(worth, found.names)
     lines: list[tuple[str, str, Line]] = []
     for topic, held in on_question(worth, source, request.level):
-        id = f"{corpus}/c{topic.n}".removeprefix("/") if topic else ""
-        head = f"## [{id}] {topic.title}" if topic else "## Of no topic"
+        id = f"{corpus}/c{topic.n}".removeprefix("/") if topic and topic.n >= 0 else ""
+        head = f"## {f'[{id}] ' if id else ''}{topic.title}" if topic else "## Of no topic"
         if sum(bool(line.hit.date) for line in held) * 2 > len(held):
             held = sorted(held, key=lambda line: (line.hit.date or "9999", -line.value))
         lines += [(head, id, line) for line in held]
@@ -210,11 +220,57 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 @dataclass(slots=True)
 class _Asked:
     """What a question is about: the worth of its terms, that of terms which the passages on it
-    share, and how much each passage is on it, as a share of the best."""
+    share, and how much each passage is on it, as a share of the best. `related`: words that say
+    what a general word of the question asks after, with the terms of that word."""
 
     terms: Mapping[str, float]
+    related: Related
     shared: dict[str, float]
     passages: dict[str, float]
+
+
+def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
+    """More for terms that a document on them keeps coming back to: `primes`, but not `methods`."""
+    found = {}
+    for term, value in worth.items():
+        rows = [known.passages[place] for place in known.places.get(term, ())]
+        documents = {known.documents[row["text_unit_id"]] for row in rows}
+        found[term] = value * (1 + math.log(len(rows) / len(documents))) if rows else value
+    return found
+
+
+def related_words(snapshot: Snapshot, worth: Mapping[str, float]) -> Related:
+    """Of the general words among these terms (their own terms, words that say the same); of these
+    only words that few passages hold."""
+    known = topics.count(snapshot)
+    most = OFTEN * len(known.passages)
+    found = []
+    for asked, said in _related_words():
+        if own := asked & worth.keys():
+            kept = (term for term in said if len(known.places.get(term, ())) <= most)
+            found.append((frozenset(own), frozenset(kept) - own))
+    return found
+
+
+@cache
+def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
+    written = Path(__file__).with_name("related.toml").read_text("utf-8")
+    groups = tomllib.loads(written)["group"]
+    return [
+        (frozenset(query_terms(one["asked"])), frozenset(query_terms(one["said"], WORDS)))
+        for one in groups
+    ]
+
+
+def _held_of(held: Set[str], worth: Mapping[str, float], related: Related) -> float:
+    """The worth of the question's terms that are held, where a word that says the same stands for
+    a general one."""
+    value = math.fsum(worth[term] for term in worth.keys() & held)
+    for own, said in related:
+        if not said.isdisjoint(held):
+            whole = math.fsum(worth[term] for term in own)
+            value += whole - math.fsum(worth[term] for term in own & held)
+    return value
 
 
 def on_question(
@@ -226,11 +282,13 @@ def on_question(
     snapshot, kept = source.snapshot, source.filters
     known = topics.count(snapshot)
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
-    asked = _asked(known, worth, passing)
+    worth = _topical(known, worth)
+    asked = _asked(known, worth, passing, related_words(snapshot, worth))
+    in_series = topics.of_series(snapshot, kept) if level < 0 else []
     level = 1 if level < 0 else level
-    of_level = {topic.id: topic for topic in topics.of_level(snapshot, level, kept)}
+    of_level = {one.id: one for one in in_series or topics.of_level(snapshot, level, kept)}
     of_unit = {unit: topic.id for topic in of_level.values() for unit in topic.units}
-    near = _near(known, asked, of_unit)
+    near = dict.fromkeys(of_level, 0.0) if in_series else _near(known, asked, of_unit)
     inside: dict[str, list[Row]] = defaultdict(list)
     for row in known.passages:
         if (id := of_unit.get(row["text_unit_id"], "")) in near:
@@ -247,21 +305,35 @@ def on_question(
     scored = [(id, score.get(id, 0.0)) for id in ids if id in topic_of]
     ranked = [id for id, _ in scored if id in score]
     why = source.found.why(ranked) if source.explained else {}
-    every = [
-        (topic_of[hit.passage], line)
+    hits = [
+        hit
         for hit in passages.read(topics.whole(snapshot), scored, source.corpus, why)
         if passages.names_all(hit, source.found.names)
-        for id in [topic_of[hit.passage]]
-        for line in _lines(hit, asked, own.get(id, {}), near.get(id, 0.0))
     ]
+    around = {hit.passage: _around(hit, asked) for hit in hits}
+    least = ON_TOPIC * max(around.values(), default=0.0)
+    every = [
+        (id, line)
+        for hit in hits
+        if around[hit.passage] >= least
+        for id in [topic_of[hit.passage]]
+        for line in _lines(hit, asked, around[hit.passage], own.get(id, {}), near.get(id, 0.0))
+    ]
+    limits = {id: OF_TOPIC + NEAREST * value for id, value in near.items()}
+    if in_series:
+        limits = dict.fromkeys(near, max(OF_TOPIC, 1.5 * passages.MOST_LINES / len(near)))
     lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _chosen(every, near, len({known.documents[unit] for unit in of_unit})):
+    for id, line in _chosen(every, limits):
         lines[id].append(line)
+    if in_series:
+        return [(one, lines[one.id]) for one in in_series if one.id in lines]
     return _grouped(snapshot, lines, of_level, level, kept)
 
 
-def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
-    on_it = _held(known, worth, passing)
+def _asked(
+    known: Counts, worth: Mapping[str, float], passing: set[str] | None, related: Related
+) -> _Asked:
+    on_it = _held(known, worth, passing, related)
     first: dict[str, Row] = {}  # the best passage of each document
     order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
     for place in order:
@@ -281,18 +353,23 @@ def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) 
         }
         scale = SHARED * sum(worth.values()) / (sum(shared.values()) or 1.0)
         shared = {term: value * scale for term, value in shared.items()}
-    on_it = _held(known, {**shared, **worth}, passing)
+    on_it = _held(known, {**shared, **worth}, passing, related)
     best = max(on_it.values(), default=1.0)
     by_id = {known.passages[place]["id"]: value / best for place, value in on_it.items()}
-    return _Asked(worth, shared, by_id)
+    return _Asked(worth, related, shared, by_id)
 
 
-def _held(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> dict[int, float]:
+def _held(
+    known: Counts, worth: Mapping[str, float], passing: set[str] | None, related: Related
+) -> dict[int, float]:
     """The worth of the terms that each passage holds, by its place; of those above 0."""
     found: dict[int, float] = defaultdict(float)
-    for term, value in sorted(worth.items()):
+    held: dict[int, set[str]] = defaultdict(set)
+    for term in sorted({*worth, *(one for _, said in related for one in said)}):
         for place in known.places.get(term, ()):
-            found[place] += value
+            held[place].add(term)
+    for place in sorted(held):
+        found[place] = _held_of(held[place], worth, related)
     return {
         place: value
         for place, value in found.items()
@@ -340,55 +417,64 @@ def _to_read(
     return list(dict.fromkeys(ids))
 
 
+def _around(hit: passages.Hit, asked: _Asked) -> float:
+    """The share of the question's worth that a passage holds with its title."""
+    held = set(terms(f"{hit.citation.title}\n{hit.body}"))
+    return _held_of(held, asked.terms, asked.related) / (sum(asked.terms.values()) or 1.0)
+
+
 def _lines(
-    hit: passages.Hit, asked: _Asked, own: Mapping[str, float], near: float
+    hit: passages.Hit, asked: _Asked, around: float, own: Mapping[str, float], near: float
 ) -> Iterable[Line]:
     """The sentences of a passage that say something on the question, with their worth."""
     on_it = asked.passages.get(hit.passage, 0.0)
-    parts = ((1.0, asked.terms), (SHARED, asked.shared), (near, own))
-    totals = [(weight / (sum(worth.values()) or 1.0), worth) for weight, worth in parts]
+    parts = ((1.0, asked.terms, asked.related), (SHARED, asked.shared, ()), (near, own, ()))
+    totals = [(weight / (sum(worth.values()) or 1.0), worth, rel) for weight, worth, rel in parts]
     for start, end in sentences(hit.body):
         said = hit.body[start:end]
         if not says_something(said):
             continue
         held = set(terms(said))
-        value = math.fsum(
-            scale * math.fsum(worth[term] for term in worth.keys() & held)
-            for scale, worth in totals
-        )
-        value *= stands_alone(said) * (0.4 + 0.6 * max(on_it, hit.score))
+        first, *beside = (scale * _held_of(held, worth, rel) for scale, worth, rel in totals)
+        first = first * (1 - CONTEXT) + around * CONTEXT if first else 0.0
+        value = first + math.fsum(beside)
+        value *= stands_alone(said) * math.sqrt(eventful(said))
+        value *= (0.1 + 0.9 * max(on_it, hit.score)) * (1 + 0.4 * min(passages.facts(said), 5) / 5)
         if value > 0:
-            yield Line(hit, said, value)
+            yield Line(hit, passages.with_speaker(hit.body, start, said), value)
 
 
 def _chosen(
-    lines: Sequence[tuple[str, Line]], near: Mapping[str, float], documents: int
+    lines: Sequence[tuple[str, Line]], limits: Mapping[str, float]
 ) -> list[tuple[str, Line]]:
-    """The best sentences with their topics, none that repeats another: one of a passage, a few of a
-    document, more of a topic the more it is on the question."""
+    """The best sentences with their topics, none that repeats another and one of a passage: first
+    one of each document, then others of theirs that are worth more than half of the best. `limits`
+    of the sentences of a topic."""
     order = sorted(
         lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
     )
     of_document, of_topic, of_passage = Counter[str](), Counter[str](), set[str]()
     seen: list[set[str]] = []
-    chosen = []
-    for id, line in order:
-        least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
-        if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
-            break
-        held = set(terms(line.text))
-        if (
-            line.hit.passage in of_passage
-            or of_document[line.hit.document] > passages.MOST_LINES // (documents or 1)
-            or of_topic[id] >= 4 + 10 * near.get(id, 0.0)
-            or any(len(held & one) > SAME * len(held | one) for one in seen)
-        ):
-            continue
-        of_document[line.hit.document] += 1
-        of_topic[id] += 1
-        of_passage.add(line.hit.passage)
-        seen.append(held)
-        chosen.append((id, passages.shortened(line)))
+    chosen: list[tuple[str, Line]] = []
+    for most in (1, OF_DOCUMENT):
+        for id, line in order:
+            least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
+            least = least if most == 1 else AGAIN
+            if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
+                break
+            held = set(terms(line.text))
+            if (
+                line.hit.passage in of_passage
+                or of_document[line.hit.document] >= most
+                or of_topic[id] >= limits.get(id, OF_TOPIC)
+                or any(len(held & one) > SAME * len(held | one) for one in seen)
+            ):
+                continue
+            of_document[line.hit.document] += 1
+            of_topic[id] += 1
+            of_passage.add(line.hit.passage)
+            seen.append(held)
+            chosen.append((id, passages.shortened(line)))
     return chosen
 
 

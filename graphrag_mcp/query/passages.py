@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
-from graphrag_mcp.query import context, times
+from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
@@ -101,6 +101,7 @@ class Hit:
     whole: bool = False  # the whole document
     validity: str = ""  # what the document says of its own validity
     begins: str = ""  # how a document without a title begins
+    short: str = ""  # what tells the document from others of its series
     also: list[str] = field(default_factory=list)
 
     @property
@@ -127,7 +128,8 @@ class Hit:
     def name(self, said: str = "") -> str:
         """The title, or the name of the file, on one line; with how a document without a title
         begins, unless `said` begins so."""
-        name = one_line(self.citation.title or self.citation.uri.rpartition("/")[2], 60)
+        title = self.short or self.citation.title or self.citation.uri.rpartition("/")[2]
+        name = one_line(title, 60)
         known = not self.begins or said.startswith(self.begins[: BEGINS // 2])
         return name if known else f"{name} ({self.begins})"
 
@@ -406,6 +408,7 @@ def read(
         for row in snapshot.served("passages", first, context.PASSAGE)
     }
     facts, valid = times.documents(snapshot), times.validity(snapshot)
+    of_series = series.by_document(snapshot)
     spoken = times.read(snapshot, rows)
     hits = []
     for row in rows:
@@ -428,6 +431,7 @@ def read(
                 whole=count[row["document_id"]] == 1,
                 validity=valid.get(row["document_id"], ""),
                 begins=begins.get(row["document_id"], ""),
+                short=series.name(fact, of_series.get(row["document_id"])) if fact else "",
             )
         )
     return hits
@@ -520,7 +524,7 @@ def _in_full(
 
 
 def _block(hit: Hit, body: str) -> str:
-    beside = filter(None, (hit.times.note(body), hit.why()))
+    beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
     return "\n".join([hit.head(), quoted(body), *beside]) + "\n"
 
 
@@ -531,7 +535,9 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     said = best_sentence(hit.body, worth, literals, LINE)
     name = hit.name(said)
     name = "" if said.casefold().startswith(name.casefold()) else f"{name}:"
-    return _joined(f"- [{hit.id}]", hit.date, name, said, hit.times.note(said), hit.validity)
+    return _joined(
+        f"- [{hit.id}]", hit.date, name, said, hit.times.note(said, date=hit.date), hit.validity
+    )
 
 
 def in_brief(hit: Hit, literals: Sequence[str]) -> str:
@@ -781,7 +787,9 @@ def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 
-def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
+def show_lines(
+    page: Page, found: Sequence[Line], by_time: bool = False, head: str = "", indent: str = ""
+) -> int:
     """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
     had room."""
     order = sorted(found, key=lambda one: _when(one.hit)) if by_time else found
@@ -791,7 +799,12 @@ def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: s
         title = "" if hit.document == last else f"{hit.name(one.text)}:"
         above = f"{head}\n" if head and not added else ""
         text = _joined(
-            f"- [{hit.id}]", hit.date, title, one.text, hit.times.note(one.text), hit.why()
+            f"{indent}- [{hit.id}]",
+            hit.date,
+            title,
+            one.text,
+            hit.times.note(one.text, date=hit.date),
+            hit.why(),
         )
         if not page.add(above + text, hit.cited()):
             return added
