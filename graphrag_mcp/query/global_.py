@@ -311,7 +311,8 @@ def on_question(
         if passages.names_all(hit, source.found.names)
     ]
     around = {hit.passage: _around(hit, asked) for hit in hits}
-    least = ON_TOPIC * max(around.values(), default=0.0)
+    best = sorted(around.values(), reverse=True)[:ASKED]
+    least = min(ON_TOPIC * best[0], best[-1]) if len(best) == ASKED else 0.0
     every = [
         (id, line)
         for hit in hits
@@ -439,7 +440,9 @@ def _lines(
         first = first * (1 - CONTEXT) + around * CONTEXT if first else 0.0
         value = first + math.fsum(beside)
         value *= stands_alone(said) * math.sqrt(eventful(said))
-        value *= (0.1 + 0.9 * max(on_it, hit.score)) * (1 + 0.4 * min(passages.facts(said), 5) / 5)
+        value *= (0.25 + 0.75 * max(on_it, hit.score)) * (
+            1 + 0.4 * min(passages.facts(said), 5) / 5
+        )
         if value > 0:
             yield Line(hit, passages.with_speaker(hit.body, start, said), value)
 
@@ -447,13 +450,13 @@ def _lines(
 def _chosen(
     lines: Sequence[tuple[str, Line]], limits: Mapping[str, float]
 ) -> list[tuple[str, Line]]:
-    """The best sentences with their topics, none that repeats another and one of a passage: first
+    """The best sentences with their topics, none that repeats another: first
     one of each document, then others of theirs that are worth more than half of the best. `limits`
     of the sentences of a topic."""
     order = sorted(
         lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
     )
-    of_document, of_topic, of_passage = Counter[str](), Counter[str](), set[str]()
+    of_document, of_topic = Counter[str](), Counter[str]()
     seen: list[set[str]] = []
     chosen: list[tuple[str, Line]] = []
     for most in (1, OF_DOCUMENT):
@@ -464,15 +467,13 @@ def _chosen(
                 break
             held = set(terms(line.text))
             if (
-                line.hit.passage in of_passage
-                or of_document[line.hit.document] >= most
+                of_document[line.hit.document] >= most
                 or of_topic[id] >= limits.get(id, OF_TOPIC)
                 or any(len(held & one) > SAME * len(held | one) for one in seen)
             ):
                 continue
             of_document[line.hit.document] += 1
             of_topic[id] += 1
-            of_passage.add(line.hit.passage)
             seen.append(held)
             chosen.append((id, passages.shortened(line)))
     return chosen

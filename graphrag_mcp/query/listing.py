@@ -41,6 +41,7 @@ SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
 TELLING = digests.SENTENCE  # characters of that sentence
+PAGE = 30  # documents that are listed one by one, on several pages if need be
 DIGEST = 420  # of several, where few documents are listed
 TITLE, TITLES = (
     60,
@@ -142,7 +143,7 @@ def _documents(
     if by:
         head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, dates, PERIODS[by])
-    if not query and sort == "date" and len(ids) * (HEAD + TELLING) > room:
+    if not query and sort == "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         if overview := _overview(snapshot, ids, kept, room):
             return overview[0].format(head[:-1]), overview[1]
     sizes = _sizes(snapshot) if ids else {}

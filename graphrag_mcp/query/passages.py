@@ -48,10 +48,12 @@ CONNECTED = 5  # statements between names of the question
 FEW = 4  # passages with a name up to which it is said that no other one holds it
 # Of several questions: hits in full and as lines, and the share of the best score from which a hit
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
-PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 2, 2, 0.45
+PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
+WINDOW = 220  # tokens of a passage that one of several questions finds
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
 LINE_LENGTH = 260  # characters of such a sentence
+NAMED = 0.3  # of the worth of a person's name within a passage
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
 
@@ -76,12 +78,14 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Form:
     """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must
-    be seen in what is shown. `every`: all hits are shown, not only those near the best one."""
+    be seen in what is shown. `every`: all hits are shown, not only those near the best one.
+    `window`: tokens of a passage at most; 0: as many as have room."""
 
     breadth: str = "passages"
     sort: str = "rank"
     literals: Sequence[str] = ()
     every: bool = False
+    window: int = 0
 
 
 @dataclass(slots=True)
@@ -183,7 +187,7 @@ def concise(
     form: Form,
 ) -> SearchResult:
     """The result for one question. What stands in its text already comes first."""
-    ranked, page, worth = _merged(sources), page_of(result, budget), _worth(sources)
+    ranked, page, worth = _merged(sources), page_of(result, budget), _focus(sources)
     if form.breadth == "sentences":
         every = lines(sources)[offset:]
         taken = show_lines(page, every, form.sort == "time")
@@ -216,7 +220,7 @@ def several(
     result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage twice."""
-    page = page_of(result, budget)
+    page, form = page_of(result, budget), replace(form, window=WINDOW)
     for number, (question, sources) in enumerate(asked):
         left = len(asked) - number
         share = page.room // left
@@ -242,7 +246,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     show(
         page,
         [hit for hit in hits if hit.id not in page.full],
-        _worth(sources),
+        _focus(sources),
         most=0 if missing else max(PER_QUESTION - len(known), 1),
         weak=LINES_PER_QUESTION,
         floor=RELEVANT * ranked[0][0] if ranked else 0.0,
@@ -286,6 +290,14 @@ def _merged(sources: Sequence[Source]) -> Ranked:
 
 def _worth(sources: Sequence[Source]) -> dict[str, float]:
     return {term: worth for source in sources for term, worth in source.found.terms.items()}
+
+
+def _focus(sources: Sequence[Source]) -> dict[str, float]:
+    """The worth of the terms within a passage: less for the names of people, which stand in it
+    wherever somebody speaks to them."""
+    every, names = _worth(sources), [one for source in sources for one in source.found.names]
+    rest = without_people(every, names)
+    return {term: worth * (1.0 if term in rest else NAMED) for term, worth in every.items()}
 
 
 def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
@@ -495,7 +507,7 @@ def show(
     else:
         strong = strong[:most]
         reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))
-    _in_full(page, strong, worth, literals, reserved)
+    _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
@@ -503,16 +515,16 @@ def show(
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
 
 
-def _in_full(
-    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], reserved: int
-) -> None:
+def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
     """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
     where it lasts. The first one is shown in whatever room there is."""
+    literals = form.literals
     for hit in strong:
         room = page.room - reserved
         if room < HEAD + PART:
             break
-        block = _block(hit, window(hit.body, worth, room - HEAD, literals))
+        size = min(room - HEAD, form.window or room)
+        block = _block(hit, window(hit.body, worth, size, literals))
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -650,8 +662,12 @@ def _value(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
 def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: int) -> str:
     """The sentence that holds most of the question's worth, on one line, with who says it."""
     spans = sentences(text)
-    values = [_value(text[start:end], worth, literals) for start, end in spans]
-    held = [at for at, value in enumerate(values) if literals and value > sum(worth.values())]
+    values = [
+        _value(text[start:end], worth, literals) * (0.5 + 0.5 * substance(text[start:end]))
+        for start, end in spans
+    ]
+    whole = sum(worth.values()) / 2
+    held = [at for at, value in enumerate(values) if literals and value > whole]
     telling = [at for at, span in enumerate(spans) if says_something(text[slice(*span)])]
     among = held or telling or range(len(spans))
     if not among:

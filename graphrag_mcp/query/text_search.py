@@ -35,6 +35,9 @@ _QUOTED = re.compile(
 )
 
 
+_EITHER = re.compile(r"[\"”」』»]\s*(?:\bOR\b|\|)\s*[\"“「『«]")  # "car show" OR "car meet"
+
+
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as it was written."""
     written = (next(filter(None, found.groups())) for found in _QUOTED.finditer(query))
@@ -66,16 +69,18 @@ def pattern(literal: str) -> str:
     return found
 
 
-def _holding(snapshot: Snapshot, literals: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of the passages that hold all literals. Every passage is read, for the best ones by words
-    need not be all that hold them."""
+def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[dict[str, Any]]:
+    """Rows of the passages that hold all literals, or one of them. Every passage is read, for the
+    best ones by words need not be all that hold them."""
     folded = [plain(one) for one in literals]
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.utf8_normalize(texts["text"], "NFKC")
-    hits = pc.match_substring_regex(whole, pattern(max(folded, key=len)), ignore_case=True)
+    sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
+    hits = pc.match_substring_regex(whole, sought, ignore_case=True)
     ids = texts["id"].filter(hits).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
-    return [row for row in rows if all(one in plain(row["text"]) for one in folded)]
+    enough = any if either else all
+    return [row for row in rows if enough(one in plain(row["text"]) for one in folded)]
 
 
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
@@ -218,7 +223,7 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
     literals definitions, then those in the case that they are written in."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
     if literals:
-        rows = _holding(snapshot, literals)
+        rows = _holding(snapshot, literals, _EITHER.search(query) is not None)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
