@@ -1,7 +1,7 @@
 """Digests: the sentences of a text, or of several documents, that say most.
 
 A sentence says much if its words are rare in the corpus and come back in the text, and more if it
-says what somebody did or plans."""
+says what a speaker did or plans."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import math
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -46,6 +46,7 @@ LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it fo
 OF_TOPIC, NEAREST = 4, 10  # sentences of a topic; more of the one nearest to the question
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+TAIL = 30  # characters by which a sentence is found in its passage
 CONTEXT = 0.5  # of the worth of a word of the question that stands in the passage beside a sentence
 OFTEN, WORDS = 0.25, 200  # share of the passages that hold a word which tells little; words read
 SAME = 0.6  # share of common terms from which two sentences say the same
@@ -175,10 +176,14 @@ def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, 
     topic if most have a date."""
     corpus, snapshot, kept = part
     found = local.find(snapshot, query, filters=kept)
-    if not found.passages or local.only_common_words(found):
+    general = general_words(query)
+    if (not found.passages or local.only_common_words(found)) and not general:
         return []
     source = local.source_of(snapshot, found, corpus, kept, request.explain)
-    worth = asked_about(snapshot, query) or found.terms
+    asked = asked_about(snapshot, query)
+    worth = dict(found.terms if asked is None else asked)
+    known = max(worth.values(), default=1.0)
+    worth = {term: known for term in general if term not in worth} | worth
     worth = passages.without_people(worth, found.names)
     lines: list[tuple[str, str, Line]] = []
     for topic, held in on_question(worth, source, request.level):
@@ -250,6 +255,13 @@ def related_words(snapshot: Snapshot, worth: Mapping[str, float]) -> Related:
             kept = (term for term in said if len(known.places.get(term, ())) <= most)
             found.append((frozenset(own), frozenset(kept) - own))
     return found
+
+
+def general_words(query: str) -> list[str]:
+    """The words of a question that ask after others, as in `related.toml`, each once."""
+    wanted = set(query_terms(query))
+    found = (sorted(asked & wanted) for asked, _ in _related_words())
+    return list(dict.fromkeys(term for some in found for term in some[:1]))
 
 
 @cache
@@ -324,7 +336,7 @@ def on_question(
     if in_series:
         limits = dict.fromkeys(near, max(OF_TOPIC, 1.5 * passages.MOST_LINES / len(near)))
     lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _chosen(every, limits):
+    for id, line in _joined(_chosen(every, limits)):
         lines[id].append(line)
     if in_series:
         return [(one, lines[one.id]) for one in in_series if one.id in lines]
@@ -477,6 +489,17 @@ def _chosen(
             seen.append(held)
             chosen.append((id, passages.shortened(line)))
     return chosen
+
+
+def _joined(chosen: Sequence[tuple[str, Line]]) -> Iterable[tuple[str, Line]]:
+    """The same with the sentences of one passage on one line, in its order."""
+    of_passage: dict[str, list[tuple[str, Line]]] = defaultdict(list)
+    for id, line in chosen:
+        of_passage[line.hit.passage].append((id, line))
+    for (id, first), *rest in of_passage.values():
+        said = [first.text, *(line.text for _, line in rest)]
+        said.sort(key=lambda one: first.hit.body.find(one.rstrip("…")[-TAIL:]))
+        yield id, replace(first, text=" … ".join(said))
 
 
 def _grouped(

@@ -224,12 +224,12 @@ def substance(sentence: str) -> float:
 
 
 def telling(sentence: str) -> float:
-    """`substance`, and more for what somebody says of his own doings."""
+    """`substance`, and more for what a speaker says of their own doings."""
     return substance(sentence) * eventful(sentence)
 
 
 def eventful(sentence: str) -> float:
-    """More than 1, up to 4, for what somebody says that he did or plans; less for what is said to or
+    """More than 1, up to 4, for what a speaker did or plans; less for what is said to or
     of the other, or points back."""
     worth = (2.0 if _DID.search(sentence) else 1.0) * (0.5 if _ADDRESSED.search(sentence) else 1.0)
     worth *= 2.0 if _OWN.search(sentence) and _WHEN.search(sentence) else 1.0
