@@ -690,12 +690,23 @@ def with_speaker(text: str, start: int, said: str) -> str:
 
 
 def clipped(text: str, worth: Worth, characters: int) -> str:
-    """At most so many characters around the first word of the question."""
+    """At most so many characters, where the words of the question are worth most together."""
     if len(text) <= characters:
         return text
     folded = text.casefold()
-    places = [place for term in worth if len(term) > 1 and (place := folded.find(term)) >= 0]
-    start = max(min(places, default=0) - characters // 3, 0)
+    places = sorted(
+        (found.start(), term)
+        for term in worth
+        if len(term) > 1
+        for found in re.finditer(re.escape(term), folded)
+    )
+
+    def value(first: int) -> float:
+        end = first + characters * 2 // 3
+        return math.fsum(worth[term] for term in {t for at, t in places if first <= at < end})
+
+    first = max((at for at, _ in places), key=lambda at: (value(at), -at), default=0)
+    start = max(first - characters // 3, 0)
     if start:
         space = text.find(" ", start, start + 30)
         start = space + 1 if space > 0 else start

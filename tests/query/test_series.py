@@ -175,3 +175,12 @@ def test_a_passage_of_several_questions_is_cut_to_the_sentences_that_answer(tmp_
     first = several.text.partition("## When")[0]
     assert "The lighthouse keeper resigned on Monday." in first and len(first) < 1_100
     assert len(local_search(snapshot, "Who resigned as lighthouse keeper?", max_tokens=4_000).text) > 1_200
+
+
+def test_a_long_sentence_is_cut_where_the_words_of_the_question_are_worth_most() -> None:
+    from graphrag_mcp.query.passages import clipped
+
+    table = "State of Kansas Flag Nickname Sunflower " + "motto song demonym capital area width " * 12 + "Population Total 2,913,123 Density 35 " * 1
+    assert "Population Total 2,913,123" in clipped(table, {"kansas": 1.0, "population": 3.0}, 120)
+    assert clipped(table, {"kansas": 1.0}, 120).startswith("State of Kansas")
+    assert len(clipped(table, {}, 120)) <= 122
