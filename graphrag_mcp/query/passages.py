@@ -818,22 +818,18 @@ def show_lines(
     page: Page, found: Sequence[Line], by_time: bool = False, head: str = "", indent: str = ""
 ) -> int:
     """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
-    had room."""
+    had room. The first line of a page is cut to its room."""
     order = sorted(found, key=lambda one: _when(one.hit)) if by_time else found
     last = ""
     for added, one in enumerate(order):
         hit = one.hit
         title = "" if hit.document == last else f"{hit.name(one.text)}:"
         above = f"{head}\n" if head and not added else ""
-        text = _joined(
-            f"{indent}- [{hit.id}]",
-            hit.date,
-            title,
-            one.text,
-            hit.times.note(one.text, date=hit.date),
-            hit.why(),
-        )
-        if not page.add(above + text, hit.cited()):
-            return added
+        before = _joined(f"{above}{indent}- [{hit.id}]", hit.date, title)
+        note = hit.times.note(one.text, date=hit.date)
+        if not page.add(_joined(before, one.text, note, hit.why()), hit.cited()):
+            room = page.room - count_tokens(before) - 4
+            short = "" if page.citations or room < PART else _cut(one.text, {}, room)
+            return added + bool(short and page.add(_joined(before, short), hit.cited()))
         last = hit.document
     return len(order)
