@@ -35,11 +35,15 @@ _QUOTED = re.compile(
 )
 
 
-_EITHER = re.compile(r"[\"”」』»]\s*(?:\bOR\b|\|)\s*[\"“「『«]")  # "car show" OR "car meet"
+_EITHER = re.compile(r"\s(?:OR|\|)\s")  # "car show" OR "car meet"
+WORDS = 4  # of an alternative without quotation marks
 
 
 def quoted(query: str) -> list[str]:
-    """What stands in quotation marks, as it was written."""
+    """What stands in quotation marks, as it was written; of `robot OR drone` both."""
+    if " OR " in query and not _QUOTED.search(query):
+        parts = [part.strip() for part in query.split(" OR ")]
+        return [part for part in parts if plain(part)] if len(parts[0].split()) <= WORDS else []
     written = (next(filter(None, found.groups())) for found in _QUOTED.finditer(query))
     return [one for one in written if plain(one)]
 

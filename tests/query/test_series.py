@@ -184,3 +184,19 @@ def test_a_long_sentence_is_cut_where_the_words_of_the_question_are_worth_most()
     assert "Population Total 2,913,123" in clipped(table, {"kansas": 1.0, "population": 3.0}, 120)
     assert clipped(table, {"kansas": 1.0}, 120).startswith("State of Kansas")
     assert len(clipped(table, {}, 120)) <= 122
+
+
+def test_the_timeline_of_a_speaker_is_what_that_speaker_did(chats: Snapshot) -> None:
+    from graphrag_mcp.query.lookup import get_entity
+
+    text = get_entity(chats, "Lena", order="time", max_tokens=1_500).text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(lines) == 12 and all(" Lena: " in line for line in lines)
+    assert "I finally got my two kittens" in lines[-1] or any("kittens" in line for line in lines)
+    assert "Hello Ravi" not in text and "That sounds wonderful" not in text
+
+
+def test_words_with_or_between_them_are_alternatives(chats: Snapshot) -> None:
+    found = search_text(chats, "kittens OR turtle", max_tokens=2_000)
+    assert {one.uri.rpartition("/")[2] for one in found.citations} == {"Lena_Ravi_12.txt", "Maria_Theo_12.txt"}
+    assert search_text(chats, "kittens or turtle and many other things").state == "context"
