@@ -30,7 +30,7 @@ from graphrag_mcp.query.passages import Line, Page, Source
 from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
 from graphrag_mcp.query.topics import Counts, Row, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import eventful, says_something, stands_alone
+from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
 from graphrag_mcp.text.terms import counted, query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
@@ -334,7 +334,7 @@ def on_question(
     ]
     limits = {id: OF_TOPIC + NEAREST * value for id, value in near.items()}
     if in_series:
-        limits = dict.fromkeys(near, max(OF_TOPIC, 1.5 * passages.MOST_LINES / len(near)))
+        limits = dict.fromkeys(near, max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(near)))
     lines: dict[str, list[Line]] = defaultdict(list)
     for id, line in _joined(_chosen(every, limits)):
         lines[id].append(line)
@@ -355,7 +355,7 @@ def _asked(
         row = known.passages[place]
         first.setdefault(known.documents[row["text_unit_id"]], row)
     shared: dict[str, float] = {}
-    if len(first) >= FEW:
+    if len(first) >= FEW and not related:
         rows = list(first.values())
         here = Counter(term for row in rows for term in set(row["terms"].split()))
         least = max(3, len(rows) // 8)
@@ -451,7 +451,8 @@ def _lines(
         first, *beside = (scale * _held_of(held, worth, rel) for scale, worth, rel in totals)
         first = first * (1 - CONTEXT) + around * CONTEXT if first else 0.0
         value = first + math.fsum(beside)
-        value *= stands_alone(said) * math.sqrt(eventful(said))
+        doing = eventful(said)
+        value *= (substance(said) if doing > 1 else stands_alone(said)) * math.sqrt(doing)
         value *= (0.25 + 0.75 * max(on_it, hit.score)) * (
             1 + 0.4 * min(passages.facts(said), 5) / 5
         )
