@@ -46,6 +46,7 @@ LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it fo
 OF_TOPIC, NEAREST = 4, 10  # sentences of a topic; more of the one nearest to the question
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+RELATED = 0.7  # worth of a word that says the same as a general one
 TAIL = 30  # characters by which a sentence is found in its passage
 CONTEXT = 0.5  # of the worth of a word of the question that stands in the passage beside a sentence
 OFTEN, WORDS = 0.25, 200  # share of the passages that hold a word which tells little; words read
@@ -280,8 +281,8 @@ def _held_of(held: Set[str], worth: Mapping[str, float], related: Related) -> fl
     value = math.fsum(worth[term] for term in worth.keys() & held)
     for own, said in related:
         if not said.isdisjoint(held):
-            whole = math.fsum(worth[term] for term in own)
-            value += whole - math.fsum(worth[term] for term in own & held)
+            whole = RELATED * math.fsum(worth[term] for term in own)
+            value += max(whole - math.fsum(worth[term] for term in own & held), 0.0)
     return value
 
 
