@@ -33,7 +33,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import checksums, lance
+from graphrag_mcp.store import checksums, tables
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import KEY, TABLES
@@ -121,7 +121,7 @@ def flipped(path: Path, place: int, bit: int) -> Iterator[None]:
 
 
 def like_a_new_process(folder: Path) -> None:
-    lance.disconnect(folder)
+    tables.disconnect(folder)
     checksums._seen.clear()
 
 

@@ -209,7 +209,7 @@ class App:
         """Import what the first search needs and open the default corpus. That there is none yet is
         no matter."""
         from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
-        from graphrag_mcp.store.lance import lancedb
+        from graphrag_mcp.store.tables import lancedb
 
         lancedb()  # 1 s
 

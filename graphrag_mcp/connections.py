@@ -3,8 +3,7 @@
 uvicorn limits neither the number of connections (it answers 503 when there are too many, also where
 most of them are idle) nor the time in which a client has to send a request or to read a response. A
 connection whose request is being answered is never closed here: a call may take minutes, and an event
-stream stays open for days. Knows no MCP.
-"""
+stream stays open for days. Knows no MCP."""
 
 from __future__ import annotations
 
@@ -95,9 +94,8 @@ class Connection(H11Protocol):
         self._update()
 
     def on_response_complete(self) -> None:
-        if self.conn.trailing_data[
-            0
-        ]:  # a client that sends on never waits, and gives way to no one
+        # A client that sends on never waits, and gives way to no one.
+        if self.conn.trailing_data[0]:
             self.transport.close()
         super().on_response_complete()
         self._update()

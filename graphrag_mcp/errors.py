@@ -79,9 +79,8 @@ def out_of_files(error: BaseException | None) -> bool:
     while error is not None:
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
             return True
-        if not isinstance(error, GraphRAGError) and f"os error {errno.EMFILE}" in str(
-            error
-        ):  # as Lance says it
+        # As Lance says it.
+        if not isinstance(error, GraphRAGError) and f"os error {errno.EMFILE}" in str(error):
             return True
         error = error.__cause__ or error.__context__
     return False

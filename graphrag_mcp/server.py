@@ -3,8 +3,7 @@
 The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what the
 first search needs is imported behind them. A line on stdin that the SDK could not read is corrected
 (half an emoji, as models write) or refused with its id: the SDK drops it without a word, and the host
-would wait for its time-out.
-"""
+would wait for its time-out."""
 
 from __future__ import annotations
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
+    from graphrag_mcp.tools.updates import Updates
 
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
@@ -54,8 +54,7 @@ log = logging.getLogger(__name__)
 
 class Incoming:
     """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the
-    other side.
-    """
+    other side."""
 
     def __init__(self, lines: Any) -> None:
         self.lines = lines
@@ -117,13 +116,11 @@ def build_server(
 
     `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds
     search and fetch; `more` are tools of the one who embeds it. With `warm`, the heavy imports and
-    the default corpus are opened in a thread, after the first tools/list.
-    """
+    the default corpus are opened in a thread, after the first tools/list."""
     import anyio
     from mcp.server import MCPServer
 
     from graphrag_mcp.tools import offered, prompts, resources, with_page
-    from graphrag_mcp.tools.explorer import without_app
     from graphrag_mcp.tools.results import THREADS, Desk
     from graphrag_mcp.tools.updates import Updates
 
@@ -143,19 +140,6 @@ def build_server(
             with keeping:
                 yield Desk(app, anyio.CapacityLimiter(THREADS))
 
-    async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Who calls and whose home it is, then what some methods need beside the SDK."""
-        SUBJECT.set(_caller(ctx))
-        SHOW_SECRETS.set(app.settings.show_secrets)
-        HOME.set(app.home)
-        if ctx.method == "subscriptions/listen":
-            return await updates.listen(ctx, call_next)
-        if ctx.method == "tools/list":
-            warmer.start(0.1)  # the answer is written first
-        if ctx.method in ("tools/list", "resources/list"):
-            return await without_app(ctx, call_next)
-        return await call_next(ctx)
-
     server: MCPServer[Any] = MCPServer(
         "graphrag-mcp",
         title="GraphRAG",
@@ -163,7 +147,7 @@ def build_server(
         tools=given,
         instructions=_instructions(names),
         lifespan=lifespan,
-        middleware=[door],
+        middleware=[_door(app, updates, warmer)],
         extensions=extensions,
         subscriptions=updates.bus,
         log_level="WARNING",
@@ -175,10 +159,28 @@ def build_server(
     return server
 
 
+def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[Any]]:
+    """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
+    from graphrag_mcp.tools.explorer import without_app
+
+    async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        SUBJECT.set(_caller(ctx))
+        SHOW_SECRETS.set(app.settings.show_secrets)
+        HOME.set(app.home)
+        if ctx.method == "subscriptions/listen":
+            return await updates.listen(ctx, call_next)
+        if ctx.method == "tools/list":
+            warmer.start(0.1)  # the answer is written first
+        if ctx.method in ("tools/list", "resources/list"):
+            return await without_app(ctx, call_next)
+        return await call_next(ctx)
+
+    return door
+
+
 def _caller(ctx: Any) -> str:
     """The name of the token that the request came with (http.py has verified it); "" without
-    tokens.
-    """
+    tokens."""
     user = getattr(ctx.request, "scope", {}).get("user")
     return str(user.display_name) if user is not None and user.is_authenticated else ""
 
@@ -194,8 +196,7 @@ def _instructions(names: set[str]) -> str:
 
 class _Once:
     """Runs a function in a daemon thread, once, after the shortest of the delays it was started
-    with.
-    """
+    with."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work, self.lock, self.begun = work, threading.Lock(), False
@@ -232,8 +233,7 @@ def serve(
     corpus: str = "",
 ) -> None:
     """Serve over stdio until the client goes away. Ends the process: threads left behind must not
-    keep it.
-    """
+    keep it."""
     wire = take_stdio()
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"

@@ -27,7 +27,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.graph import merge
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.store import checksums, lance
+from graphrag_mcp.store import checksums, tables
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -57,7 +57,7 @@ def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: 
     every = remembered()
     monkeypatch.setattr(checksums, "SEEN", 1)
     assert remembered() < every / 2
-    assert lance.session().size_bytes <= lance.INDEX_CACHE + lance.METADATA_CACHE
+    assert tables.session().size_bytes <= tables.INDEX_CACHE + tables.METADATA_CACHE
 
 
 def test_a_bit_flipped_anywhere_is_found_and_nothing_wrong_is_served(index: Path) -> None:

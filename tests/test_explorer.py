@@ -29,8 +29,8 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer import page as pages
 from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.places import WHOLE, Circle, anchors, arranged
-from graphrag_mcp.explorer.places import read as last_map
+from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
+from graphrag_mcp.explorer.topics import read_map as last_map
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -536,6 +536,8 @@ from pathlib import Path
 from graphrag_mcp import http as served
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer.data import load
+from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
+from graphrag_mcp.explorer.topics import read_map as last_map
 from graphrag_mcp.settings import Settings
 
 app = App(Settings(home=Path(sys.argv[1])), "sample")

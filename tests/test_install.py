@@ -19,9 +19,10 @@ from mcp.client.stdio import StdioServerParameters
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.errors import GraphRAGError, NotFound
-from graphrag_mcp.install import config_files, launch
-from graphrag_mcp.install.config_files import Unreadable
+from graphrag_mcp.install import install as configuration
+from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, HOSTS, user_file
+from graphrag_mcp.install.install import Unreadable
 from graphrag_mcp.settings import Settings
 from tests.support.client import connected
 
@@ -314,13 +315,13 @@ def test_any_document_keeps_its_values_its_order_and_its_layout() -> None:
         newline = chance.choice(["\n", "\r\n", ""])
         indent = chance.choice([1, 2, 4, "\t"]) if newline else None
         text = json.dumps(document, indent=indent, ensure_ascii=chance.random() < 0.5).replace("\n", newline)
-        edited = config_files.set_member(text, "mcpServers", "graphrag", entry)
+        edited = configuration.set_member(text, "mcpServers", "graphrag", entry)
         expected = json.loads(json.dumps(document))
         expected.setdefault("mcpServers", {})["graphrag"] = entry
         assert json.dumps(json.loads(edited)) == json.dumps(expected), seed
-        assert config_files.set_member(edited, "mcpServers", "graphrag", entry) == edited, seed
+        assert configuration.set_member(edited, "mcpServers", "graphrag", entry) == edited, seed
         assert "\r\n" not in text or not re.search(r"(?<!\r)\n", edited), seed
-        back = config_files.remove_member(edited, "mcpServers", "graphrag")
+        back = configuration.remove_member(edited, "mcpServers", "graphrag")
         assert json.loads(back) == {**document, "mcpServers": document.get("mcpServers", {})}, seed
         assert back == text or "mcpServers" not in document, seed
 
@@ -345,14 +346,14 @@ def test_any_toml_is_edited_without_losing_a_byte_of_the_rest() -> None:
         text = "".join(piece for piece in chance.sample(pieces, len(pieces)) if chance.random() < 0.5)
         text = text.replace("\n", "\r\n") if chance.random() < 0.3 else text.rstrip() if chance.random() < 0.3 else text
         before = tomllib.loads(text)
-        edited = config_files.set_table(text, "mcp_servers", "graphrag", entry)
+        edited = configuration.set_table(text, "mcp_servers", "graphrag", entry)
         assert tomllib.loads(edited) == {
             **before,
             "mcp_servers": {**before.get("mcp_servers", {}), "graphrag": entry},
         }, seed
-        assert config_files.set_table(edited, "mcp_servers", "graphrag", entry) == edited, seed
-        back = config_files.remove_table(edited, "mcp_servers", "graphrag")
+        assert configuration.set_table(edited, "mcp_servers", "graphrag", entry) == edited, seed
+        back = configuration.remove_table(edited, "mcp_servers", "graphrag")
         assert "graphrag" in before.get("mcp_servers", {}) or back.rstrip() == text.rstrip(), seed
         assert all(one.count(mark) == text.count(mark) for one in (edited, back) for mark in ("# last", "# old", "# y"))
     with pytest.raises(Unreadable):
-        config_files.remove_table("mcp_servers = {graphrag = {}}", "mcp_servers", "graphrag")
+        configuration.remove_table("mcp_servers = {graphrag = {}}", "mcp_servers", "graphrag")

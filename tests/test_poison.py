@@ -21,7 +21,7 @@ from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import masked
-from graphrag_mcp.trust.injection import suspicions
+from graphrag_mcp.trust.fencing import suspicions
 from graphrag_mcp.types import IndexResult, Result
 from tests.support.client import Caller, connected
 

@@ -15,15 +15,16 @@ from graphrag_mcp.index.report_llm import (
     ROUNDED,
     SCHEMA,
     Claim,
+    Draft,
     Line,
     Ref,
     ReportInput,
     Rows,
     context,
     finished,
+    parse_report,
     report_ask,
 )
-from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedChat

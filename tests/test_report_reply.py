@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report
+from graphrag_mcp.index.report_llm import MOST_WORDS, Draft, parse_report
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import words
 from graphrag_mcp.packing.citations import cited, replace_references

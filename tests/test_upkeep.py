@@ -21,9 +21,8 @@ from graphrag_mcp.exchange.export import SCHEMAS, export
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.lance import lancedb
 from graphrag_mcp.store.schema import KEY, TABLES, VECTORS
-from graphrag_mcp.store.tables import Change, apply, open_snapshot
+from graphrag_mcp.store.tables import Change, apply, lancedb, open_snapshot
 from graphrag_mcp.types import IndexRequest
 
 TEXTS = {

@@ -264,7 +264,7 @@ def record(work: Path, reader: str) -> int:
 
 def replay(one: dict[str, Any]) -> tuple[int, int]:
     """Well-formed records in a kept reply, and those of them that the product's parser keeps."""
-    from graphrag_mcp.index import claims, describe, records, report_reply
+    from graphrag_mcp.index import claims, describe, records, report_llm
     from graphrag_mcp.query import model_replies
 
     kind, reply = one["kind"], one["reply"]
@@ -274,7 +274,7 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
     if kind == "claims":
         return _well_formed(reply, 8), len(claims.read_claims(reply, one["about"])[0])
     if kind == "report":
-        return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
+        return _listed(reply, "findings"), len(report_llm.parse_report(reply).findings)
     if kind == "map":
         return _listed(reply, "points"), len(model_replies.read_points(reply))
     if kind in ("drift_auto_primer", "drift_auto_step"):

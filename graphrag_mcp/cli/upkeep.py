@@ -279,8 +279,8 @@ def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
     if options.folder:
         return _examine(options)
-    from graphrag_mcp.doctor.doctor import about, lines
     from graphrag_mcp.doctor.doctor import doctor as examine
+    from graphrag_mcp.install.launch import about, lines
 
     app = app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet

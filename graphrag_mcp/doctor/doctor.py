@@ -1,7 +1,6 @@
-"""Doctor: finds damage in everything that is stored, says how to repair it, and prints the facts
-that a bug report needs.
+"""Doctor: finds damage in everything that is stored, and says how to repair it.
 
-Every file is compared with what is known of it, then the rows with each other (doctor/checks.py).
+Every file is compared with what is known of it, then the rows of a generation with each other.
 Repaired is what loses nothing: the manifest from its kept copy, files that no generation names,
 older generations that cannot be read, damaged entries of the reply cache. Tables are derived again;
 that needs `index/`, so the function is handed in."""
@@ -9,151 +8,31 @@ that needs `index/`, so the function is handed in."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import platform
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp import __version__
-from graphrag_mcp.doctor.checks import inconsistencies
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
-from graphrag_mcp.install import launch
-from graphrag_mcp.install.hosts import HOSTS, seen
-from graphrag_mcp.install.install import installed
-from graphrag_mcp.settings import Settings, shown_as
-from graphrag_mcp.store import checksums, lance
+from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.store import checksums
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.checksums import check_values, differing
-from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, in_force
+from graphrag_mcp.store.manifest import IN_PART, Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
-from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.store.tables import Snapshot
-
-LOCAL = "local:"
-NAMED = 8  # corpora that are named; the rest is counted
-NOBODY = "none; the agent that asks is the model"
-
-
-def about(
-    settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False
-) -> dict[str, Any]:
-    """`folder` is that of the corpus that is meant here, None when there is none yet."""
-    home = Path.home()
-    hosts = installed(os.environ, home, Path.cwd())
-    record: dict[str, Any] = {
-        "version": __version__,
-        "installed": launch.installation(),
-        "python": f"{platform.python_version()} at {sys.executable}",
-        "extras": launch.extras_present(),
-        "models": _models(settings),
-        "home": str(settings.home),
-        "roots": [str(root) for root in settings.roots],
-        "corpora": list(corpora),
-        "corpus": folder.name if folder else "",
-        "generation": _generation(folder),
-        "hosts": hosts,
-        "hosts_here": [host.name for host in HOSTS if seen(host, os.environ, home)],
-    }
-    return {**record, "next": _next(settings, record, damaged)}
-
-
-def lines(record: Mapping[str, Any]) -> list[str]:
-    """The record for people, one thing a line."""
-    models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
-    names = [*corpora[:NAMED]]
-    if len(corpora) > NAMED:
-        names.append(f"{len(corpora) - NAMED} more")
-    meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
-    if record["corpus"]:
-        meant = f"{record['corpus']}, generation {record['generation']}"
-    there = record["extras"].items()
-    extras = ", ".join(f"{name} {'yes' if one else 'no'}" for name, one in there)
-    rows = [
-        ("version", f"{record['version']}, {record['installed']}"),
-        ("python", record["python"]),
-        ("extras", extras),
-        ("chat model", _with_server(models["chat"], models) or NOBODY),
-        ("vectors", _with_server(models["embedding"], models) or "none"),
-        ("reranking", models["rerank"] or "none"),
-        ("home", record["home"]),
-        ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
-        ("corpora", ", ".join(names) or "none yet"),
-        ("meant here", meant),
-    ]
-    for host in record["hosts"]:
-        problem = f" ({host['problem']})" if host["problem"] else ""
-        where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
-        rows.append(("in host", where))
-    if not record["hosts"]:
-        rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
-    rows += [("next", step) for step in record["next"]]
-    return [f"{name:<11} {row}" for name, row in rows]
-
-
-def _models(settings: Settings) -> dict[str, Any]:
-    return {
-        "chat": settings.chat_model,
-        "embedding": settings.embedding_model,
-        "rerank": settings.rerank_model,
-        "server": _shown(settings.base_url),
-        "embedding_server": _shown(settings.embedding_base_url or settings.base_url),
-        "key_variable": settings.api_key_variable,
-        "key_set": bool(os.environ.get(settings.api_key_variable)),
-    }
-
-
-def _with_server(model: str, models: Mapping[str, Any]) -> str:
-    if not model or model.startswith(LOCAL):
-        return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
-    server = models["server"] if model == models["chat"] else models["embedding_server"]
-    return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-
-
-def _shown(url: str) -> str:
-    """A server's address without a name or password that may be in it."""
-    if not url:
-        return ""
-    parts = urlsplit(shown_as(url))
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _generation(folder: Path | None) -> int | None:
-    try:
-        found = manifests.read(folder) if folder else None
-    except GraphRAGError:
-        return None
-    return found.generation if found else None
-
-
-def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:
-    steps = []
-    if damaged:
-        steps.append("graphrag-mcp doctor --repair")
-    if not record["corpora"]:
-        steps.append("graphrag-mcp index FOLDER")
-    here = any(name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model))
-    if here and not record["extras"]["local"]:
-        steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
-    models = record["models"]
-    if models["chat"] and not models["key_set"] and not models["server"]:
-        variable = models["key_variable"]
-        steps.append(f"set {variable}, or OPENAI_BASE_URL to a server that needs no key")
-    install = "graphrag-mcp install --client"
-    for host in record["hosts"]:
-        if host["problem"] and host["name"]:
-            steps.append(f"{install} {host['host']} (once more: {host['problem']})")
-    if not any(host["name"] for host in record["hosts"]):
-        steps.append(f"{install} {[*record['hosts_here'], 'NAME'][0]}")
-    return steps or ["ask: graphrag-mcp search QUESTION, or your host's agent"]
-
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS
+from graphrag_mcp.store.tables import Snapshot, disconnect
+from graphrag_mcp.text.terms import Lines, normalise_name
+from graphrag_mcp.types import Document, content_id
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
@@ -235,7 +114,7 @@ def _examined(folder: Path) -> list[Finding]:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    lance.disconnect(folder)  # what this process remembers of a file is not what is on disk
+    disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
     found += _files(folder, manifest)
     snapshot = Snapshot(folder, manifest, examine=True)
@@ -425,7 +304,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     for path in (folder / "generations").glob("*.json"):
         if int(path.stem) != empty.generation:
             path.unlink()
-    lance.disconnect(folder)
+    disconnect(folder)
     old, new = (folder / f".tables-{which}-{os.getpid()}.tmp" for which in ("old", "new"))
     (folder / "tables").mkdir(exist_ok=True)
     new.mkdir()
@@ -447,3 +326,444 @@ def _shortened(findings: list[Finding]) -> list[Finding]:
             what = f"and {len(group) - SHOWN} more like these"
             shown.append(Finding(kind, where, what, group[0].repair))
     return shown
+
+
+# ---- rows against each other ---------------------------------------------------------------------
+
+
+Broken = tuple[str, str, str]
+Row = dict[str, Any]
+TEXTS = 200  # documents whose texts are in memory at once
+PROBES = 20  # rows of a table that are looked up through its indexes
+# (table, column) -> the table whose ids it holds. An empty text names nothing.
+REFERENCES = {
+    ("text_units", "document_id"): "documents",
+    ("passages", "document_id"): "documents",
+    ("passages", "text_unit_id"): "text_units",
+    ("mentions", "text_unit_id"): "text_units",
+    ("evidence", "text_unit_id"): "text_units",
+    ("evidence", "source_id"): "entities",
+    ("evidence", "target_id"): "entities",
+    ("evidence", "relationship_id"): "relationships",
+    ("entities", "text_unit_ids"): "text_units",
+    ("relationships", "source_id"): "entities",
+    ("relationships", "target_id"): "entities",
+    ("relationships", "text_unit_ids"): "text_units",
+    ("communities", "parent"): "communities",
+    ("communities", "children"): "communities",
+    ("communities", "id"): "reports",
+    ("reports", "id"): "communities",
+    ("memberships", "path"): "communities",
+    ("claims", "text_unit_id"): "text_units",
+    ("losses", "subject"): "text_units",
+    ("code", "id"): "documents",
+    **{(vectors, "id"): table for table, vectors in VECTORS.items()},
+}
+# Of communities and reports, which are older than the graph until the second commit of a run.
+REFERENCES_OF_COMMUNITIES = {
+    ("communities", "entity_ids"): "entities",
+    ("reports", "entity_ids"): "entities",
+    ("reports", "relationship_ids"): "relationships",
+    ("reports", "text_unit_ids"): "text_units",
+}
+# What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
+UNIQUE: dict[str, Sequence[str]] = {
+    "mentions": ("key", "text_unit_id", "form", "type", "by"),
+    "evidence": (),
+    "claims": (),
+}
+NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
+NUMBERED |= {"communities": "c", "claims": "k"}
+ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities"}
+ASKED |= {"relationship": "relationships", "report": "communities"}
+GROUPS = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
+GROUPS |= {"Reports": "communities"}
+
+
+def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
+    """Every broken promise, in a stable order."""
+    overlay = _overlay(snapshot)
+    pairs = pairs_by_hand(snapshot, overlay)
+    hidden = {id for id, fact in pairs.items() if fact.hidden}  # evidence stays, for an undo
+    if snapshot.manifest.parameters.get("derivation") == IN_PART:
+        what = "an indexing with other settings was stopped half way"
+        yield "parameters", "text_units", f"{what}: some rows are of the old ones"
+    yield from _references(snapshot, hidden)
+    yield from _relationships(snapshot, pairs)
+    yield from _edits(snapshot, overlay)
+    for check in (_numbers, _twice, _against_truth, _spans, _passages, _entities, _communities):
+        yield from check(snapshot)
+    for check in (_memberships, _reports, _claims, _pending, _terms, _indexes):
+        yield from check(snapshot)
+
+
+def _column(snapshot: Snapshot, table: str, column: str) -> list[Any]:
+    return snapshot.rows(table, columns=[column])[column].to_pylist()
+
+
+def _rows(snapshot: Snapshot, table: str, *columns: str) -> Iterator[Row]:
+    for batch in snapshot.batches(table, list(columns) or None):
+        yield from batch.to_pylist()
+
+
+def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
+    listed = sorted(values)
+    return (listed[start : start + TEXTS] for start in range(0, len(listed), TEXTS))
+
+
+# ---- ids, numbers, indexes -----------------------------------------------------------------------
+
+
+def _references(snapshot: Snapshot, hidden: Collection[str]) -> Iterator[Broken]:
+    ids: dict[str, pa.ChunkedArray] = {}
+    fresh = {} if snapshot.manifest.stale else REFERENCES_OF_COMMUNITIES
+    for (table, column), other in {**REFERENCES, **fresh}.items():
+        if other not in ids:
+            ids[other] = snapshot.rows(other, columns=["id"])["id"]
+        named = snapshot.rows(table, columns=[column])[column]
+        named = pc.list_flatten(named) if pa.types.is_list(named.type) else named
+        lost = set(named.filter(pc.invert(pc.is_in(named, ids[other]))).to_pylist())
+        for id in sorted(lost - {"", *hidden}):
+            yield "dangling", table, f"{column} {id} is not in {other}"
+
+
+def _twice(snapshot: Snapshot) -> Iterator[Broken]:
+    for table in TABLES:
+        columns = list(UNIQUE.get(table, (KEY.get(table, "id"),)))
+        if columns:
+            counts = (
+                snapshot.rows(table, columns=columns)
+                .group_by(columns)
+                .aggregate([([], "count_all")])
+            )
+            for row in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
+                name = " ".join(row[column] for column in columns)
+                yield "twice", table, f"{name} stands {row['count_all']} times"
+
+
+def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
+    for table, letter in NUMBERED.items():
+        numbers = Counter(_column(snapshot, table, "n"))
+        for n in numbers:
+            if numbers[n] > 1:
+                yield "number", table, f"{letter}{n} stands for several rows"
+        if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
+            what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
+            yield "number", table, what
+
+
+def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
+    """Rows spread over each table are found through each of its indexes, through full text by their
+    rarest term."""
+    for table, column in ((name, column) for name in TABLES for column in SCALAR[name]):
+        values = sorted(set(_column(snapshot, table, column)))
+        probes = values[:: max(1, len(values) // PROBES)]
+        found = snapshot.by_key(table, probes, column, [column])[column].to_pylist()
+        for value in sorted(set(probes) - set(found)):
+            yield "index", table, f"{value} is not found by its {column}"
+    for table, column in FULL_TEXT.items():
+        texts = {row["id"]: row[column].split() for row in _rows(snapshot, table, "id", column)}
+        seen = Counter(term for terms in texts.values() for term in terms)
+        for id in sorted(texts)[:: max(1, len(texts) // PROBES)]:
+            if texts[id]:
+                rarest = min(texts[id], key=lambda term: (seen[term], term))
+                found = snapshot.full_text(table, [rarest], seen[rarest] + 10, ["id"])
+                if id not in found["id"].to_pylist():
+                    yield "index", table, f"{id} is not found by its term {rarest!r}"
+
+
+# ---- texts ---------------------------------------------------------------------------------------
+
+
+def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
+    columns = ["uri", "id", "n"]
+    try:
+        log = segment_store.live_documents(snapshot.folder, snapshot.manifest, columns)
+    except GraphRAGError:  # a finding of its own
+        return
+    wanted = {row["uri"]: row for row in log.to_pylist()}
+    there = {row["uri"]: row for row in _rows(snapshot, "documents", *columns)}
+    for uri in sorted(wanted.keys() | there.keys()):
+        if wanted.get(uri) != there.get(uri):
+            yield "truth", "documents", f"{uri} is not the row of the document log"
+
+
+def _spans(snapshot: Snapshot) -> Iterator[Broken]:
+    """Ids are made of the content; text units and passages are what stands at their spans."""
+    named = "id document_id char_start char_end line_start line_end text".split()
+    for chunk in _chunks(_column(snapshot, "documents", "id")):
+        documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
+        for row in documents.values():
+            if _document_id(row) != row["id"]:
+                what = f"{row['uri']}: its text is not the one that its id was made of"
+                yield "content", "documents", what
+        line = {id: Lines(row["text"]).at for id, row in documents.items()}
+        for table in ("text_units", "passages"):
+            for row in snapshot.by_key(table, chunk, "document_id", named).to_pylist():
+                start, end, home = row["char_start"], row["char_end"], row["document_id"]
+                lines = (line[home](start), line[home](max(start, end - 1)))
+                if documents[home]["text"][start:end] != row["text"]:
+                    yield "span", table, f"{row['id']}: the text at its span is another"
+                elif (row["line_start"], row["line_end"]) != lines:
+                    yield "span", table, f"{row['id']}: its lines are not those of its span"
+
+
+def _document_id(row: Row) -> str:
+    """What its content makes it; nothing where its metadata is no JSON."""
+    try:
+        metadata = json.loads(row["metadata"] or "{}")
+    except ValueError:
+        return ""
+    return Document(row["uri"], row["title"], row["text"], metadata).id
+
+
+def _passages(snapshot: Snapshot) -> Iterator[Broken]:
+    """Passages divide their text unit, repeat what its document is called, and name only what the
+    text unit names. The last is not looked at where a model has read the unit: passages keep what
+    was found by the rules."""
+    columns = ("id", "n", "document_id", "char_start")
+    units = {row["id"]: row for row in _rows(snapshot, "text_units", *columns)}
+    documents = {row["id"]: row for row in _rows(snapshot, "documents", "id", "uri", "title")}
+    named: dict[str, set[str]] = defaultdict(set)
+    read: set[str] = set()
+    for row in _rows(snapshot, "mentions", "key", "text_unit_id", "by"):
+        named[row["text_unit_id"]].add(content_id("entity", row["key"]))
+        read |= {row["text_unit_id"]} if row["by"] else set()
+    parts: dict[str, list[tuple[int, int]]] = {id: [] for id in units}
+    columns = tuple("id n text_unit_id document_id uri title title_id char_start char_end".split())
+    for row in _rows(snapshot, "passages", *columns, "part", "parts", "entity_ids"):
+        unit, document = units.get(row["text_unit_id"]), documents.get(row["document_id"])
+        if unit is None or document is None:  # a finding of its own
+            continue
+        parts[unit["id"]].append((row["part"], row["parts"]))
+        span = (str(row[end] - unit["char_start"]) for end in ("char_start", "char_end"))
+        if row["id"] != content_id("passage", unit["id"], *span):
+            what = f"{row['id']} is not the id of that span of text unit {unit['id']}"
+            yield "id", "passages", what
+        key = normalise_name(document["title"])
+        said = (document["uri"], document["title"], content_id("entity", key) if key else "")
+        home = (unit["n"], unit["document_id"])
+        if (row["uri"], row["title"], row["title_id"], row["n"], row["document_id"]) != said + home:
+            what = f"{row['id']}: it says otherwise than its text unit or document"
+            yield "passages", "passages", what
+        if unit["id"] in named.keys() - read and not named[unit["id"]].issuperset(
+            row["entity_ids"]
+        ):
+            yield "mentions", "passages", f"{row['id']} names what its text unit does not"
+    for id, numbers in sorted(parts.items()):
+        whole = [(part, len(numbers)) for part in range(1, len(numbers) + 1)]
+        if not numbers or sorted(numbers) != whole:
+            yield "passages", "passages", f"text unit {id} has the parts {sorted(numbers)}"
+
+
+def _terms(snapshot: Snapshot) -> Iterator[Broken]:
+    counted: Counter[str] = Counter()
+    length = 0
+    for row in _rows(snapshot, "passages", "terms", "n_terms"):
+        counted.update(set(row["terms"].split()))
+        length += row["n_terms"]
+    there = {row["term"]: row["passages"] for row in _rows(snapshot, "terms")}
+    for term in sorted(counted.keys() | there.keys()):
+        if counted[term] != there.get(term, 0):
+            what = f"{term!r}: {there.get(term, 0)} passages, recounted {counted[term]}"
+            yield "terms", "terms", what
+    wanted = snapshot.manifest.counters.get("passage_terms", length)
+    if wanted != length:
+        yield "count", "passages", f"{length} terms in all, the manifest counts {wanted}"
+
+
+def _quotes(
+    snapshot: Snapshot, of_unit: Mapping[str, list[tuple[str, int, int, str]]]
+) -> Iterator[tuple[str, str]]:
+    """(row, text unit) of quotes (row, start, end, text), by text unit, that are not its own words."""
+    for chunk in _chunks(of_unit):
+        for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
+            for id, start, end, text in of_unit[unit["id"]]:
+                if unit["text"][start:end] != text:
+                    yield id, unit["id"]
+
+
+def _evidence_texts(snapshot: Snapshot, table: str) -> Iterator[Broken]:
+    wanted: dict[str, list[tuple[str, int, int, str]]] = defaultdict(list)
+    for row in _rows(snapshot, table, "id", "evidence"):
+        for item in row["evidence"]:
+            quote = (row["id"], item["start"], item["end"], item["text"])
+            wanted[item["text_unit_id"]].append(quote)
+    for id, unit in _quotes(snapshot, wanted):
+        yield "evidence", table, f"{id}: its evidence is not the text of {unit}"
+
+
+def _claims(snapshot: Snapshot) -> Iterator[Broken]:
+    """Subjects and objects are names, of which not every one is an entity."""
+    wanted: dict[str, list[tuple[str, int, int, str]]] = defaultdict(list)
+    columns = "id text_unit_id subject subject_id object object_id quotes spans".split()
+    for row in _rows(snapshot, "claims", *columns):
+        for end in ("subject", "object"):
+            key = normalise_name(row[end])
+            if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
+                what = f"{row['id']}: its {end} {row[end]!r} has another name's id"
+                yield "dangling", "claims", what
+        spans = zip(row["spans"][::2], row["spans"][1::2], row["quotes"], strict=False)
+        wanted[row["text_unit_id"]] += [(row["id"], *span) for span in spans]
+        if not row["quotes"] or len(row["spans"]) != 2 * len(row["quotes"]):
+            yield "span", "claims", f"{row['id']}: its quotes have no spans"
+    for id, unit in _quotes(snapshot, wanted):
+        yield "span", "claims", f"{id}: its quotes are not the text of {unit}"
+
+
+# ---- the graph -----------------------------------------------------------------------------------
+
+
+def _entities(snapshot: Snapshot) -> Iterator[Broken]:
+    units_of: dict[str, set[str]] = defaultdict(set)
+    for row in _rows(snapshot, "mentions", "key", "text_unit_id"):
+        units_of[row["key"]].add(row["text_unit_id"])
+    ends = snapshot.rows("relationships", columns=["source_id", "target_id"]).columns
+    degree = Counter(id for column in ends for id in column.to_pylist())
+    columns = ("id", "key", "names", "frequency", "degree", "text_unit_ids")
+    for row in _rows(snapshot, "entities", *columns):
+        units = set().union(*(units_of.get(name, ()) for name in row["names"]))
+        if row["id"] != content_id("entity", row["key"]):
+            yield "id", "entities", f"{row['id']} is not the id of {row['key']!r}"
+        if set(row["text_unit_ids"]) != units:
+            yield "mentions", "entities", f"{row['id']}: its text units are not those of its names"
+        for column, counted in (("frequency", len(units)), ("degree", degree[row["id"]])):
+            if row[column] != counted:
+                yield column, "entities", f"{row['id']}: {row[column]}, recounted {counted}"
+    yield from _evidence_texts(snapshot, "entities")
+
+
+def _relationships(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Broken]:
+    weight: Counter[str] = Counter()
+    units_of: dict[str, set[str]] = defaultdict(set)
+    columns = ("relationship_id", "source_id", "target_id", "text_unit_id", "weight")
+    for row in _rows(snapshot, "evidence", *columns):
+        id, ends = row["relationship_id"], (row["source_id"], row["target_id"])
+        # No id: a model said it of two names that mean one entity now.
+        if id != (content_id("relationship", *ends) if id else "".join(ends)):
+            what = f"{id}: evidence in {row['text_unit_id']} names another pair"
+            yield "evidence", "evidence", what
+        weight[id] += row["weight"]
+        units_of[id].add(row["text_unit_id"])
+    columns = ("id", "source_id", "target_id", "weight", "text_unit_ids")
+    for row in _rows(snapshot, "relationships", *columns):
+        id, ends = row["id"], (row["source_id"], row["target_id"])
+        if id != content_id("relationship", *sorted(ends)) or ends[0] == ends[1]:
+            yield "id", "relationships", f"{id} is not the id of the pair that it names"
+        if set(row["text_unit_ids"]) != units_of[id]:
+            what = f"{id}: its text units are not those of its evidence"
+            yield "evidence", "relationships", what
+        wanted = by_hand[id].weight(weight[id]) if id in by_hand else weight[id]
+        if abs(row["weight"] - wanted) > 1e-5:
+            yield "weight", "relationships", f"{id}: {row['weight']}, recounted {wanted}"
+    yield from _evidence_texts(snapshot, "relationships")
+
+
+def _overlay(snapshot: Snapshot) -> Overlay:
+    try:
+        return in_force(snapshot)
+    except GraphRAGError:  # a finding of its own
+        return Overlay()
+
+
+def pairs_by_hand(snapshot: Snapshot, overlay: Overlay) -> dict[str, PairFact]:
+    """What edits say of relationships, by id."""
+    rows = _rows(snapshot, "entities", "key", "names") if overlay.pairs else ()
+    entity_of = {name: row["key"] for row in rows for name in row["names"]}
+    return facts(sorted(overlay.pairs.values(), key=lambda edit: edit.order), entity_of)
+
+
+def _edits(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
+    """The tables follow the whole edit log, and each row of it is an edit. No entity
+    is one that an edit hides, joins or says otherwise."""
+    for place, row in enumerate(overlay.log, 1):
+        if row.op not in OPS or not row.keys:
+            yield "edit", "truth", f"row {place} of the edit log is no edit ({row.op!r})"
+    followed = snapshot.manifest.parameters.get(APPLIED, 0)
+    if followed != len(overlay.log):
+        what = f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
+        yield "edit", "entities", what
+    for row in _rows(snapshot, "entities", "key", "title", "type", "description"):
+        given = overlay.words(row["key"])
+        if overlay.hidden(row["key"]) or row["key"] in overlay.alias or given.items() - row.items():
+            yield "edit", "entities", f"{row['key']!r} is not as an edit made it"
+
+
+# ---- communities, reports, questions, vectors ----------------------------------------------------
+
+
+def _communities(snapshot: Snapshot) -> Iterator[Broken]:
+    rows = {row["id"]: row for row in _rows(snapshot, "communities")}
+    children: dict[str, set[str]] = defaultdict(set)
+    for row in rows.values():
+        children[row["parent"]].add(row["id"])
+    for id, row in rows.items():
+        parent = rows.get(row["parent"])
+        if row["level"] != (parent["level"] + 1 if parent else 0):
+            what = f"{id}: level {row['level']} under {row['parent'] or 'no parent'}"
+            yield "level", "communities", what
+        if set(row["children"]) != children[id]:
+            what = f"{id}: its children are not those that name it as parent"
+            yield "children", "communities", what
+        there = [rows[child] for child in row["children"] if child in rows]
+        below = Counter(member for child in there for member in child["entity_ids"])
+        if row["children"] and below != Counter(row["entity_ids"]):
+            yield "members", "communities", f"{id}: its children do not divide its members"
+        if row["size"] != len(row["entity_ids"]):
+            yield "size", "communities", f"{id}: {row['size']}, recounted {len(row['entity_ids'])}"
+
+
+def _memberships(snapshot: Snapshot) -> Iterator[Broken]:
+    """Entities, of which communities say it too, and text units."""
+    communities = {row["id"]: row for row in _rows(snapshot, "communities")}
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for row in sorted(communities.values(), key=lambda row: row["level"]):
+        for member in row["entity_ids"]:
+            wanted[member].append(row["id"])
+    there = {row["entity_id"]: row["path"] for row in _rows(snapshot, "memberships")}
+    units = there.keys() - wanted.keys()
+    for id in sorted(units):
+        rows = [communities.get(one, {}) for one in there[id]]
+        whole = rows and [row.get("parent") for row in rows] == ["", *there[id][:-1]]
+        if not whole or rows[-1]["children"]:
+            yield "membership", "memberships", f"{id}: its path is not one of communities"
+    for id in sorted(wanted):
+        if wanted[id] != there.get(id):
+            yield "membership", "memberships", f"{id}: its path is not the communities that hold it"
+    if not snapshot.manifest.stale:
+        known = set(_column(snapshot, "text_units", "id"))
+        linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
+        ends = {id for column in linked.columns for id in column.to_pylist()}
+        for id in sorted((ends | known if units else ends) - there.keys()):
+            yield "membership", "memberships", f"{id} is in no community"
+        for id in sorted(units - known):
+            yield (
+                "dangling",
+                "memberships",
+                f"{id} is neither an entity of a community nor a text unit",
+            )
+
+
+def _reports(snapshot: Snapshot) -> Iterator[Broken]:
+    columns = ("id", "n", "level", "entity_ids")
+    communities = {row["id"]: row for row in _rows(snapshot, "communities", *columns)}
+    known = {group: set(_column(snapshot, table, "id")) for group, table in GROUPS.items()}
+    for row in _rows(snapshot, "reports", *columns, "summary", "full_content", "findings"):
+        community = communities.get(row["id"], row)
+        if (row["n"], row["level"]) != (community["n"], community["level"]):
+            what = f"{row['id']}: its number or level is not that of its community"
+            yield "report", "reports", what
+        if not set(community["entity_ids"]).issuperset(row["entity_ids"]):
+            what = f"{row['id']} names entities that its community does not hold"
+            yield "report", "reports", what
+        said = referenced_ids(f"{row['summary']}\n{row['full_content']}\n{row['findings']}")
+        for group in GROUPS if not snapshot.manifest.stale else ():
+            for id in sorted({*said.get(group, ())} - known[group]):
+                yield "dangling", "reports", f"{row['id']} names {id}, which is not there"
+
+
+def _pending(snapshot: Snapshot) -> Iterator[Broken]:
+    known = {table: set(_column(snapshot, table, "id")) for table in set(ASKED.values())}
+    for row in _rows(snapshot, "pending"):
+        if row["subject"] not in known.get(ASKED.get(row["kind"], ""), ()):
+            yield "dangling", "pending", f"{row['id']}: {row['subject']} is not there"

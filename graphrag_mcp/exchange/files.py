@@ -72,7 +72,7 @@ def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
     name = next((name for name in names if (folder / f"{name}.lance").is_dir()), "")
     if not name:
         return None
-    from graphrag_mcp.store.lance import lancedb
+    from graphrag_mcp.store.tables import lancedb
 
     try:
         table = lancedb().connect(str(folder)).open_table(name)

@@ -122,9 +122,8 @@ def _cuts(atoms: _Atoms, params: ChunkParams) -> list[int]:
     room = params.size - params.overlap
     if params.mode != "auto":
         return _filled(atoms, room)
-    if (
-        atoms.tokens(0, len(atoms)) <= SHORT * params.size
-    ):  # a full part has less overlap than others
+    # A full part has less overlap than others.
+    if atoms.tokens(0, len(atoms)) <= SHORT * params.size:
         return [0, *_divided(atoms, 0, len(atoms), params.size)]
     cuts = [0]
     for at in [*_peaks(atoms, int(WINDOW * room)), len(atoms)]:
@@ -208,9 +207,8 @@ def _unit(
         passages.append(_span(lines, atoms, begin, end))
         begin = end
     tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
-    while (
-        tokens > params.size and start < first
-    ):  # never, as long as the tokens of the parts are a bound
+    # Never, as long as the tokens of the parts are a bound.
+    while tokens > params.size and start < first:
         start += 1
         tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
     return Unit(index, _span(lines, atoms, start, last), tokens, tuple(passages))
@@ -363,9 +361,8 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         for first, last in recent_sentences(text[start:stop]):
             first, last = first + start, last + start
             if held is not None:
-                if (
-                    first == previous
-                ):  # cut without a blank: move the cut off the inside of a character
+                # Cut without a blank: move the cut off the inside of a character.
+                if first == previous:
                     first = _whole(text, held[0], first)
                     held = (held[0], first)
                 yield held
@@ -394,9 +391,8 @@ def _parts(
             tokens = count_tokens(text[first:end])
         if end < last:
             end = _blank(text, first, end)
-            if _joined(
-                text, end
-            ):  # one character of many code points: whole, unless it is too large by itself
+            # One character of many code points: whole, unless it is too large by itself.
+            if _joined(text, end):
                 ahead = range(end + 1, min(last, end + 64) + 1)
                 after = next((at for at in ahead if at == last or not _joined(text, at)), end)
                 end = after if count_tokens(text[first:after]) <= most else end

@@ -539,9 +539,8 @@ def merge(
     _gather(state, named.union(stated, changed.keys, *changed.pairs))
     groups, entity_of = group(state.by_key, state.edits)
     reopened: set[str] = set()
-    while (
-        more := _reopened(state, entity_of) - reopened
-    ):  # what one unit holds may move names of others
+    # What one unit holds may move names of others.
+    while more := _reopened(state, entity_of) - reopened:
         reopened |= more
         for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
@@ -595,9 +594,8 @@ def _gather(state: _State, keys: set[str]) -> None:
         for row in _read(state, "mentions", pending, "key", mentions_from_table):
             if row.text_unit_id not in state.gone:
                 state.by_key[row.key].append(row)
-            elif (
-                row.alias_of
-            ):  # what it stood for loses it, and may be named nowhere else in that unit
+            # What it stood for loses it, and may be named nowhere else in that unit.
+            elif row.alias_of:
                 related.add(row.alias_of)
         for key in sorted(pending):
             state.by_key[key].extend(arrived.get(key, ()))
@@ -796,9 +794,8 @@ def _entities(
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.entities = -len(gone)
     rows: list[Row] = []
-    for key, found in sorted(
-        groups.items(), key=lambda item: (-len(item[1]), item[0])
-    ):  # e1 is the most named
+    # e1 is the most named.
+    for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         said = [quotes[place] for place in best[key]]
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])

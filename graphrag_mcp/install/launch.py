@@ -1,11 +1,12 @@
-"""The command that starts this installation, what kind of installation it is, and a trial start as
-a client would do it."""
+"""The command that starts this installation, what kind of installation it is, a trial start as a
+client would do it, and the facts that a bug report needs."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import platform
 import re
 import shutil
 import sys
@@ -18,7 +19,12 @@ from typing import Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from graphrag_mcp import __version__
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.install.hosts import HOSTS, seen
+from graphrag_mcp.install.install import installed
+from graphrag_mcp.settings import Settings, shown_as
+from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
 EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
@@ -151,3 +157,123 @@ def _origin() -> dict[str, Any]:
         return dict(json.loads(metadata.distribution(PACKAGE).read_text("direct_url.json") or "{}"))
     except (metadata.PackageNotFoundError, ValueError):
         return {}
+
+
+# ---- facts for a bug report ----------------------------------------------------------------------
+
+LOCAL = "local:"
+NAMED = 8  # corpora that are named; the rest is counted
+NOBODY = "none; the agent that asks is the model"
+
+
+def about(
+    settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False
+) -> dict[str, Any]:
+    """`folder` is that of the corpus that is meant here, None when there is none yet."""
+    home = Path.home()
+    hosts = installed(os.environ, home, Path.cwd())
+    record: dict[str, Any] = {
+        "version": __version__,
+        "installed": installation(),
+        "python": f"{platform.python_version()} at {sys.executable}",
+        "extras": extras_present(),
+        "models": _models(settings),
+        "home": str(settings.home),
+        "roots": [str(root) for root in settings.roots],
+        "corpora": list(corpora),
+        "corpus": folder.name if folder else "",
+        "generation": _generation(folder),
+        "hosts": hosts,
+        "hosts_here": [host.name for host in HOSTS if seen(host, os.environ, home)],
+    }
+    return {**record, "next": _next(settings, record, damaged)}
+
+
+def lines(record: Mapping[str, Any]) -> list[str]:
+    """The record for people, one thing a line."""
+    models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
+    names = [*corpora[:NAMED]]
+    if len(corpora) > NAMED:
+        names.append(f"{len(corpora) - NAMED} more")
+    meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
+    if record["corpus"]:
+        meant = f"{record['corpus']}, generation {record['generation']}"
+    there = record["extras"].items()
+    extras = ", ".join(f"{name} {'yes' if one else 'no'}" for name, one in there)
+    rows = [
+        ("version", f"{record['version']}, {record['installed']}"),
+        ("python", record["python"]),
+        ("extras", extras),
+        ("chat model", _with_server(models["chat"], models) or NOBODY),
+        ("vectors", _with_server(models["embedding"], models) or "none"),
+        ("reranking", models["rerank"] or "none"),
+        ("home", record["home"]),
+        ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
+        ("corpora", ", ".join(names) or "none yet"),
+        ("meant here", meant),
+    ]
+    for host in record["hosts"]:
+        problem = f" ({host['problem']})" if host["problem"] else ""
+        where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
+        rows.append(("in host", where))
+    if not record["hosts"]:
+        rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
+    rows += [("next", step) for step in record["next"]]
+    return [f"{name:<11} {row}" for name, row in rows]
+
+
+def _models(settings: Settings) -> dict[str, Any]:
+    return {
+        "chat": settings.chat_model,
+        "embedding": settings.embedding_model,
+        "rerank": settings.rerank_model,
+        "server": _shown(settings.base_url),
+        "embedding_server": _shown(settings.embedding_base_url or settings.base_url),
+        "key_variable": settings.api_key_variable,
+        "key_set": bool(os.environ.get(settings.api_key_variable)),
+    }
+
+
+def _with_server(model: str, models: Mapping[str, Any]) -> str:
+    if not model or model.startswith(LOCAL):
+        return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
+    server = models["server"] if model == models["chat"] else models["embedding_server"]
+    return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
+
+
+def _shown(url: str) -> str:
+    """A server's address without a name or password that may be in it."""
+    if not url:
+        return ""
+    parts = urlsplit(shown_as(url))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _generation(folder: Path | None) -> int | None:
+    try:
+        found = manifests.read(folder) if folder else None
+    except GraphRAGError:
+        return None
+    return found.generation if found else None
+
+
+def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:
+    steps = []
+    if damaged:
+        steps.append("graphrag-mcp doctor --repair")
+    if not record["corpora"]:
+        steps.append("graphrag-mcp index FOLDER")
+    here = any(name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model))
+    if here and not record["extras"]["local"]:
+        steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
+    models = record["models"]
+    if models["chat"] and not models["key_set"] and not models["server"]:
+        variable = models["key_variable"]
+        steps.append(f"set {variable}, or OPENAI_BASE_URL to a server that needs no key")
+    install = "graphrag-mcp install --client"
+    for host in record["hosts"]:
+        if host["problem"] and host["name"]:
+            steps.append(f"{install} {host['host']} (once more: {host['problem']})")
+    if not any(host["name"] for host in record["hosts"]):
+        steps.append(f"{install} {[*record['hosts_here'], 'NAME'][0]}")
+    return steps or ["ask: graphrag-mcp search QUESTION, or your host's agent"]

@@ -57,16 +57,14 @@ def delete(home: Path, corpus: str) -> Stored:
     with _alone(home, corpus), writing(Path(found.path)):
         folder = _folder(home, corpus)
         with writer_lock(folder, LOCK_SECONDS):
-            for path in (folder / "generations").glob(
-                "*.json"
-            ):  # before the manifest: one of them would stand in
+            # Before the manifest: one of them would stand in.
+            for path in (folder / "generations").glob("*.json"):
                 path.unlink()
             if (store := mirrored(folder)) is not None:
                 store.remove()
             (folder / "manifest.json").unlink(missing_ok=True)
-            if (
-                os.name != "nt"
-            ):  # who waits for the lock finds an empty place; there, an open file keeps its folder
+            # Who waits for the lock finds an empty place; there, an open file keeps its folder.
+            if os.name != "nt":
                 os.rename(folder, folder.with_name(f"{LEFT}{secrets.token_hex(4)}-{corpus}"))
         for path in [*_left(folder.parent, corpus), folder]:
             if path.is_dir() and not path.is_symlink():

@@ -68,7 +68,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Where a run stops, 0 for nowhere; prices are per million tokens."""
+    """Where a run stops, 0 for nowhere; prices are per million tokens. `gives_up`: also after a
+    `Streak` of calls without a reply."""
 
     max_calls: int = 0
     max_tokens: int = 0
@@ -76,6 +77,7 @@ class Budget:
     price_prompt: float = 0.0
     price_output: float = 0.0
     price_embedding: float = 0.0
+    gives_up: bool = False
 
     def spent(self, spent: Spent) -> bool:
         tokens = spent.prompt_tokens + spent.output_tokens
@@ -215,17 +217,18 @@ class Asker:
         batch: int = 64,
         refresh: bool = False,
         space: str = "",
-        reranker: Reranker | None = None,
-        gives_up: bool = False,
     ) -> None:
-        self.book, self._chat, self._embedder, self._reranker = book, chat, embedder, reranker
+        self.book, self._chat, self._embedder = book, chat, embedder
+        self.reranker: Reranker | None = None
         # Vectors made under the same words may be compared: the model's name, and their length
         # where it is set.
         self.embedding_model = space or (embedder.name if embedder else "")
         self.budget, self._spent = budget or Budget(), Spent()
         self._batch, self._refresh = batch, refresh
         self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
-        self._streak, self._embed_streak = (Streak(concurrency * gives_up) for _ in range(2))
+        self._streak, self._embed_streak = (
+            Streak(concurrency * self.budget.gives_up) for _ in range(2)
+        )
         self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
@@ -253,7 +256,7 @@ class Asker:
 
     @property
     def reranks(self) -> bool:
-        return self._reranker is not None
+        return self.reranker is not None
 
     @property
     def model(self) -> str:
@@ -305,7 +308,7 @@ class Asker:
             Margin(self.book) if self.book is not None else None,  # type: ignore[arg-type]
             chat,
             embedder,
-            budget=replace(self.budget, max_calls=0, max_tokens=0, max_cost=0.0),
+            budget=replace(self.budget, max_calls=0, max_tokens=0, max_cost=0.0, gives_up=False),
             batch=self._batch,
             refresh=self._refresh,
             space=self.embedding_model,
@@ -343,9 +346,8 @@ class Asker:
             self.stop()
             try:
                 asyncio.run_coroutine_threadsafe(self._closing(), self._loop).result(10)
-            except (
-                Exception
-            ) as error:  # a connection that does not close cleanly is no reason to fail
+            except Exception as error:
+                # A connection that does not close cleanly is no reason to fail.
                 log.debug("closing a model: %r", error)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
@@ -355,7 +357,7 @@ class Asker:
     async def _closing(self) -> None:
         while self._saving:
             await asyncio.wait(self._saving)
-        for model in (self._chat, self._embedder, self._reranker):
+        for model in (self._chat, self._embedder, self.reranker):
             if model is not None:
                 await model.close()
 
@@ -513,13 +515,13 @@ class Asker:
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """Scores of texts for a question, for worker threads; None without a reranker, or when it
         fails."""
-        if self._reranker is None:
+        if self.reranker is None:
             return None
         try:
-            return self.wait(self._reranker.rerank(query, texts))
+            return self.wait(self.reranker.rerank(query, texts))
         except ModelError as error:
             self.broken.append(error.what)
-            self._reranker = None if error.final else self._reranker
+            self.reranker = None if error.final else self.reranker
             return None
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:

@@ -75,13 +75,11 @@ def open_asker(
         book,
         chat,
         embedder,
-        budget=Budget(*limits, *prices),
+        budget=Budget(*limits, *prices, gives_up=limited),
         concurrency=s.concurrency,
         batch=s.embedding_batch,
         refresh=refresh,
         space=space,
-        reranker=reranker,
-        gives_up=limited,
     )
-    asker.note = note
+    asker.note, asker.reranker = note, reranker
     return asker

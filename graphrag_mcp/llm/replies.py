@@ -336,9 +336,8 @@ def clean(value: str, longest: int) -> str:
     most `longest`."""
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
-    for _ in range(
-        0 if text[:1].isalnum() else 6
-    ):  # what begins with a letter or digit is not wrapped
+    # What begins with a letter or digit is not wrapped.
+    for _ in range(0 if text[:1].isalnum() else 6):
         before = text
         if (
             len(text) > 1

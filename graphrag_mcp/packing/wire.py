@@ -14,7 +14,7 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import credentials
-from graphrag_mcp.trust.injection import suspicions
+from graphrag_mcp.trust.fencing import suspicions
 from graphrag_mcp.types import (
     DriftResult,
     EntityResult,

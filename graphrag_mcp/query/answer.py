@@ -221,21 +221,28 @@ def word_limit(budget: int) -> int:
 # ---- a search with an answer ---------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question on one corpus, whom to ask, and what is wanted: a result of `budget` tokens.
+    `cursor` leads to the context without an answer."""
+
+    snapshot: Snapshot
+    query: str
+    asker: Asker | None
+    options: AnswerOptions
+    budget: int
+    cursor: str
+
+
 def with_answer(
     result: SearchResult,
     sections: Sequence[Section],
-    budget: int,
-    *,
-    cursor: str,
-    snapshot: Snapshot,
-    query: str,
-    asker: Asker | None,
-    options: AnswerOptions,
-    meter: Meter | None,
+    question: Question,
     plain: Callable[[SearchResult], SearchResult],
+    meter: Meter | None = None,
 ) -> SearchResult:
-    """The result with an answer from the sections; without one, what `plain` makes of it. `cursor`
-    leads to the context without an answer."""
+    """The result with an answer from the sections; without one, what `plain` makes of it."""
+    asker, snapshot, budget = question.asker, question.snapshot, question.budget
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return plain(result)
@@ -244,10 +251,12 @@ def with_answer(
     rows, names = page_text(sections, page.taken)
     meter = meter or Meter(asker)
     words, folder = word_limit(budget), snapshot.folder
-    work = answer(asker, query, rows, names, options, words=words, folder=folder)
+    options = question.options
+    work = answer(asker, question.query, rows, names, options, words=words, folder=folder)
     given = waited(asker, work, options.seconds)
     result.usage = meter.usage()
     if given is not None and given.by:
+        cursor = question.cursor
         return answered(result, given, budget, snapshot=snapshot, shown=items, cursor=cursor)
     if given is None:
         unfinished(result)

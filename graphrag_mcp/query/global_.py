@@ -23,6 +23,7 @@ from typing import Any
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing.budget import finish
 from graphrag_mcp.query import local, passages, sections, topics
+from graphrag_mcp.query.answer import Question
 from graphrag_mcp.query.filters import Filters, Part
 from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.map_reduce import with_answer
@@ -90,10 +91,10 @@ def search(
     if request.answer and len(corpora) > 1:
         result.hint = joined(result.hint, local.ONE_ANSWER)
     elif request.answer and query and first and parts[0][1].count("reports"):
-        (name, snapshot, _), level = parts[0], request.level
-        options = request.answer_options(request.seconds, block)
-        given = snapshot, query, level, result, budget, options, (askers or {}).get(name)
-        return with_answer(*given, plain, page((0,)))
+        name, snapshot, _ = parts[0]
+        options, asker = request.answer_options(request.seconds, block), (askers or {}).get(name)
+        question = Question(snapshot, query, asker, options, budget, page((0,)))
+        return with_answer(result, request.level, question, plain)
     return plain(result)
 
 

@@ -212,7 +212,7 @@ class _Search:
     def _answered(self, source: Source) -> SearchResult:
         """The result with a model's answer from the detailed context; without a model, what the
         search found."""
-        from graphrag_mcp.query.answer import READ_TOKENS, with_answer
+        from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
 
         request = self.request
         near = replace(source.found, passages=near_the_best(source.found.passages))
@@ -223,17 +223,16 @@ class _Search:
         left = request.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
-        return with_answer(
-            self.found,
-            read,
+        question = Question(
+            source.snapshot,
+            request.query,
+            self.askers.get(source.corpus),
+            request.answer_options(left, self.block),
             self.budget,
-            cursor=self.page((0,)),
-            snapshot=source.snapshot,
-            query=request.query,
-            asker=self.askers.get(source.corpus),
-            options=request.answer_options(left, self.block),
-            meter=self.meter,
-            plain=lambda result: self._shown(result, [source]),
+            self.page((0,)),
+        )
+        return with_answer(
+            self.found, read, question, lambda result: self._shown(result, [source]), self.meter
         )
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:

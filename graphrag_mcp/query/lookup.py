@@ -392,13 +392,7 @@ def get_entity(
     )
     intro, into = _intro(snapshot, row, groups, symbol, budget), {"Relationships": "relationships"}
     most = 40 if response_format == "detailed" else 12
-    sections = _symbol_sections(snapshot, row, groups, 3 * most) if symbol else []
-    sections += [
-        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
-        Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
-        Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
-        Section("Perhaps the same", _proposed(snapshot, row), 0.05),
-    ]
+    sections = _sections(snapshot, row, groups, symbol, most)
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into
     )
@@ -407,6 +401,19 @@ def get_entity(
     elif result.truncated and not result.hint:
         result.hint = f'More text: get_source(ids=["{result.id}"]).'
     return finish(result, budget)
+
+
+def _sections(
+    snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, most: int
+) -> list[Section]:
+    sections = _symbol_sections(snapshot, row, groups, 3 * most) if symbol else []
+    return [
+        *sections,
+        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
+        Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
+        Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
+        Section("Perhaps the same", _proposed(snapshot, row), 0.05),
+    ]
 
 
 def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int) -> str:

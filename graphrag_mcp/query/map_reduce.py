@@ -18,6 +18,7 @@ from graphrag_mcp.query.answer import (
     Answered,
     AnswerOptions,
     Meter,
+    Question,
     answer,
     answered,
     asked,
@@ -103,18 +104,14 @@ class Points:
 
 
 def with_answer(
-    snapshot: Snapshot,
-    query: str,
-    level: int,
     result: SearchResult,
-    budget: int,
-    options: AnswerOptions,
-    asker: Asker | None,
+    level: int,
+    question: Question,
     plain: Callable[[SearchResult], SearchResult],
-    cursor: str,
 ) -> SearchResult:
-    """The result of a global search with its answer. `plain` gives the one without a model, to which
-    `cursor` leads."""
+    """The result of a global search with its answer; without one, what `plain` makes of it."""
+    snapshot, query, asker = question.snapshot, question.query, question.asker
+    options, budget, cursor = question.options, question.budget, question.cursor
     if asker is None or not asker.may_answer("reduce"):
         note(result, NO_MODEL)
         return plain(result)

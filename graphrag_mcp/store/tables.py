@@ -1,21 +1,26 @@
-"""LanceDB tables, read at the versions that a manifest names and written by the holder of the lock.
+"""LanceDB: its import (1.2 s of CPU), its connections and indexes, and its tables, which are read at
+the versions that a manifest names and written by the holder of the lock.
 
 A table's files are compared with their records when it is opened (checksums.py). Of a damaged table
 only rows that match their check values are given. The manifest says which versions belong together;
-what a crash left behind is rolled back before the next write.
-"""
+what a crash left behind is rolled back before the next write."""
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import logging
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +28,135 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checksums import BATCH, check_values, sealed, spoiled
-from graphrag_mcp.store.lance import REPAIR, collected, connect, following, indexed, wait, writable
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
+
+# ---- LanceDB -------------------------------------------------------------------------------------
+
+# A server that commits all day puts every version it ever opened into these caches, and Lance's own
+# limits are 6 GB and 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities are as
+# fast with these as with 32 and 16 MB, of which they fill 37. What they hold takes twice what they
+# count. Both are shared by all corpora of the process.
+INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
+# rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
+FLAT = 60_000
+REPAIR = "Run graphrag-mcp doctor --repair"
+TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
+T = TypeVar("T")
+_connections: dict[tuple[str, int, bool], Any] = {}
+_connecting = threading.Lock()
+
+
+def lancedb() -> Any:
+    """The module, imported at the first call; as it is when someone has imported it before."""
+    # Else Lance writes warnings to stderr. Read when it is imported.
+    os.environ.setdefault("LANCEDB_LOG", "error")
+    import lancedb
+
+    _few_heaps()
+    return lancedb
+
+
+@lru_cache(maxsize=1)
+def _few_heaps() -> None:
+    """Have glibc keep two heaps, at most 2 MB free at the end of each, and map blocks from 1 MB on
+    by themselves. Otherwise each of Lance's threads has a heap that keeps what it frees: indexing
+    14,000 documents then holds 766 MB at its peak in place of 628 (docs/dev/decisions.md)."""
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            libc = ctypes.CDLL("libc.so.6")
+            for parameter, value in ((-8, 2), (-1, 2 << 20), (-3, 1 << 20)):  # <malloc.h>
+                libc.mallopt(parameter, value)
+
+
+@lru_cache(maxsize=1)
+def session() -> Any:
+    """What all connections of this process share."""
+    return lancedb().Session(
+        index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
+    )
+
+
+def connect(folder: Path, reader: bool = False) -> Any:
+    """The folder's database, once per process. Readers take the asynchronous one: lancedb's
+    synchronous tables fetch the schema three times a query, each a hand-over between threads (3.2
+    against 1.7 ms CPU for 20 rows by key)."""
+    path = folder / "tables"
+    # A corpus deleted and made again must not meet cached versions.
+    key = (str(path), path.stat().st_ino, reader)
+    with _connecting:
+        if key not in _connections:
+            opened = lancedb().connect_async if reader else lancedb().connect
+            made = opened(path, session=session())
+            _connections[key] = wait(made) if reader else made
+        return _connections[key]
+
+
+@lru_cache(maxsize=1)
+def _loop() -> asyncio.AbstractEventLoop:
+    """One event loop in a thread of its own answers the reads of all threads."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="lance-reads", daemon=True).start()
+    return loop
+
+
+def wait(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+async def collected(query: Any) -> pa.Table:
+    """All rows. Left to itself LanceDB hands them over by 1,024, each time between two threads:
+    half of the CPU of reading 200,000 ids."""
+    reader = await query.to_batches(max_batch_length=TOGETHER)
+    return pa.Table.from_batches(await reader.read_all(), reader.schema)
+
+
+async def following(reader: Any) -> pa.RecordBatch | None:
+    return await anext(reader, None)
+
+
+def writable(database: Any, name: str, version: int) -> Any:
+    """The table at its latest version, which is made equal to `version` first if a crash left
+    others behind it."""
+    try:
+        table = database.open_table(name)
+        if table.version != version:
+            table.restore(version)
+        return table
+    except Exception as error:
+        raise Damaged(
+            f"table {name} cannot be opened at version {version} ({error})", REPAIR
+        ) from error
+
+
+def indexed(table: Any, name: str) -> None:
+    """Index all rows that the table has now, as its kind is looked up (schema.py)."""
+    from lancedb.index import FTS, BTree, IvfPq
+
+    if name in VECTORS.values() and table.count_rows() > FLAT:
+        table.create_index("vector", config=IvfPq(distance_type="cosine"), replace=True)
+    for column in SCALAR[name]:
+        table.create_index(column, config=BTree(), replace=True)
+    if name in FULL_TEXT:
+        # Our tokens are separated by spaces already: Lance's filters would lose some.
+        config = FTS(
+            base_tokenizer="whitespace",
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+            lower_case=False,
+            max_token_length=None,
+            with_position=False,
+        )
+        table.create_index(FULL_TEXT[name], config=config, replace=True)
+
+
+def disconnect(folder: Path) -> None:
+    """Forget what is cached of the folder's tables: the next snapshot looks at the disk again."""
+    with _connecting:
+        for key in [key for key in _connections if key[0] == str(folder / "tables")]:
+            del _connections[key]
+
 
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 # What searches keep in memory, where a read takes 0.2 ms instead of 2 to 5: these columns (None: all
@@ -51,8 +182,7 @@ class Change:
     """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
 
     A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional,
-    no nulls.
-    """
+    no nulls."""
 
     gone: Sequence[str] = ()
     rows: pa.Table | None = None
@@ -91,8 +221,7 @@ class Snapshot:
 
     Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once
     more) and Damaged when the table itself cannot be read: on damaged files Lance raises anything,
-    panics of its Rust code included.
-    """
+    panics of its Rust code included."""
 
     def __init__(
         self,
@@ -132,8 +261,7 @@ class Snapshot:
         limit: int | None = None,
     ) -> pa.Table:
         """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
-        column.
-        """
+        column."""
         names = names_of(table, columns)
         if (kept := self._in_memory(table, names)) is not None and not where:
             return kept.rows.select(names).slice(0, limit)
@@ -160,8 +288,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
-        `values`.
-        """
+        `values`."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
         values = list(dict.fromkeys(values))
         if (kept := self._in_memory(table, [key, *names])) is not None:
@@ -196,8 +323,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
-        depends on history).
-        """
+        depends on history)."""
         from lancedb.query import MatchQuery
 
         names = [name for name in names_of(table, columns) if name != "_score"]
@@ -218,8 +344,7 @@ class Snapshot:
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
-        one, best first.
-        """
+        one, best first."""
         query = (
             self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
         )
@@ -280,8 +405,7 @@ class Snapshot:
 
     def _look_at_files(self, table: str) -> None:
         """Damaged rows can be left out where rows have check values; an index, or a table without,
-        cannot be used.
-        """
+        cannot be used."""
         for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
             log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
@@ -375,16 +499,14 @@ class Imagination:
 
 def prepare(folder: Path) -> None:
     """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2
-    seconds of CPU.
-    """
+    seconds of CPU."""
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     connect(folder)
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
-    indexed there. `keep`: for searches.
-    """
+    indexed there. `keep`: for searches."""
     manifest = manifest or manifests.read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
@@ -397,8 +519,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
 
     Only for the holder of the writer's lock. For a second call before the commit pass
     `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are
-    rolled back.
-    """
+    rolled back."""
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
@@ -425,8 +546,7 @@ def compact(
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
     it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
-    generations name one version is left with that alone, as after the commits of a first run.
-    """
+    generations name one version is left with that alone, as after the commits of a first run."""
     kept = [manifest, *manifests.prune(folder, manifest.generation)]
     versions, named, left = dict(manifest.tables), {}, {}
     for name in manifest.tables:

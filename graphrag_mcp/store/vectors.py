@@ -1,6 +1,5 @@
 """Nearest rows by cosine similarity. Tables of up to FLAT rows are kept in memory as one matrix (2
-ms at 20,000 x 384), larger ones are searched by Lance.
-"""
+ms at 20,000 x 384), larger ones are searched by Lance."""
 
 from __future__ import annotations
 
@@ -11,9 +10,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from graphrag_mcp.store.lance import FLAT
 from graphrag_mcp.store.schema import VECTORS
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import FLAT, Snapshot
 
 # Digits of a similarity that are kept: the same text embedded in another batch differs in the
 # seventh.
@@ -91,8 +89,7 @@ def _searched(
 
 def _compared(matrix: Any, wanted: Any) -> Any:
     """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many
-    there are.
-    """
+    there are."""
     import numpy as np
 
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)

@@ -1,6 +1,5 @@
 """A built-in token counter, so that chunks are the same on every machine. Counts of documents are
-never under those of `o200k_base`.
-"""
+never under those of `o200k_base`."""
 
 from __future__ import annotations
 
@@ -106,9 +105,8 @@ def _cost(piece: str) -> int:
             return 16  # and the line end after it mostly goes with it
         runs = 1 + sum(a != b for a, b in pairwise(signs))  # `-----` is one token, `({[` seldom
         cost = 8 + 8 * min(runs, 4) + 13 * max(0, runs - 4) if runs > 1 or len(signs) < 5 else 24
-        return cost + 6 * (
-            len(signs) < len(piece)
-        )  # a line end after a sign is mostly one token with it
+        # A line end after a sign is mostly one token with it.
+        return cost + 6 * (len(signs) < len(piece))
     return 16
 
 
@@ -136,8 +134,7 @@ def count_tokens(text: str) -> int:
     """Tokens of `text`: on documents never under the o200k_base count; 1.09 to 1.18 times it in English prose, 1.2 to
     1.25 in code and markup, 1.3 in Chinese (means of many files; small odd files reach 1.8). Of random cuts of 1 to
     2,000 characters from text in 93 languages 0.7 % came out under it, mostly by 1; rows of hashes can, too. Parts
-    add up to the whole or more (cut within a word: less 6).
-    """
+    add up to the whole or more (cut within a word: less 6)."""
     cost = COSTS.__getitem__
     total = sum(
         sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW)

@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 
 from graphrag_mcp.trust.key import mark
@@ -325,3 +326,45 @@ def _names() -> dict[str, str]:
     for name, value in sorted(html.entities.html5.items(), key=lambda one: not one[0].islower()):
         found.setdefault(name.rstrip(";").lower(), value)
     return found
+
+
+# ---- text that reads like an instruction ---------------------------------------------------------
+
+
+_PART = re.compile("@([A-Z_]+)@")
+# "said " holds "ai " as well, and no pattern begins within a word
+_AI = re.compile(r"ai(?<!\wai)[ :,]")
+MOST = 8  # places that one pattern is looked for in
+
+
+@cache
+def _patterns() -> list[tuple[str, tuple[str, ...], re.Pattern[str]]]:
+    """(kind, words, pattern) of each pattern in `injection.toml`, in order. Read at the first text."""
+    found: list[tuple[str, tuple[str, ...], re.Pattern[str]]] = []
+    lists = tomllib.loads(Path(__file__).with_name("injection.toml").read_text("utf-8"))
+    parts: dict[str, str] = {}
+
+    def whole(text: str) -> str:
+        return _PART.sub(lambda found: parts[found[1]], text.replace("\n", ""))
+
+    for name, text in lists.pop("parts").items():
+        parts[name] = whole(text)
+    for kind, patterns in lists.items():
+        for one in patterns:
+            words = one["words"]
+            several = tuple(words if isinstance(words, list) else whole(words).split("|"))
+            flags = re.IGNORECASE | re.MULTILINE | re.DOTALL
+            found.append((kind, several, re.compile(whole(one["pattern"]), flags)))
+    return found
+
+
+@lru_cache(maxsize=64)
+def suspicions(text: str) -> tuple[tuple[int, str], ...]:
+    """(offset, kind) of what reads as an instruction to a model, a call of a tool or a request for
+    secrets, in many languages, in order; of each pattern the first MOST places. Nothing is removed."""
+    lower = text.lower()
+    found: list[tuple[int, str]] = []
+    for kind, words, pattern in _patterns():
+        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words):
+            found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
+    return tuple(sorted(found))

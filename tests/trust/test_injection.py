@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphrag_mcp.trust.injection import suspicions
+from graphrag_mcp.trust.fencing import suspicions
 
 # Contracts, statutes, news, manuals, letters, essays: orders to people, and talk about programs, in many languages.
 ORDINARY = [
