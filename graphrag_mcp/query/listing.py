@@ -41,6 +41,7 @@ SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
 TELLING = digests.SENTENCE  # characters of that sentence
+SAME = 40  # letters of a title that its address repeats
 PAGE = 30  # documents that are listed one by one, on several pages if need be
 DIGEST = 420  # of several, where few documents are listed
 TITLE, TITLES = (
@@ -130,6 +131,8 @@ def _documents(
         said, about = _speaking(snapshot, part, query)
         ids = [id for id in ids if id in said]
     each = int(max(TELLING, min(DIGEST, room / max(len(ids), 1) - HEAD)))
+    if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
+        each = 0  # names alone: who sorts by title looks for one
     dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
@@ -186,7 +189,7 @@ def _overview(
         )
         for one in found
     ]
-    return f'{{}}, in {len(found)} topics. sort="title" lists all, with a sentence of each.', lines
+    return f'{{}}, in {len(found)} topics. sort="title" lists all.', lines
 
 
 def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], room: float) -> str:
@@ -231,11 +234,11 @@ def _line(
 ) -> str:
     fact = documents(snapshot)[id]
     alias, _, title, uri, file = fact["document"]
-    where = one_line(uri, 120)
-    name = where if title.casefold() in uri.casefold() else f"{one_line(title, 80)} ({where})"
+    where, same = one_line(uri, 120), _letters(title)[:SAME] in _letters(uri)
+    name = where if same else f"{one_line(title, 80)} ({where})"
     name = one_line(series.name(fact, series.by_document(snapshot).get(id)), 80) or name
     said = speaks(room) if speaks else ""
-    text = _beginning(snapshot, id)
+    text = _beginning(snapshot, id) if room else ""
     if title in ("", file):  # the first words say more than a file's name
         spans = sentences(text)[:1]
         first = text[slice(*spans[0])] if spans else ""
@@ -244,11 +247,15 @@ def _line(
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
         said = said or first
-    said = said or digests.digest(snapshot, text, title, room)
+    said = said or (digests.digest(snapshot, text, title, room) if room else "")
     when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
     length = "" if speaks else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
-    return f"- [{alias}] {when}{length}{parts}: {said}"
+    return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:

@@ -152,7 +152,7 @@ _NOISE = re.compile(
     r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n"
     r"|\bcookies?\b.{0,80}\b(?:site|ads|content|accept|polic|traffic|browser|use)|\bjavascript\b|privacy policy"
     r"|terms of (?:use|service)|newsletter|\bsubscri(?:be|ption)|\bsign (?:in|up)\b|\blog ?in\b|\bskip to\b"
-    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|receive .{0,30}e-?mails",
+    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|scroll past|receive .{0,30}e-?mails",
     re.IGNORECASE,
 )
 # An entry of a bibliography: initials before a comma, pages, volumes, numbers of books.
