@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
-from graphrag_mcp.trust.principal import SUBJECT, folder_name
+from graphrag_mcp.trust.key import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class App:
     def asker(self, corpus: str) -> Asker:
         """Whom searches of a corpus may ask: the configured models through its reply cache, without
         a budget."""
-        from graphrag_mcp.llm.opening import open_asker
+        from graphrag_mcp.llm.asker import open_asker
 
         with self._lock:
             if corpus not in self._askers:

@@ -20,7 +20,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -73,8 +73,8 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self._threads = ThreadPoolExecutor(count, "executor")
-        self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
-        self._children: list[_Child] = []
+        self._idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
+        self._children: list[Child] = []
         self._closed = False
 
     def map(
@@ -96,7 +96,7 @@ class Processes:
             try:
                 child = self._idle.get_nowait()
             except queue.Empty:
-                child = _Child()
+                child = Child("executors", os.environ)
                 self._children.append(child)
             if self._closed:  # meanwhile, so that nothing else ends this one
                 child.end()
@@ -114,19 +114,25 @@ class Processes:
         )
 
 
-class _Child:
-    """One process and its two pipes."""
+def with_package(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which a process of this interpreter finds this package, also in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    if package.name in ("site-packages", "dist-packages"):
+        return dict(environment)
+    paths = filter(None, [str(package), environment.get("PYTHONPATH")])
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths)}
 
-    def __init__(self) -> None:
-        environment = dict(os.environ)
-        package = Path(__file__).resolve().parents[1]
-        if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
-            environment["PYTHONPATH"] = str(package)
+
+class Child:
+    """A process of a module of this package and its two pipes."""
+
+    def __init__(self, module: str, environment: Mapping[str, str], **options: Any) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "graphrag_mcp.executors"],
-            env=environment,
+            [sys.executable, "-P", "-m", f"graphrag_mcp.{module}"],
+            env=with_package(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            **options,
         )
 
     def do(self, part: bytes) -> bytes:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.connections import GRACE, Server, checked, listening, most_connections, supervise
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.explorer import site
+from graphrag_mcp.explorer import page
 from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings, of_tenant
@@ -41,7 +41,7 @@ SHORTEST = 16  # characters of a token: what people make up by themselves is gue
 SESSIONS = 1_000  # in all, shared by the names of the tokens: one takes some 60 kB
 LONGEST = 4 * 1024 * 1024  # bytes of a request, as in the SDK
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-OPEN = site.OPEN | {"/health"}  # paths without a token: they give nothing of an index
+OPEN = page.OPEN | {"/health"}  # paths without a token: they give nothing of an index
 
 _OTHER_HOST = (
     "this server does not answer to that Host. Start it with --allow-host NAME to change that."
@@ -87,9 +87,9 @@ def serve(
     servers = {}
     for tenant in folders or [""]:
         app = App(of_tenant(settings, tenant, len(folders)) if tenant else settings, corpus)
-        app.page = f"{site.BASE}/"
+        app.page = f"{page.BASE}/"
         servers[tenant] = build_server(app, **offer, warm=True)
-        _add_routes(servers[tenant], site.routes(app, corpus))
+        _add_routes(servers[tenant], page.routes(app, corpus))
     door = Door.of_servers(servers, tenants, names, tokens, sessions=count == 1)
     who = "without tokens, for this machine only"
     if tokens:
@@ -129,16 +129,16 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    once = site.OneTime()
+    once = page.OneTime()
     listener = listening(HOST, 0)
     handlers = [
-        Route(path, call, methods=[how]) for path, how, call in site.routes(app, corpus, once)
+        Route(path, call, methods=[how]) for path, how, call in page.routes(app, corpus, once)
     ]
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
     address = address_of(listener).removesuffix(PATH)
-    opened(f"{address}{site.BASE}/#token={once.token}")
+    opened(f"{address}{page.BASE}/#token={once.token}")
     asyncio.run(run(door, listener))
 
 

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
-from graphrag_mcp.settings import Settings, load
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
-from graphrag_mcp.trust.key import HOME
-from graphrag_mcp.trust.principal import SUBJECT
+from graphrag_mcp.trust.key import HOME, SUBJECT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -218,11 +217,6 @@ class _Once:
 
 
 # ---- over stdio -----------------------------------------------------------------------------------
-
-
-def main() -> None:
-    """Serve with the settings of the environment."""
-    serve(load())
 
 
 def serve(

@@ -64,7 +64,7 @@ def test_many_segments_become_few_and_the_documents_stay(tmp_path: Path) -> None
     assert (merged.generation, len(merged.segments), current(tmp_path)) == (3, 1, merged)
     assert merged.segments[0]["rows"] == segment_store.SEGMENTS - 1
     assert segment_store.live_documents(tmp_path, merged, ["uri", "text"]).equals(wanted)
-    assert segment_store.verify(tmp_path, merged) == []
+    assert segment_store.verify(tmp_path, merged.segments) == []
     assert segment_store.live_documents(tmp_path, manifest, ["uri", "text"]).equals(wanted), "older generations keep theirs"
     assert segment_store.tidy(tmp_path, merged) is merged
 

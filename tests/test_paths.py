@@ -55,7 +55,6 @@ def written(folder: Path, links: Links) -> Snapshot:
     for table, listed in rows.items():
         full = [{field.name: row.get(field.name, EMPTY.get(field.type, [])) for field in TABLES[table]} for row in listed]
         changes[table] = tables.Change(rows=pa.Table.from_pylist(full, TABLES[table]))
-    tables.prepare(folder)
     versions = tables.apply(folder, None, changes)
     counters = {"entities": len(names), "relationships": len(links)}
     manifests.commit(folder, manifests.Manifest("made", 1, tables=versions, counters=counters))

@@ -157,7 +157,7 @@ def test_the_last_row_of_a_uri_wins_and_what_is_gone_is_gone(tmp_path: Path) -> 
         "kb/b", "kb/a", "kb/c", "kb/a", "kb/b", "kb/b", "kb/c",
     ]  # fmt: skip
     assert segments[2]["file"] == f"documents-00000009-{segments[2]['sha256'][:8]}.parquet"
-    assert segment_store.verify(tmp_path, manifest) == []
+    assert segment_store.verify(tmp_path, manifest.segments) == []
 
 
 def test_no_documents_is_an_empty_table_with_the_right_columns(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_flipped_bit_in_a_segment_is_never_served(tmp_path: Path) -> None:
     served_wrong = 0
     for place in range(5, len(whole), max(1, len(whole) // 60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        assert segment_store.verify(tmp_path, manifest) == [f"{segment['file']}: its SHA-256 is not the one in the manifest"]
+        assert segment_store.verify(tmp_path, manifest.segments) == [f"{segment['file']}: its SHA-256 is not the one in the manifest"]
         try:
             got = segment_store.load(tmp_path, manifest, "documents")
         except Damaged:
@@ -182,7 +182,7 @@ def test_a_flipped_bit_in_a_segment_is_never_served(tmp_path: Path) -> None:
         served_wrong += not got.equals(right)
     assert served_wrong == 0
     path.unlink()
-    assert segment_store.verify(tmp_path, manifest) == [f"{segment['file']}: cannot be read (No such file or directory)"]
+    assert segment_store.verify(tmp_path, manifest.segments) == [f"{segment['file']}: cannot be read (No such file or directory)"]
     with pytest.raises(Damaged):
         segment_store.load(tmp_path, manifest, "documents")
 

@@ -1,6 +1,6 @@
 """Faults in the index of another program: the tables of GraphRAG or a working directory of LightRAG.
 
-Both are read as the import reads them (exchange/model.py), so one list of checks serves both. Three
+Both are read as the import reads them (exchange/files.py), so one list of checks serves both. Three
 more checks need what only one of the programs stores: ids and counts in GraphRAG's tables, its
 Lance tables, and LightRAG's status of documents. Changes no file.
 
@@ -23,7 +23,12 @@ from graphrag_mcp.exchange.files import (
     DOCS,
     GRAPH,
     STATUS,
+    Foreign,
     Row,
+    SourceCommunity,
+    SourceRelation,
+    SourceReport,
+    SourceUnit,
     Unreadable,
     ids,
     json_of,
@@ -32,13 +37,6 @@ from graphrag_mcp.exchange.files import (
     number,
     text,
     vectors_of,
-)
-from graphrag_mcp.exchange.model import (
-    Foreign,
-    SourceCommunity,
-    SourceRelation,
-    SourceReport,
-    SourceUnit,
 )
 from graphrag_mcp.packing.citations import cited
 
@@ -71,7 +69,7 @@ REPAIRS = {
         "broken": "Insert the documents again, split by a character or with another tokenizer",
     },
 }
-# Where each program keeps what exchange/model.py names.
+# Where each program keeps what exchange/files.py names.
 PLACES = {
     "graphrag": {"units": "text_units", "relations": "relationships", "claims": "covariates"}
     | {"reports": "community_reports"},

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.exchange import files
-from graphrag_mcp.exchange.files import TABLES, ids, number, rows_of, whole
-from graphrag_mcp.exchange.model import (
+from graphrag_mcp.exchange.files import (
+    TABLES,
     Foreign,
     SourceCommunity,
     SourceDocument,
@@ -23,6 +23,10 @@ from graphrag_mcp.exchange.model import (
     SourceRelation,
     SourceReport,
     SourceUnit,
+    ids,
+    number,
+    rows_of,
+    whole,
 )
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date

@@ -22,13 +22,13 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange import graphrag, lightrag
-from graphrag_mcp.exchange.files import kind_of
-from graphrag_mcp.exchange.model import (
+from graphrag_mcp.exchange.files import (
     Foreign,
     SourceCommunity,
     SourceDocument,
     SourceEntity,
     SourceUnit,
+    kind_of,
 )
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
@@ -420,12 +420,7 @@ def read(folder: Path) -> Foreign:
 
 
 def import_folder(
-    corpus: Path,
-    source: Path,
-    settings: Settings,
-    *,
-    progress: Progress = lambda *_: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None
 ) -> tuple[IndexResult, list[str]]:
     """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
     ...)."""
@@ -444,9 +439,7 @@ def import_folder(
     # A budget that is spent from the start: other documents keep what models said of them, and
     # no one is asked.
     asked = replace(settings, max_calls=-1)
-    result = index_documents(
-        corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring
-    )
+    result = index_documents(corpus, IndexRequest(), asked, progress=progress, bring=bring)
     return result, foreign.notes
 
 

@@ -17,18 +17,16 @@ from graphrag_mcp.exchange.files import (
     SEP,
     STATUS,
     Edge,
-    Unreadable,
-    graph_of,
-    json_of,
-    parts,
-    vectors_of,
-)
-from graphrag_mcp.exchange.model import (
     Foreign,
     SourceDocument,
     SourceEntity,
     SourceRelation,
     SourceUnit,
+    Unreadable,
+    graph_of,
+    json_of,
+    parts,
+    vectors_of,
 )
 from graphrag_mcp.sources.decode import clean, iso_date
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.doctor import generations
-from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer.topics import (
     NUMBERED,
     TITLE,
@@ -575,22 +575,14 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     if view == "drift" and given.get("id") and not corpus:
         corpus = corpus_of(app.drift_path(_session_id(given["id"])))
     name = app.corpus_for_reading(corpus)
-    snapshot = app.snapshot(name)
-    try:
-        found = _shown(app, view, snapshot, given)
-    except GraphRAGError:
-        app.forget(name)
-        newer = app.snapshot(name)
-        if newer.manifest.generation == snapshot.manifest.generation:
-            raise
-        snapshot, found = newer, _shown(app, view, newer, given)
-    shown = found if SHOW_SECRETS.get() else _without_secrets(found)
-    return {**shown, "generation": snapshot.manifest.generation, "corpus": name}
 
+    def shown(snapshot: Snapshot) -> Data:
+        topics(snapshot, not app.read_only)  # before a view asks for them
+        found = VIEWS[view](app, snapshot, given)
+        found = found if SHOW_SECRETS.get() else _without_secrets(found)
+        return {**found, "generation": snapshot.manifest.generation, "corpus": name}
 
-def _shown(app: App, view: str, snapshot: Snapshot, given: Mapping[str, str]) -> dict[str, Any]:
-    topics(snapshot, not app.read_only)  # before a view asks for them
-    return VIEWS[view](app, snapshot, given)
+    return app.newest(name, shown)
 
 
 def _number(given: Mapping[str, str], name: str, letter: str) -> int:

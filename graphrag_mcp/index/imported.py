@@ -34,6 +34,7 @@ from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import placed, sentence_of
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import Lines, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -180,13 +181,6 @@ def report(row: Row, base: Report) -> Report:
     )
 
 
-def fingerprint(row: Row, plain: str) -> str:
-    """Changes when the imported report does, or the rows that it speaks of."""
-    return content_id("imported", json.dumps(row, sort_keys=True), plain)
-
-
-# the kinds of segments: of documents; of communities and reports
-IMPORTS, GRAPHS = ("imports", "import-graphs")
 # uri: of a document, or of the import itself for its communities and reports; id: hash of `data`,
 # which is JSON. A row counts for a document whose `file_sha` is that hash.
 IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])

@@ -6,7 +6,6 @@ look to its last commit; readers never wait. Blocking: run it in a thread or a p
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -26,8 +25,7 @@ from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows,
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import Context, stored
-from graphrag_mcp.llm.asker import Asker, key_of
-from graphrag_mcp.llm.opening import open_asker, priced
+from graphrag_mcp.llm.asker import Asker, key_of, open_asker, priced
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
@@ -93,7 +91,7 @@ def index_documents(
         # only what is little work.
         own_process = threading.current_thread() is threading.main_thread()
         most = settings.max_memory if own_process else 0
-        with _lock(folder, cancelled), _rare_collection(), limited(most, cancelled, ended) as stop:
+        with _lock(folder, cancelled), limited(most, cancelled, ended) as stop:
             manifest = documents.of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, stop)
             return _result(run, *_work(run, request, asker, bring))
@@ -115,17 +113,6 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
                 if cancelled() or not left:
                     raise
         yield
-
-
-@contextmanager
-def _rare_collection() -> Iterator[None]:
-    """Rows make no cycles: looking for these after every 700 new objects takes an eighth of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def resident() -> int:

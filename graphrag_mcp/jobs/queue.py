@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.executors import with_package
 from graphrag_mcp.settings import Settings, record_of
 from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.trust.principal import may_open
+from graphrag_mcp.trust.key import may_open
 from graphrag_mcp.types import IndexRequest, InlineText
 
 
@@ -28,18 +29,12 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
     words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
     command = [sys.executable, *words]
-    environment = dict(os.environ)
-    package = Path(__file__).resolve().parents[2]
-    if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(package), environment.get("PYTHONPATH")])
-        )
     with open(home / "jobs" / f"{job_id}.log", "ab") as output:
         options: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": output,
             "stderr": output,
-            "env": environment,
+            "env": with_package(os.environ),
         }
         if os.name == "nt":
             detached = 0x00000008 | 0x00000200  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP

@@ -52,7 +52,7 @@ _BEGIN = re.compile(
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"[\[【［〔{（(]+[^.。!！?？\n\[\]]{0,200}")
-_OPEN, _CLOSE = "[【［〔{（(", "]】］〕}）)"
+_OPEN = "[【［〔{（("
 _ROUND = "（(）)"
 _BRACKETS = re.compile(r"[\[【［〔{（(\]】］〕}）)\n]")
 _TOKEN = re.compile(

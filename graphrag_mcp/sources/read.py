@@ -16,9 +16,9 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
@@ -46,33 +46,17 @@ def apart(suffix: str, size: int) -> bool:
     return suffix in formats.APART or (size > LARGE and suffix in formats.ROWS)
 
 
-class _Child:
+class _Child(Child):
     def __init__(self) -> None:
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        package = Path(__file__).resolve().parents[2]
-        if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
-            environment["PYTHONPATH"] = str(package)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "graphrag_mcp.sources.parser_child"],
-            env=environment,
-            cwd=sys.prefix,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        options = {"cwd": sys.prefix, "stderr": subprocess.DEVNULL}
+        super().__init__("sources.parser_child", kept, **options)
         self.late = False
         self.sound = True  # may be used again
 
     def kill(self) -> None:
         self.late = True
         self.process.kill()
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
 
     def parse(self, data: bytes, suffix: str, seconds: float) -> list[Piece]:
         stdin, stdout = self.process.stdin, self.process.stdout

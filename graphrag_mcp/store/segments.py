@@ -64,7 +64,7 @@ def appended(
     generation = manifest.generation + 1 if manifest else 1
     if len(own) < SEGMENTS:
         return [*segments, append(folder, kind, table, generation)]
-    if wrong := _verified(folder, own):
+    if wrong := verify(folder, own):
         raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
     whole = pa.concat_tables([*(_load_segment(folder, segment, None) for segment in own), table])
     return [
@@ -85,7 +85,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
             own = [segment for segment in segments if segment["kind"] == kind]
             if _pays(folder, manifest, kind, own):
-                if wrong := _verified(folder, own):
+                if wrong := verify(folder, own):
                     raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
                 made = _merged(folder, manifest, kind, own)
                 kept = [one for one in segments if one["kind"] != kind]
@@ -181,13 +181,9 @@ def _live(
         yield table
 
 
-def verify(folder: Path, manifest: Manifest) -> list[str]:
-    """What is wrong with the segments, one line each: missing, or other bytes than the manifest
+def verify(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
+    """What is wrong with these segments, one line each: missing, or other bytes than the manifest
     promises."""
-    return _verified(folder, manifest.segments)
-
-
-def _verified(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 

@@ -497,13 +497,6 @@ class Imagination:
         return versions
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2
-    seconds of CPU."""
-    (folder / "tables").mkdir(parents=True, exist_ok=True)
-    connect(folder)
-
-
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
     indexed there. `keep`: for searches."""

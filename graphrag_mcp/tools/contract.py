@@ -20,7 +20,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
 
 from graphrag_mcp.tools.results import REMARKS
-from graphrag_mcp.trust.principal import unsealed
+from graphrag_mcp.trust.key import unsealed
 
 NO_PAGE = "0.00000000.0"  # a cursor of no generation: searches say that they do not know it
 

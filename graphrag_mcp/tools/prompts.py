@@ -21,7 +21,7 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.principal import SUBJECT, folder_name
+from graphrag_mcp.trust.key import SUBJECT, folder_name
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -24,7 +24,7 @@ from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
 from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.principal import SUBJECT, sealed
+from graphrag_mcp.trust.key import SUBJECT, sealed
 from graphrag_mcp.types import (
     DriftResult,
     EditResult,

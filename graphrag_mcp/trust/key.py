@@ -1,10 +1,11 @@
-"""The key of a home, and marks made with it that documents and other clients cannot compute.
-Without a home the key is one of this process."""
+"""The key of a home, marks made with it that documents and other clients cannot compute, and the
+caller that a handle belongs to. Without a home the key is one of this process."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import hmac
 import os
 import secrets
 from contextvars import ContextVar
@@ -73,3 +74,38 @@ def _create(path: Path, replace: bool) -> None:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+# ---- the caller ----------------------------------------------------------------------------------
+
+
+# "" is the user of this machine (stdio, the command line, a server without tokens), who may open
+# every job.
+SUBJECT: ContextVar[str] = ContextVar("SUBJECT", default="")
+
+
+def folder_name(subject: str) -> str:
+    """A name for a subject's own folder: ten hex digits, because a subject may be called anything."""
+    return hashlib.sha256(subject.encode("utf-8", "backslashreplace")).hexdigest()[:10]
+
+
+def may_open(owner: str) -> bool:
+    """Is what belongs to `owner` the caller's own?"""
+    return SUBJECT.get() in ("", owner)
+
+
+def sealed(cursor: str) -> str:
+    """The cursor with a mark of its owner behind it, made with the key of the home; unchanged where
+    there are no subjects."""
+    subject = SUBJECT.get()
+    return f"{cursor}~{mark('cursor', subject, cursor)}" if subject and cursor else cursor
+
+
+def unsealed(cursor: str) -> str | None:
+    """The cursor as the engine wrote it; None when it was not given to this subject."""
+    subject = SUBJECT.get()
+    if not subject or not cursor.strip():
+        return cursor
+    plain, _, said = cursor.strip().rpartition("~")
+    right = mark("cursor", subject, plain)
+    return plain if plain and hmac.compare_digest(said.encode(), right.encode()) else None

@@ -16,8 +16,17 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
-from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, Budget, aside, batches, key_of
-from graphrag_mcp.llm.opening import open_asker
+from graphrag_mcp.llm.asker import (
+    Answer,
+    Ask,
+    Asker,
+    BadReply,
+    Budget,
+    aside,
+    batches,
+    key_of,
+    open_asker,
+)
 from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.settings import Settings

@@ -13,8 +13,7 @@ import pytest
 
 from graphrag_mcp.packing.budget import read_cursor, write_cursor
 from graphrag_mcp.trust import key
-from graphrag_mcp.trust.key import HOME, key_of, mark
-from graphrag_mcp.trust.principal import SUBJECT, sealed, unsealed
+from graphrag_mcp.trust.key import HOME, SUBJECT, key_of, mark, sealed, unsealed
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 ASKED = "import sys; from pathlib import Path; from graphrag_mcp.trust.key import key_of; print(key_of(Path(sys.argv[1])).hex())"
