@@ -3,8 +3,7 @@
 uvicorn limits neither the number of connections (it answers 503 when there are too many, also where
 most of them are idle) nor the time in which a client has to send a request or to read a response. A
 connection whose request is being answered is never closed here: a call may take minutes, and an event
-stream stays open for days. Knows no MCP.
-"""
+stream stays open for days. Knows no MCP."""
 
 from __future__ import annotations
 

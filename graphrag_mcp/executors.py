@@ -69,8 +69,7 @@ class InProcess:
 
 class Processes:
     """Processes of this machine, started when there is work for them. They end with this process,
-    whatever ends it.
-    """
+    whatever ends it."""
 
     def __init__(self, count: int) -> None:
         self._threads = ThreadPoolExecutor(count, "executor")
@@ -147,8 +146,7 @@ class _Child:
 
 class Ray:
     """Tasks of a Ray cluster: that of an address, else one of this machine. Ray does a task again
-    whose process or node has died. Every node needs the same release of this package.
-    """
+    whose process or node has died. Every node needs the same release of this package."""
 
     def __init__(self, address: str = "") -> None:
         try:
@@ -218,8 +216,7 @@ def _in_order(
     weigh: Callable[[T], int],
 ) -> Iterator[R]:
     """`begin` has a part computed and gives what waits for it. Results wait as bytes: they take a
-    tenth of the memory.
-    """
+    tenth of the memory."""
     under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
     total, parts = 0, _parts(items, weigh)
     for weight, part in itertools.chain(parts, [(0, [])]):

@@ -3,8 +3,7 @@
 Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
 Without tokens only programs of this machine may come in, so another address is refused; with tokens
 each names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
-tool.
-"""
+tool."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ def serve(
     **offer: Any,
 ) -> None:
     """Serve until told to stop, with `build_server(app, **offer)` in as many processes as `workers`.
-    Ends the process: threads left behind must not keep it.
-    """
+    Ends the process: threads left behind must not keep it."""
     from graphrag_mcp.app import App
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
@@ -126,8 +124,7 @@ async def run(door: Door, listener: socket.socket, most: int = 0) -> None:
 
 def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     """Serve the explorer page alone on a free port of this machine until Ctrl-C; `opened` is given
-    the address, which holds a token that can be used once.
-    """
+    the address, which holds a token that can be used once."""
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (before the first request)
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -161,8 +158,7 @@ class Door:
     to the application of its tenant, so that no other corpus, session or job is within its reach.
 
     `apps`: by tenant; `tenants`: that of each name of a token; without tenants the one application
-    has the name "". `names`: what the Host may be. `tokens`: the name of each, by its SHA-256.
-    """
+    has the name "". `names`: what the Host may be. `tokens`: the name of each, by its SHA-256."""
 
     def __init__(
         self,
@@ -324,8 +320,7 @@ async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str)
 
 def _user(name: str) -> Any:
     """The SDK's authenticated user: its session manager lets no one else into a session that this
-    one opened.
-    """
+    one opened."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 
@@ -392,8 +387,7 @@ def tenants_of(text: str, names: set[str]) -> dict[str, str]:
 
 def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[str]:
     """The names that a Host header may hold. BadInput for an address that others reach, without
-    tokens.
-    """
+    tokens."""
     if not is_loopback(host) and not tokens:
         raise BadInput(
             f"on {host} anybody in the network could use this server, and no token is set",

@@ -3,8 +3,7 @@
 The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what the
 first search needs is imported behind them. A line on stdin that the SDK could not read is corrected
 (half an emoji, as models write) or refused with its id: the SDK drops it without a word, and the host
-would wait for its time-out.
-"""
+would wait for its time-out."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ log = logging.getLogger(__name__)
 
 class Incoming:
     """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the
-    other side.
-    """
+    other side."""
 
     def __init__(self, lines: Any) -> None:
         self.lines = lines
@@ -117,8 +115,7 @@ def build_server(
 
     `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds
     search and fetch; `more` are tools of the one who embeds it. With `warm`, the heavy imports and
-    the default corpus are opened in a thread, after the first tools/list.
-    """
+    the default corpus are opened in a thread, after the first tools/list."""
     import anyio
     from mcp.server import MCPServer
 
@@ -177,8 +174,7 @@ def build_server(
 
 def _caller(ctx: Any) -> str:
     """The name of the token that the request came with (http.py has verified it); "" without
-    tokens.
-    """
+    tokens."""
     user = getattr(ctx.request, "scope", {}).get("user")
     return str(user.display_name) if user is not None and user.is_authenticated else ""
 
@@ -194,8 +190,7 @@ def _instructions(names: set[str]) -> str:
 
 class _Once:
     """Runs a function in a daemon thread, once, after the shortest of the delays it was started
-    with.
-    """
+    with."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work, self.lock, self.begun = work, threading.Lock(), False
@@ -232,8 +227,7 @@ def serve(
     corpus: str = "",
 ) -> None:
     """Serve over stdio until the client goes away. Ends the process: threads left behind must not
-    keep it.
-    """
+    keep it."""
     wire = take_stdio()
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"

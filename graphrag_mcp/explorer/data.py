@@ -4,8 +4,7 @@ Views: the map, a community, an entity, a passage, a path, the search box, DRIFT
 since a generation, documents by time. Every statement comes with `cites`: {id, start, end, title,
 uri, line, date}, where start and end are characters (code points) of the text unit `id`, 0 and 0
 where the whole text unit is cited. Credentials that stand in documents are masked, in the text of a
-passage with as many characters, so that offsets stay right. GraphRAGError for what is not there.
-"""
+passage with as many characters, so that offsets stay right. GraphRAGError for what is not there."""
 
 from __future__ import annotations
 
@@ -435,8 +434,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
 
 def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
     """Generations of other documents or edits than the current one, oldest first; of several with
-    the same ones the last, whose communities are computed.
-    """
+    the same ones the last, whose communities are computed."""
     current = snapshot.manifest
     by_content: dict[tuple[str, ...], manifests.Manifest] = {}
     for one in manifests.generations(snapshot.folder):

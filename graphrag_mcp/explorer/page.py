@@ -1,8 +1,7 @@
 """The explorer page as one HTML document: modules, style and data inlined, nothing loaded from
 elsewhere. With the data of a corpus it is a file that needs no server: the map and all topics, the
 most connected entities in full with the texts that they cite, and of the others names alone; what
-it leaves out it says.
-"""
+it leaves out it says."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ def page(data: Mapping[str, Any] | None = None) -> str:
     """The page; with `data` ({"views": {...}}) a file that needs no server.
 
     Its policy allows the scripts and styles that are in it, by their hashes, and requests to its own
-    address only.
-    """
+    address only."""
     script, style = _script(), (FOLDER / "style.css").read_text("utf-8")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

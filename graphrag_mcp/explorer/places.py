@@ -4,8 +4,7 @@ changes.
 An edit of one document can change the division of all. So a place belongs to text units: a community
 goes to the median of the places that its text units had on the last map. Without a last map, siblings
 begin on a spiral. Circles that overlap are then moved apart. All places are in the unit circle, which
-is the whole map.
-"""
+is the whole map."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def arranged(
 ) -> dict[str, Circle]:
     """The circles of all communities: beside each other the area shows the size. `children` gives
     the ids below an id in a stable order, "" stands above the top ones; `last` are the places that
-    communities had before.
-    """
+    communities had before."""
     last = {"": WHOLE, **(last or {})}
     found, waiting = {"": WHOLE}, [""]
     while waiting:
@@ -163,8 +161,7 @@ def write(
 ) -> None:
     """Keep a map for the next one. `ways`: communities from the top to one without children -> its
     text units; `colours` of those at the top. Where nothing can or may be written it is kept in
-    memory.
-    """
+    memory."""
     topics: list[dict[str, Any]] = []
     for way, units in ways.items():
         places = [[round(one, 9) for one in astuple(circles[id])] for id in way]

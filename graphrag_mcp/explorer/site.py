@@ -2,8 +2,7 @@
 
 Takes an `App` and a corpus; gives handlers for paths under /explore. The door of http.py stands in
 front: it checks Host, Origin and the token of every request but those of OPEN, and these give
-nothing of an index. Everything here only reads.
-"""
+nothing of an index. Everything here only reads."""
 
 from __future__ import annotations
 

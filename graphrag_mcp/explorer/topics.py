@@ -2,8 +2,7 @@
 
 Takes a snapshot; gives `Topics`, made once for a generation, and the data of the views map and
 overview. The last map is kept beside the index (LAST), so that the next one has its places; a server
-that only reads keeps it in memory.
-"""
+that only reads keeps it in memory."""
 
 from __future__ import annotations
 

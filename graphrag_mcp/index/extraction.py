@@ -3,8 +3,7 @@
 Takes an asker, a unit's text and the names that the keyless extractor found in it; gives an
 `Extraction`, whose records are None when no one answered. Then places in the text: where a name
 stands, in which spelling, and which sentence says a thing that stands nowhere literally. Knows
-nothing of other units, of the graph or of who answers.
-"""
+nothing of other units, of the graph or of who answers."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ NOTHING_MORE = 600  # characters in which a second look may say that it found no
 @dataclass(frozen=True, slots=True)
 class ExtractParams:
     """What extraction depends on. `language` "" = that of the text; `gleanings` auto, 0, 1 or 2;
-    `types` () = any.
-    """
+    `types` () = any."""
 
     types: tuple[str, ...]
     language: str
@@ -79,8 +77,7 @@ class ExtractParams:
     @property
     def echoes(self) -> frozenset[str]:
         """Names of the example, in lower case: a reply that has them though the text has not
-        repeats the prompt.
-        """
+        repeats the prompt."""
         return _names_in(self.examples)
 
     def prompt(self, text: str, context: str = "") -> str:
@@ -221,8 +218,7 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
 
 def shown(reply: str) -> str:
     """An earlier reply as it is repeated: without its thoughts, and cut at a line's end when a loop
-    made it huge.
-    """
+    made it huge."""
     text = without_thoughts(reply).strip()
     if len(text) <= SHOWN:
         return text
@@ -236,8 +232,7 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
     Always after a reply that was cut off. Else when the reply passed over what the text speaks of
     more than once: at least MISSED_LEAST, and at least MISSED_SHARE, of the known names that occur
     twice. Names seen once do not count: a model is right to leave out much of what is only
-    mentioned, and dense text would be gleaned everywhere.
-    """
+    mentioned, and dense text would be gleaned everywhere."""
     if not records.complete:
         return True
     ends = [end for relation in records.relations for end in (relation.source, relation.target)]
@@ -258,8 +253,7 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     """`first` with what a further reply adds or corrects, and how many records that are.
 
     The same name and type, or the same pair, is a correction when it says more than what stands
-    there; else it is a repetition and ignored.
-    """
+    there; else it is a repetition and ignored."""
     entities, relations, gained = list(first.entities), list(first.relations), 0
     at = {
         (normalise_name(one.name), one.type): index
@@ -319,8 +313,7 @@ def locate(text: str, name: str) -> list[tuple[int, int]]:
     simplified; else whatever blanks and accents.
 
     Never inside a longer word, where a script has words. However the letters of either are
-    composed.
-    """
+    composed."""
     return hits(text, " ".join(name.split()), MOST_HITS)
 
 
@@ -370,8 +363,7 @@ def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
 
 def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
     """What `find` finds in the composed text, placed in the given one, where no span cuts the
-    pieces of a letter.
-    """
+    pieces of a letter."""
     name = composed(name)
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return find(text, name, most)
@@ -425,8 +417,7 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
 
 def _of_word(ch: str) -> bool:
     """A letter or digit of a script with blanks between words: not Han, kana, Hangul (whose endings
-    stick), Thai.
-    """
+    stick), Thai."""
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
 
 

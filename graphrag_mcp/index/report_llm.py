@@ -3,8 +3,7 @@
 A model reads the rows of a community as numbered CSV-like tables within a budget of tokens, best
 first, and the reports of its children where the rows do not fit. Their order comes from what the rows
 say alone, so the same community gives the same prompt in every build. References of a stored report
-are content ids that lead to text. Knows the asker, no store.
-"""
+are content ids that lead to text. Knows the asker, no store."""
 
 from __future__ import annotations
 
@@ -112,8 +111,7 @@ def _tokens(body: str) -> int:
 @lru_cache(maxsize=1 << 15)
 def quoted(value: str) -> str:
     """One value of a row: on one line, in quotes where it holds a comma or a quote; it can end no
-    tag.
-    """
+    tag."""
     flat = _TAG.sub("<\\\\", " ".join(value.split())).replace("[Data:", "(Data:")
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
@@ -423,8 +421,7 @@ def _plain(text: str) -> str:
 
 class _Check:
     """Turns the numbers of one prompt into content ids, and adds the text units that the rows rest
-    on.
-    """
+    on."""
 
     def __init__(self, given: ReportInput, prompted: Prompted) -> None:
         self.numbering = prompted.numbering
@@ -435,8 +432,7 @@ class _Check:
 
     def __call__(self, text: str, heading: str) -> str:
         """The text with stored references; "" when it has none that holds and names no member
-        either.
-        """
+        either."""
         parts = iter(replace_references(text, lambda _: _MARK).split(_MARK))
         made: list[str] = []
 

@@ -70,8 +70,7 @@ def read_result(
 
 def _text(result: Mapping[str, Any]) -> str:
     """What a model would have said: the text handed in, or the records as JSON; without what no
-    file can hold.
-    """
+    file can hold."""
     text = result.get("text")
     if isinstance(text, str) and text.strip():
         return clean(text).strip()
@@ -146,8 +145,7 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
 
 def _of_another(value: Records, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
     """The item in whose text all the names stand of which none stands in that of its own; "" where
-    there is none.
-    """
+    there is none."""
     names = [one.name for one in value.entities]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
@@ -175,8 +173,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 @dataclass(frozen=True, slots=True)
 class Item:
     """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt`
-    is all of it.
-    """
+    is all of it."""
 
     work_id: str
     ask_kind: str
@@ -213,8 +210,7 @@ class Submitted:
 
 class _Listener(Asker):
     """Answers from the reply cache alone, and keeps what it could not answer, and the questions
-    `also`.
-    """
+    `also`."""
 
     def __init__(self, book: AnswerBook, also: Collection[str] = ()) -> None:
         super().__init__(book, None, None)
@@ -247,8 +243,7 @@ def claim(
 
     Of an index whose texts no agent reads, `kind` report gives the reports of the top communities.
     `level`: reports of communities down to this level alone. Only what is shown whole is leased:
-    `fits` says whether these items can be. `process`: the server that the client came through.
-    """
+    `fits` says whether these items can be. `process`: the server that the client came through."""
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder, keep=False)
@@ -282,8 +277,7 @@ def claim(
 def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:
     """The rows of what is asked for: texts and descriptions that the client holds, then all in the
     order in which the work makes sense. A report waits for what comes before it also where it is
-    held: what the next merge takes in changes what it is about.
-    """
+    held: what the next merge takes in changes what it is about."""
     wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
     mine = {f"{one.kind}:{one.subject}" for one in held}
     asked = [row for row in rows if row["kind"] in wanted]
@@ -331,8 +325,7 @@ def submit(
     A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice
     changes nothing, another one replaces the first. `who` stands beside what is kept; `client` is
     who claims (`who` where it is not given). `before` is called when there is something to write,
-    before it is written.
-    """
+    before it is written."""
     done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
     done.pending = len(_pending(snapshot))
     book = shared_replies.book(folder)
@@ -400,8 +393,7 @@ def _unknown(id: str) -> str:
 
 def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
     """Why these answers to a question must not be replaced by another one of this client; "" where
-    they may.
-    """
+    they may."""
     if any(not one.answerer.startswith("agent:") for one in stored):
         return "it has been answered already, by a model"
     if stored and lease.client != client and all(one.answerer != f"agent:{who}" for one in stored):
@@ -464,8 +456,7 @@ def _questions(
     also: Collection[str] = (),
 ) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
     """Each row with the questions that it stands for, by key: those that no one has answered, and
-    those `also`.
-    """
+    those `also`."""
     if not rows:
         return
     listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()

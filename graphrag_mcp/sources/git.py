@@ -6,8 +6,7 @@ repository. Knows nothing of documents.
 Git runs in an empty repository of its own that borrows only the objects: neither the configuration
 of the repository nor that of the user is read, so that no setting changes what is printed, no
 program that they name (core.fsmonitor, pagers, helpers, filters) runs, and nothing is fetched. What
-a shallow clone begins with has no date: its own commit is not there.
-"""
+a shallow clone begins with has no date: its own commit is not there."""
 
 from __future__ import annotations
 

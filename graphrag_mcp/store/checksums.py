@@ -2,8 +2,7 @@
 
 Lance never changes a file that it has written, so what a commit adds is hashed once: a record in
 `files/` lists all files, and the manifest names the record. Doctor compares the SHA-256, opening a
-table the CRC-32.
-"""
+table the CRC-32."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ def check_values(table: pa.Table) -> pa.Array:
     parts of lists.
 
     Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of every row costs about ten times
-    that.
-    """
+    that."""
     import numpy as np
 
     values: list[int] = []
@@ -84,8 +82,7 @@ def _take_apart(
     """Sort the content of `array` into `numbers` (one a row, only at the `top`) and `pieces`
     (ranges of bytes).
 
-    `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below.
-    """
+    `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below."""
     import numpy as np
 
     if pa.types.is_struct(array.type):
@@ -130,8 +127,7 @@ def record(
     `entries` and `before` are the records and tables of the manifest before it: only what these do
     not know is hashed. A known file is never hashed again, so a bit that flips later is not taken
     for right, and a record that is damaged stays named until it is repaired. What is said of tables
-    that are gone must not meet their successors.
-    """
+    that are gone must not meet their successors."""
     known, broken = recorded(folder, entries)
     damaged = [entry for entry in entries if entry["file"] in broken]
     files: dict[str, Files] = {}

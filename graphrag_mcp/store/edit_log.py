@@ -1,8 +1,7 @@
 """The edit log: changes by people and agents, and their sum (an `Overlay`).
 
 A row is never changed; an undo is a row of its own. Rows speak of normalised names and uris, never
-of ids or numbers, so a log means the same in every index of the same documents.
-"""
+of ids or numbers, so a log means the same in every index of the same documents."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ class LogRow:
 @dataclass(slots=True)
 class Edit:
     """What was done to one name or one pair, all edits together. `rows` are ids of the log, the
-    last one last.
-    """
+    last one last."""
 
     keys: tuple[str, ...]
     created: bool = False
@@ -92,8 +90,7 @@ class Overlay:
 
     def stands_for(self, key: str, found: str) -> str:
         """The name of the entity that `key` means, `found` by what the texts define; "" where it is
-        hidden.
-        """
+        hidden."""
         if key in self.alias:
             found = self.alias[key]
         elif self.hidden(key):
@@ -133,8 +130,7 @@ def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def renamed(folder: Path, manifest: Manifest) -> bool:
     """Does the log speak of names that this release normalises otherwise than the one that wrote
-    them?
-    """
+    them?"""
     if not any(segment["kind"] == EDITS for segment in manifest.segments):
         return False
     return any(
@@ -172,8 +168,7 @@ def undone(log: Iterable[LogRow]) -> dict[str, str]:
 
 def fold(log: Iterable[LogRow]) -> Overlay:
     """What the rows amount to. Never fails: a row that does not fit what came before it changes
-    nothing.
-    """
+    nothing."""
     made = Overlay(log=tuple(log))
     made.undone = undone(made.log)
     for order, row in enumerate(made.log):
@@ -267,8 +262,7 @@ def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:
 @dataclass
 class PairFact:
     """What edits say of one relationship: hidden, or there without evidence, and the fields that
-    win.
-    """
+    win."""
 
     source_id: str
     target_id: str
@@ -300,8 +294,7 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
     """What edits say, by relationship: of several that are one now, the pair of the entities' own
-    names counts most.
-    """
+    names counts most."""
     own = {
         edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits
     }

@@ -1,7 +1,6 @@
 """LanceDB: its import, connections, event loop and indexes.
 
-Takes folders; gives the module `lancedb`, which takes 1.2 s of CPU to import, and databases.
-"""
+Takes folders; gives the module `lancedb`, which takes 1.2 s of CPU to import, and databases."""
 
 from __future__ import annotations
 
@@ -109,8 +108,7 @@ async def following(reader: Any) -> pa.RecordBatch | None:
 
 def writable(database: Any, name: str, version: int) -> Any:
     """The table at its latest version, which is made equal to `version` first if a crash left
-    others behind it.
-    """
+    others behind it."""
     try:
         table = database.open_table(name)
         if table.version != version:

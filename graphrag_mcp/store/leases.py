@@ -3,8 +3,7 @@ beside the index.
 
 An item has a short id (`w1a2b3c4d5e6`) that stays the same for the same question. A lease belongs
 to a client and not to its connection. Corrections are questions whose answer was replaced after it
-had been merged.
-"""
+had been merged."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ def _active(folder: Path) -> list[Lease]:
 
 def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
     """Claim items, or claim them for longer; gives the work ids that were had: another may have
-    been quicker.
-    """
+    been quicker."""
     now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -170,8 +168,7 @@ def _parts(who: str) -> tuple[str, int]:
 @contextlib.contextmanager
 def _open(folder: Path) -> Iterator[sqlite3.Connection]:
     """The file; one that is no database any more goes, and with it the leases, which is all that is
-    lost.
-    """
+    lost."""
     path = folder / "work.db"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=30)) as db:

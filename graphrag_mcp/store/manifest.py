@@ -2,8 +2,7 @@
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
 in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
-generation. What the tables' files must be is recorded first (checksums.py).
-"""
+generation. What the tables' files must be is recorded first (checksums.py)."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Manifest:
     """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as
-    read-only.
-    """
+    read-only."""
 
     corpus: str
     generation: int = 0
@@ -101,8 +99,7 @@ class Manifest:
 
     def of_another_release(self) -> bool:
         """Do rows mean something else here than what this release derives? Not told while they are
-        in part.
-        """
+        in part."""
         return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
 
 
@@ -143,8 +140,7 @@ def read(folder: Path) -> Manifest | None:
 
     Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a
     warning is logged); where it is complete but does not match its check value, and no kept
-    generation does, Damaged.
-    """
+    generation does, Damaged."""
     path = folder / "manifest.json"
     try:
         return parse(path.read_bytes(), str(path))
@@ -186,8 +182,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
     keeping.
 
     Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written:
-    nothing has changed then, or, at the very end, everything.
-    """
+    nothing has changed then, or, at the very end, everything."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
         from graphrag_mcp.store import (
@@ -227,8 +222,7 @@ def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """What the system says of a disk that is full, failing or not ours, as an error with a next
-    move.
-    """
+    move."""
     try:
         yield
     except (
@@ -313,8 +307,7 @@ def mirrored(folder: Path) -> Mirror | None:
 @contextlib.contextmanager
 def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
     """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout`
-    seconds. On object storage the lock is a lease, and the newest generation is fetched.
-    """
+    seconds. On object storage the lock is a lease, and the newest generation is fetched."""
     store = mirrored(folder)
     with local_lock(folder, timeout), store.writing(timeout) if store else contextlib.nullcontext():
         yield

@@ -5,8 +5,7 @@ store, and takes its commits there. Files go up under their SHA-256, so none is 
 `head.json`, which holds the manifest and the list of its files, is swapped by a conditional put. Two
 writers cannot both do that from the same head, whatever becomes of the lease that keeps them apart.
 Everything else works on the local copy. The address of the store is part of the path of the copy;
-credentials come from the environment and are kept nowhere. Knows no rows.
-"""
+credentials come from the environment and are kept nowhere. Knows no rows."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@ request.
 
 One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several
 processes. It belongs to no generation: a key names content. SQLite keeps no checksums, so each row
-carries one.
-"""
+carries one."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ class _Line:
 
 class AnswerBook:
     """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be
-    used at all.
-    """
+    used at all."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -91,8 +89,7 @@ class AnswerBook:
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
         """The answers to one question: the preferred answerer's first, then models', then agents',
-        by name.
-        """
+        by name."""
         found = [
             Stored(*row[:6])
             for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
@@ -105,14 +102,12 @@ class AnswerBook:
 
     def put(self, answers: Iterable[Stored]) -> None:
         """Write answers so that they survive a kill and a power cut; an answerer's later one
-        replaces its own.
-        """
+        replaces its own."""
         self._write("answers", map(_row, answers))
 
     def replace(self, answers: Iterable[Stored]) -> None:
         """As `put`; and what other agents answered to the same questions goes. An answer of a model
-        stays.
-        """
+        stays."""
         answers = list(answers)
         with self._session(self._writes) as connection:
             gone = [(one.key, one.answerer) for one in answers]
@@ -167,8 +162,7 @@ class AnswerBook:
 
     def length(self, model: str) -> int:
         """The bytes of a vector of this model, as the first that was kept has them; 0 when none is
-        there.
-        """
+        there."""
         return next(
             (
                 row[0]
@@ -195,8 +189,7 @@ class AnswerBook:
 
     def verify(self) -> list[str]:
         """What is wrong with the book, one line each: rows that do not match their check value, or
-        SQLite's words.
-        """
+        SQLite's words."""
         if not self.path.exists():
             return []
         wrong = []
@@ -243,8 +236,7 @@ class AnswerBook:
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
         """One transaction on one of the two connections; what SQLite says of damage becomes
-        Damaged.
-        """
+        Damaged."""
         with line.lock:
             try:
                 if line.connection is None:

@@ -2,8 +2,7 @@
 
 Nothing depends on the whole corpus: a row changes only when the text it speaks of changes. `n` is
 the number behind the short alias (e12, t33, c5, d4, r7): given once, never reused, in no digest.
-`check` is a CRC-32 over the row's other columns.
-"""
+`check` is a CRC-32 over the row's other columns."""
 
 from __future__ import annotations
 

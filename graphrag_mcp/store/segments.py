@@ -2,8 +2,7 @@
 
 A segment becomes part of the index only when a manifest names it. Bytes are checked on every read
 (page checksums: without the read flag flipped bits are served silently) and, by `verify`, against
-the SHA-256 in the manifest. Small segments are merged when they have become many (`tidy`).
-"""
+the SHA-256 in the manifest. Small segments are merged when they have become many (`tidy`)."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ def append(
 ) -> dict[str, Any]:
     """Write one segment durably and give its manifest entry {kind, file, rows, sha256}.
 
-    `generation` only names the file; by default it is the one after the committed generation.
-    """
+    `generation` only names the file; by default it is the one after the committed generation."""
     if generation is None:
         current = read(folder)
         generation = current.generation + 1 if current else 1
@@ -81,8 +79,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     writer's lock.
 
     Older generations keep their segments. What cannot be trusted is left as it is, for doctor to
-    find.
-    """
+    find."""
     segments = list(manifest.segments)
     try:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
@@ -135,8 +132,7 @@ def load(
     folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """All rows of a kind in the order they were written. Raises Damaged when a segment cannot be
-    trusted.
-    """
+    trusted."""
     parts = [
         _load_segment(folder, segment, columns)
         for segment in manifest.segments
@@ -187,8 +183,7 @@ def _live(
 
 def verify(folder: Path, manifest: Manifest) -> list[str]:
     """What is wrong with the segments, one line each: missing, or other bytes than the manifest
-    promises.
-    """
+    promises."""
     return _verified(folder, manifest.segments)
 
 

@@ -352,8 +352,7 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
 
     One that SQLite says is damaged is set aside when `mend` is given, and a new one has what could
     be read of it. One that is not `needed`, as searches do not, is done without when it cannot be
-    used; else Damaged says so at the first look.
-    """
+    used; else Damaged says so at the first look."""
     found = book(folder, indexing=needed)
     try:
         found.probe()

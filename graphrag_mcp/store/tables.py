@@ -2,8 +2,7 @@
 
 A table's files are compared with their records when it is opened (checksums.py). Of a damaged table
 only rows that match their check values are given. The manifest says which versions belong together;
-what a crash left behind is rolled back before the next write.
-"""
+what a crash left behind is rolled back before the next write."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ class Change:
     """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
 
     A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional,
-    no nulls.
-    """
+    no nulls."""
 
     gone: Sequence[str] = ()
     rows: pa.Table | None = None
@@ -91,8 +89,7 @@ class Snapshot:
 
     Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once
     more) and Damaged when the table itself cannot be read: on damaged files Lance raises anything,
-    panics of its Rust code included.
-    """
+    panics of its Rust code included."""
 
     def __init__(
         self,
@@ -132,8 +129,7 @@ class Snapshot:
         limit: int | None = None,
     ) -> pa.Table:
         """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
-        column.
-        """
+        column."""
         names = names_of(table, columns)
         if (kept := self._in_memory(table, names)) is not None and not where:
             return kept.rows.select(names).slice(0, limit)
@@ -160,8 +156,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
-        `values`.
-        """
+        `values`."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
         values = list(dict.fromkeys(values))
         if (kept := self._in_memory(table, [key, *names])) is not None:
@@ -196,8 +191,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
-        depends on history).
-        """
+        depends on history)."""
         from lancedb.query import MatchQuery
 
         names = [name for name in names_of(table, columns) if name != "_score"]
@@ -218,8 +212,7 @@ class Snapshot:
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
-        one, best first.
-        """
+        one, best first."""
         query = (
             self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
         )
@@ -280,8 +273,7 @@ class Snapshot:
 
     def _look_at_files(self, table: str) -> None:
         """Damaged rows can be left out where rows have check values; an index, or a table without,
-        cannot be used.
-        """
+        cannot be used."""
         for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
             log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
@@ -375,16 +367,14 @@ class Imagination:
 
 def prepare(folder: Path) -> None:
     """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2
-    seconds of CPU.
-    """
+    seconds of CPU."""
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     connect(folder)
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
-    indexed there. `keep`: for searches.
-    """
+    indexed there. `keep`: for searches."""
     manifest = manifest or manifests.read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
@@ -397,8 +387,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
 
     Only for the holder of the writer's lock. For a second call before the commit pass
     `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are
-    rolled back.
-    """
+    rolled back."""
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
@@ -425,8 +414,7 @@ def compact(
     seconds, than every version that a kept generation names: so what `manifest` names stays,
     whether or not a commit follows. More for many rows: Lance takes the age from the time at which
     it has merged them. `idle`: nothing else was to be done, so that a table of which the kept
-    generations name one version is left with that alone, as after the commits of a first run.
-    """
+    generations name one version is left with that alone, as after the commits of a first run."""
     kept = [manifest, *manifests.prune(folder, manifest.generation)]
     versions, named, left = dict(manifest.tables), {}, {}
     for name in manifest.tables:

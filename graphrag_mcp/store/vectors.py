@@ -1,6 +1,5 @@
 """Nearest rows by cosine similarity. Tables of up to FLAT rows are kept in memory as one matrix (2
-ms at 20,000 x 384), larger ones are searched by Lance.
-"""
+ms at 20,000 x 384), larger ones are searched by Lance."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def _searched(
 
 def _compared(matrix: Any, wanted: Any) -> Any:
     """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many
-    there are.
-    """
+    there are."""
     import numpy as np
 
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)

@@ -8,8 +8,7 @@ one is chosen. `simplified.txt` holds the characters U+4E00 to U+9FFF with anoth
 U+10000 as `kSimplifiedVariant` in the Unihan database of Unicode (draft of July 2026; not 蒙, 戠, 臤),
 chains followed to their end. Copyright 1991-2026 Unicode, Inc., SPDX-License-Identifier:
 Unicode-3.0, see LICENSE. Its second part, by hand, are variants that the mainland gave up (佔 for 占,
-週 for 周, 羣 for 群).
-"""
+週 for 周, 羣 for 群)."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ def _joins(ch: str) -> bool:
 
 def _latin_table() -> dict[int, str | None]:
     """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
-    kana marks stay).
-    """
+    kana marks stay)."""
     marks = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670)
     invisible = (0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))
     table: dict[int, str | None] = dict.fromkeys((*marks, *invisible))
@@ -79,8 +77,7 @@ def _latin_table() -> dict[int, str | None]:
 
 def _script_table() -> dict[int, str | None]:
     """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta;
-    and its digits.
-    """
+    and its digits."""
     table: dict[int, str | None] = {
         0x93C: None,
         0x5F3: "'",
@@ -164,8 +161,7 @@ def _without_case(match: re.Match[str]) -> str:
 
 def without_suffix(word: str, single: bool = False) -> str:
     """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if
-    `single`.
-    """
+    `single`."""
     bare = _TURKISH.sub("", word)
     return (
         word[:-2]
@@ -229,8 +225,7 @@ _IN_LATIN = {
 
 def latin_language(text: str) -> str:
     """The language, written in Latin letters, that this text shows to be in; "" for English and
-    where none shows.
-    """
+    where none shows."""
     if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
         return ""
     known = _IN_LATIN.keys() & text.lower().split()
@@ -247,8 +242,7 @@ def latin_language(text: str) -> str:
 @lru_cache(maxsize=1 << 15)
 def stem_in(language: str, word: str) -> str:
     """The stem of a word of a language that is written in Latin letters; its marks tell endings
-    apart.
-    """
+    apart."""
     return bare_latin(stemmer(language).stemWord(word.casefold()))
 
 

@@ -1,8 +1,7 @@
 """Sentences, search terms, entity keys and lines of plain text.
 
 Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the
-length of the text, no model, no download. Knows nothing of documents, entities or tables.
-"""
+length of the text, no model, no download. Knows nothing of documents, entities or tables."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ _CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
 
 def composed(text: str) -> str:
     """The text with letters written in pieces put together (NFC); nearly always the very text that
-    was given.
-    """
+    was given."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -46,8 +44,7 @@ def is_cjk(ch: str) -> bool:
 
 class Lines:
     """1-based line numbers of character offsets; `at` is a binary search. Ends of lines: \\n,
-    \\r\\n, \\r.
-    """
+    \\r\\n, \\r."""
 
     def __init__(self, text: str) -> None:
         self._ends = [match.end() for match in re.finditer(r"\r\n|\n|\r", text)]
@@ -108,8 +105,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     blank.
 
     A blank line, heading, list item, table row or speaker ends one, a single newline in a paragraph does
-    not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none.
-    """
+    not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none."""
     spans: list[tuple[int, int]] = []
     start = line = 0
     for match in _END.finditer(text):
@@ -283,8 +279,7 @@ def _grams(run: str) -> tuple[str, ...]:
 
 def unwrapped(text: str) -> str:
     """Chinese and Japanese text without the line breaks that a page's width put into words (PDF,
-    mail, manuals).
-    """
+    mail, manuals)."""
     return text if text.isascii() else _WRAP.sub("", text)
 
 
@@ -295,8 +290,7 @@ def _tokens(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and
     accents folded, the stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`;
-    CJK characters and bigrams, Chinese ones simplified.
-    """
+    CJK characters and bigrams, Chinese ones simplified."""
     text = composed(text)
     language = folding.latin_language(text)
     return [term for token in _tokens(text) for term in _expand(token, language)]
@@ -346,8 +340,7 @@ _POINTING = frozenset("我你您他她它こそあど")
 def query_terms(text: str, most: int = 64) -> list[str]:
     """At most `most` distinct terms worth searching, in order: without stop words when anything else
     remains, without single CJK characters when they stand in bigrams within a word, or bigrams of
-    two words. WHO and IT in capitals within a normal sentence are names.
-    """
+    two words. WHO and IT in capitals within a normal sentence are names."""
     found, every = dict[str, None](), dict[str, None]()
     text = composed(text)
     shouted = text.isupper()
@@ -372,8 +365,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 
 def _searched(grams: Sequence[str]) -> tuple[str, ...]:
     """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one
-    character (猫の寿命).
-    """
+    character (猫の寿命)."""
     if len(grams) == 1:
         return () if stop_word(grams[0]) else tuple(grams)
     pairs = [term for term in grams if len(term) > 1]
@@ -421,8 +413,7 @@ def normalise_name(name: str) -> str:
     Case, width, traditional characters, Latin accents, possessives, outer quotes, brackets and
     articles, dots of abbreviations (`U.S.` is `us`, `J. R. R. Tolkien` is `jrr tolkien`) and the
     plural of the last English word are folded. `c++`, `c#`, `.net` stay apart from `c` and `net`.
-    Never empty for a name with a letter or digit.
-    """
+    Never empty for a name with a letter or digit."""
     key = " ".join(folded(unicodedata.normalize("NFKC", name)).split())
     before = ""
     for _ in range(8):  # wrappings come in layers; no one writes nine

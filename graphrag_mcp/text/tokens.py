@@ -1,6 +1,5 @@
 """A built-in token counter, so that chunks are the same on every machine. Counts of documents are
-never under those of `o200k_base`.
-"""
+never under those of `o200k_base`."""
 
 from __future__ import annotations
 
@@ -136,8 +135,7 @@ def count_tokens(text: str) -> int:
     """Tokens of `text`: on documents never under the o200k_base count; 1.09 to 1.18 times it in English prose, 1.2 to
     1.25 in code and markup, 1.3 in Chinese (means of many files; small odd files reach 1.8). Of random cuts of 1 to
     2,000 characters from text in 93 languages 0.7 % came out under it, mostly by 1; rows of hashes can, too. Parts
-    add up to the whole or more (cut within a word: less 6).
-    """
+    add up to the whole or more (cut within a word: less 6)."""
     cost = COSTS.__getitem__
     total = sum(
         sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW)
