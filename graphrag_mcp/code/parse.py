@@ -3,8 +3,7 @@
 Python is read by the interpreter's own parser; other languages, and Python of another version, by
 tree-sitter grammars (extra `code`). The type of a receiver is inferred where the text states it: an
 annotation, a constructor, `self` and `cls`, attributes that `__init__` assigns. Nothing is executed.
-Broken syntax, generated and minified files never raise.
-"""
+Broken syntax, generated and minified files never raise."""
 
 from __future__ import annotations
 
@@ -234,8 +233,7 @@ class _Reader:
     def _type(self, node: ast.expr | None, scope: _Scope) -> str:
         """The type of an expression as far as the text states it: a dotted name, "" for unknown.
 
-        What a call returns is written `name()`; resolving it is left to what knows all files.
-        """
+        What a call returns is written `name()`; resolving it is left to what knows all files."""
         if isinstance(node, ast.Name):
             return scope.types.get(node.id, "")
         if _of_self(node, "self", "cls"):

@@ -5,8 +5,7 @@ and which symbols documents name. A name is resolved by the first of four rules 
 one definition: the same file, an imported name (also of a variable that holds an instance or stands for
 a class), a member of the receiver's class or its bases, the
 only definition of that name in the corpus. Where several remain there is no edge. The same files
-give the same edges, whatever their order.
-"""
+give the same edges, whatever their order."""
 
 from __future__ import annotations
 

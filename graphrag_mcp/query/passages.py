@@ -3,8 +3,7 @@
 Long passages are cut to the sentences around the match, and passages that repeat another are named
 with it. Before them stand statements of the graph between names of the question. For questions
 whose answer is spread over a corpus there is a line from each place that has something to say;
-where the question names a person, only from places that name the person.
-"""
+where the question names a person, only from places that name the person."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Full-text search over passages, and exact search for what stands in quotation marks.
 
 An exact search reads every passage and finds any spelling of the quoted text: case, width, white
-space, traditional or simplified characters aside. Knows neither entities nor reports.
-"""
+space, traditional or simplified characters aside. Knows neither entities nor reports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """A title for texts: a phrase of the names and words that set them apart, in the spelling of the
-sentences.
-"""
+sentences."""
 
 from __future__ import annotations
 

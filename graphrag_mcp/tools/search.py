@@ -197,8 +197,7 @@ async def with_progress(
 ) -> CallToolResult:
     """The call's result; what gathers in `pieces` meanwhile goes out as progress.
 
-    Progress counts characters, so it only grows; a host that gave no token is sent nothing.
-    """
+    Progress counts characters, so it only grows; a host that gave no token is sent nothing."""
     sent = 0
 
     async def tell() -> None:
