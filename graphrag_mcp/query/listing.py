@@ -208,7 +208,8 @@ def _topic(snapshot: Snapshot, one: topics.Topic, ids: Sequence[str], each: floa
     room, shown, facts = each * len(ids) - len(head), [], documents(snapshot)
     for id in ids:
         alias, _, title, _, file = facts[id]["document"]
-        shown.append(f"[{alias}] {one_line(title or file, TITLE)}")
+        begins = _first_words(_beginning(snapshot, id)) if title in ("", file) else ""
+        shown.append(f"[{alias}] {one_line(begins or title or file, TITLE)}")
         room -= len(shown[-1]) + 2
         if room < TITLE:
             break
@@ -238,11 +239,10 @@ def _line(
     name = where if same else f"{one_line(title, 80)} ({where})"
     name = one_line(series.name(fact, series.by_document(snapshot).get(id)), 80) or name
     said = speaks(room) if speaks else ""
-    text = _beginning(snapshot, id) if room else ""
-    if title in ("", file):  # the first words say more than a file's name
-        spans = sentences(text)[:1]
-        first = text[slice(*spans[0])] if spans else ""
-        first = one_line(first, TELLING) if says_something(first) else ""
+    untitled = title in ("", file)  # the first words say more than a file's name
+    text = _beginning(snapshot, id) if room or untitled else ""
+    if untitled:
+        first = one_line(_first_words(text), TELLING if room else TITLE)
         begins = passages.clipped(first, {}, passages.BEGINS)
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
@@ -252,6 +252,13 @@ def _line(
     length = "" if speaks else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
     return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"
+
+
+def _first_words(text: str) -> str:
+    """The first sentence, if it says something, on one line."""
+    spans = sentences(text)[:1]
+    first = text[slice(*spans[0])] if spans else ""
+    return one_line(first, TELLING) if says_something(first) else ""
 
 
 def _letters(text: str) -> str:

@@ -200,3 +200,16 @@ def test_words_with_or_between_them_are_alternatives(chats: Snapshot) -> None:
     found = search_text(chats, "kittens OR turtle", max_tokens=2_000)
     assert {one.uri.rpartition("/")[2] for one in found.citations} == {"Lena_Ravi_12.txt", "Maria_Theo_12.txt"}
     assert search_text(chats, "kittens or turtle and many other things").state == "context"
+
+
+def test_untitled_documents_are_listed_by_their_first_words(tmp_path: Path, note: Callable[..., None]) -> None:
+    words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge moor nook orchard pond quay ridge".split()
+    for n, word in enumerate(words * 2):
+        note(f"item{n:03}.txt", f"The {word} society met in hall {n} and chose a new chair. It was late when they left.\n")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    for text in (
+        listing.list_documents(snapshot, max_tokens=400).text,
+        listing.list_documents(snapshot, sort="title", max_tokens=400).text,
+    ):
+        assert re.search(r"The \w+ society met in hall \d+ and chose a new chair", text), text
