@@ -76,7 +76,7 @@ def test_only_rows_that_no_document_needs_are_left_out(tmp_path: Path) -> None:
     merged = segment_store.tidy(tmp_path, manifest)
     assert [(one["kind"], one["rows"]) for one in merged.segments] == [("documents", 3), (IMPORTS, 3)]
     assert segment_store.load(tmp_path, merged, IMPORTS).to_pylist() == live
-    assert segment_store.tidy(tmp_path, merged) is merged and segment_store.verify(tmp_path, merged) == []
+    assert segment_store.tidy(tmp_path, merged) is merged and segment_store.verify(tmp_path, merged.segments) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="copies of a process")
