@@ -4,9 +4,8 @@ Without a model: a map of the topics where the question names none (topics.py), 
 many documents by topic, after what community reports say (reports.py). With a model: an answer
 (map_reduce.py).
 
-A sentence counts by the terms of the question, by terms that the passages on the question share
-(Lavrenko and Croft's relevance model), and by what is characteristic of its topic, as far as the
-topic is on the question."""
+A sentence counts by the terms of the question that it and its passage hold, more for words that
+documents keep coming back to; a general word of the question stands for those of `related.toml`."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import math
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -29,7 +28,7 @@ from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.map_reduce import with_answer
 from graphrag_mcp.query.passages import Line, Page, Source
 from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
-from graphrag_mcp.query.topics import Counts, Row, Topic
+from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
 from graphrag_mcp.text.terms import counted, query_terms, sentences, terms
@@ -38,13 +37,9 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
-ASKED, READ_OF_TOPIC = 120, 8  # passages on a question that are read, and of a topic near to it
-FEEDBACK, FEW = 30, 5  # documents whose passages tell the terms that they share; too few for that
-ON_QUESTION = 0.4  # of the best passage, from which a passage tells them
-SHARED = 0.7  # worth of the shared terms against those of the question
-NEAR, LEAST_NEAR = 14, 0.25  # topics near to a question; share of the nearest one
-LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
-OF_TOPIC, NEAREST = 4, 10  # sentences of a topic; more of the one nearest to the question
+ASKED = 120  # passages on a question that are read, by the search and by the worth of their words
+LEAST_SAID, SOME = 0.25, 4  # share of the best sentence's worth; half of it for the first SOME
+OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
 RELATED = 0.7  # worth of a word that says the same as a general one
@@ -226,14 +221,23 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 @dataclass(slots=True)
 class _Asked:
-    """What a question is about: the worth of its terms, that of terms which the passages on it
-    share, and how much each passage is on it, as a share of the best. `related`: words that say
-    what a general word of the question asks after, with the terms of that word."""
+    """What a question is about: the worth of its terms, as shares of all of it; words that say what
+    a general word of it asks after, with the terms of that word; how much each passage is on it, by
+    content id, as a share of the best."""
 
     terms: Mapping[str, float]
     related: Related
-    shared: dict[str, float]
-    passages: dict[str, float]
+    passages: dict[str, float] = field(default_factory=dict)
+
+    def held_by(self, held: Set[str]) -> float:
+        """The share of the question that these terms hold, where a word that says the same stands for
+        a general one."""
+        value = math.fsum(self.terms[term] for term in self.terms.keys() & held)
+        for own, said in self.related:
+            if not said.isdisjoint(held):
+                whole = RELATED * math.fsum(self.terms[term] for term in own)
+                value += max(whole - math.fsum(self.terms[term] for term in own & held), 0.0)
+        return value
 
 
 def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
@@ -246,10 +250,9 @@ def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def related_words(snapshot: Snapshot, worth: Mapping[str, float]) -> Related:
+def _related(known: Counts, worth: Mapping[str, float]) -> Related:
     """Of the general words among these terms (their own terms, words that say the same); of these
     only words that few passages hold."""
-    known = topics.count(snapshot)
     most = OFTEN * len(known.passages)
     found = []
     for asked, said in _related_words():
@@ -276,39 +279,22 @@ def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
     ]
 
 
-def _held_of(held: Set[str], worth: Mapping[str, float], related: Related) -> float:
-    """The worth of the question's terms that are held, where a word that says the same stands for
-    a general one."""
-    value = math.fsum(worth[term] for term in worth.keys() & held)
-    for own, said in related:
-        if not said.isdisjoint(held):
-            whole = RELATED * math.fsum(worth[term] for term in own)
-            value += max(whole - math.fsum(worth[term] for term in own & held), 0.0)
-    return value
-
-
 def on_question(
     worth: Mapping[str, float], source: Source, level: int = -1
 ) -> list[tuple[Topic | None, list[Line]]]:
-    """What the documents say on a question: sentences by topic, the topic of most worth first; None
+    """What the documents say on a question: sentences by topic, the topic of the best one first; None
     for sentences of no topic. `worth` of the terms of the question, `source` what a search for it
     found."""
     snapshot, kept = source.snapshot, source.filters
-    known = topics.count(snapshot)
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
-    worth = _topical(known, worth)
-    asked = _asked(known, worth, passing, related_words(snapshot, worth))
+    asked = _asked(snapshot, worth, passing)
     in_series = topics.of_series(snapshot, kept) if level < 0 else []
     level = 1 if level < 0 else level
     of_level = {one.id: one for one in in_series or topics.of_level(snapshot, level, kept)}
     of_unit = {unit: topic.id for topic in of_level.values() for unit in topic.units}
-    near = dict.fromkeys(of_level, 0.0) if in_series else _near(known, asked, of_unit)
-    inside: dict[str, list[Row]] = defaultdict(list)
-    for row in known.passages:
-        if (id := of_unit.get(row["text_unit_id"], "")) in near:
-            inside[id].append(row)
-    own = {id: topics.weights(rows, known) for id, rows in inside.items()}
-    ids = _to_read(asked, source, inside, own)
+    first = sorted(asked.passages, key=lambda id: (-round(asked.passages[id], 9), id))
+    searched = [one.id for one in source.found.passages[:ASKED]]
+    ids = list(dict.fromkeys([*searched, *first[:ASKED]]))
     rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"]).to_pylist()
     topic_of = {
         row["id"]: of_unit.get(row["text_unit_id"], "")
@@ -324,150 +310,61 @@ def on_question(
         for hit in passages.read(topics.whole(snapshot), scored, source.corpus, why)
         if passages.names_all(hit, source.found.names)
     ]
-    around = {hit.passage: _around(hit, asked) for hit in hits}
+    around = {
+        hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
+    }
     best = sorted(around.values(), reverse=True)[:ASKED]
     least = min(ON_TOPIC * best[0], best[-1]) if len(best) == ASKED else 0.0
     every = [
-        (id, line)
+        (topic_of[hit.passage], line)
         for hit in hits
         if around[hit.passage] >= least
-        for id in [topic_of[hit.passage]]
-        for line in _lines(hit, asked, around[hit.passage], own.get(id, {}), near.get(id, 0.0))
+        for line in _lines(hit, asked, around[hit.passage])
     ]
-    limits = {id: OF_TOPIC + NEAREST * value for id, value in near.items()}
-    if in_series:
-        limits = dict.fromkeys(near, max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(near)))
+    most = max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(in_series)) if in_series else OF_TOPIC
     lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _joined(_chosen(every, limits)):
+    for id, line in _joined(_chosen(every, most)):
         lines[id].append(line)
     if in_series:
         return [(one, lines[one.id]) for one in in_series if one.id in lines]
     return _grouped(snapshot, lines, of_level, level, kept)
 
 
-def _asked(
-    known: Counts, worth: Mapping[str, float], passing: set[str] | None, related: Related
-) -> _Asked:
-    on_it = _held(known, worth, passing, related)
-    first: dict[str, Row] = {}  # the best passage of each document
-    order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
-    for place in order:
-        if on_it[place] < ON_QUESTION * on_it[order[0]] or len(first) == FEEDBACK:
-            break
-        row = known.passages[place]
-        first.setdefault(known.documents[row["text_unit_id"]], row)
-    shared: dict[str, float] = {}
-    if len(first) >= FEW and not related:
-        rows = list(first.values())
-        here = Counter(term for row in rows for term in set(row["terms"].split()))
-        least = max(3, len(rows) // 8)
-        shared = {
-            term: value
-            for term, value in topics.weights(rows, known).items()
-            if term not in worth and here[term] >= least
-        }
-        scale = SHARED * sum(worth.values()) / (sum(shared.values()) or 1.0)
-        shared = {term: value * scale for term, value in shared.items()}
-    on_it = _held(known, {**shared, **worth}, passing, related)
-    best = max(on_it.values(), default=1.0)
-    by_id = {known.passages[place]["id"]: value / best for place, value in on_it.items()}
-    return _Asked(worth, related, shared, by_id)
-
-
-def _held(
-    known: Counts, worth: Mapping[str, float], passing: set[str] | None, related: Related
-) -> dict[int, float]:
-    """The worth of the terms that each passage holds, by its place; of those above 0."""
-    found: dict[int, float] = defaultdict(float)
+def _asked(snapshot: Snapshot, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
+    known = topics.count(snapshot)
+    worth = _topical(known, worth)
+    whole = sum(worth.values()) or 1.0
+    asked = _Asked({term: value / whole for term, value in worth.items()}, _related(known, worth))
     held: dict[int, set[str]] = defaultdict(set)
-    for term in sorted({*worth, *(one for _, said in related for one in said)}):
+    for term in {*worth, *(one for _, said in asked.related for one in said)}:
         for place in known.places.get(term, ()):
             held[place].add(term)
-    for place in sorted(held):
-        found[place] = _held_of(held[place], worth, related)
-    return {
-        place: value
-        for place, value in found.items()
-        if value > 0 and (passing is None or known.passages[place]["text_unit_id"] in passing)
-    }
+    rows = ((known.passages[place], asked.held_by(some)) for place, some in held.items())
+    on_it = {row["id"]: v for row, v in rows if passing is None or row["text_unit_id"] in passing}
+    best = max(on_it.values(), default=1.0) or 1.0
+    asked.passages = {id: value / best for id, value in on_it.items()}
+    return asked
 
 
-def _near(known: Counts, asked: _Asked, of_unit: Mapping[str, str]) -> dict[str, float]:
-    """How much the topics are on the question, as a share of the one that is most."""
-    worth: dict[str, list[float]] = defaultdict(list)
-    above: dict[str, str] = {}
-    top: Counter[str] = Counter()
-    for row in known.passages:
-        if id := of_unit.get(row["text_unit_id"]):
-            value = asked.passages.get(row["id"], 0.0) ** 2
-            worth[id].append(value)
-            above[id] = known.path[row["text_unit_id"]][0]
-            top[above[id]] += value
-    value = {id: sum(some) / math.sqrt(len(some)) * top[above[id]] for id, some in worth.items()}
-    best = max(value.values(), default=0.0)
-    near = {id: one / best for id, one in value.items() if best and one >= LEAST_NEAR * best}
-    return dict(sorted(near.items(), key=lambda one: (-round(one[1], 9), one[0]))[:NEAR])
-
-
-def _to_read(
-    asked: _Asked,
-    source: Source,
-    inside: Mapping[str, Sequence[Row]],
-    own: Mapping[str, Mapping[str, float]],
-) -> list[str]:
-    """The ids of passages whose sentences are compared: the best of the search, those most on the
-    question, and the most characteristic of each topic near to it."""
-
-    def by_worth(worth: Mapping[str, float], most: int) -> list[str]:
-        return sorted(worth, key=lambda id: (-round(worth[id], 9), id))[:most]
-
-    ids = [one.id for one in source.found.passages[:ASKED]] + by_worth(asked.passages, ASKED)
-    for topic, rows in inside.items():
-        central = {
-            row["id"]: topics.density(row["terms"].split(), own[topic])
-            * (0.3 + asked.passages.get(row["id"], 0.0))
-            for row in rows
-        }
-        ids += by_worth(central, READ_OF_TOPIC)
-    return list(dict.fromkeys(ids))
-
-
-def _around(hit: passages.Hit, asked: _Asked) -> float:
-    """The share of the question's worth that a passage holds with its title."""
-    held = set(terms(f"{hit.citation.title}\n{hit.body}"))
-    return _held_of(held, asked.terms, asked.related) / (sum(asked.terms.values()) or 1.0)
-
-
-def _lines(
-    hit: passages.Hit, asked: _Asked, around: float, own: Mapping[str, float], near: float
-) -> Iterable[Line]:
-    """The sentences of a passage that say something on the question, with their worth."""
-    on_it = asked.passages.get(hit.passage, 0.0)
-    parts = ((1.0, asked.terms, asked.related), (SHARED, asked.shared, ()), (near, own, ()))
-    totals = [(weight / (sum(worth.values()) or 1.0), worth, rel) for weight, worth, rel in parts]
+def _lines(hit: passages.Hit, asked: _Asked, around: float) -> Iterable[Line]:
+    """The sentences of a passage that say something on the question, with their worth. `around`: the
+    share of the question that the passage holds with its title."""
+    on_it = max(asked.passages.get(hit.passage, 0.0), hit.score)
     for start, end in sentences(hit.body):
         said = hit.body[start:end]
-        if not says_something(said):
+        if not says_something(said) or not (own := asked.held_by(set(terms(said)))):
             continue
-        held = set(terms(said))
-        first, *beside = (scale * _held_of(held, worth, rel) for scale, worth, rel in totals)
-        first = first * (1 - CONTEXT) + around * CONTEXT if first else 0.0
-        value = first + math.fsum(beside)
         doing = eventful(said)
-        value *= (substance(said) if doing > 1 else stands_alone(said)) * math.sqrt(doing)
-        value *= (0.25 + 0.75 * max(on_it, hit.score)) * (
-            1 + 0.4 * min(passages.facts(said), 5) / 5
-        )
-        if value > 0:
-            yield Line(hit, passages.with_speaker(hit.body, start, said), value)
+        value = (own * (1 - CONTEXT) + around * CONTEXT) * math.sqrt(doing)
+        value *= substance(said) if doing > 1 else stands_alone(said)
+        value *= (0.25 + 0.75 * on_it) * (1 + 0.4 * min(passages.facts(said), 5) / 5)
+        yield Line(hit, passages.with_speaker(hit.body, start, said), value)
 
 
-def _chosen(
-    lines: Sequence[tuple[str, Line]], limits: Mapping[str, float]
-) -> list[tuple[str, Line]]:
+def _chosen(lines: Sequence[tuple[str, Line]], of_one: float) -> list[tuple[str, Line]]:
     """The best sentences with their topics, none that repeats another: first
-    one of each document, then others of theirs that are worth more than half of the best. `limits`
-    of the sentences of a topic."""
+    one of each document, then others of theirs that are worth more than half of the best.
+    `of_one`: sentences of a topic."""
     order = sorted(
         lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
     )
@@ -483,7 +380,7 @@ def _chosen(
             held = set(terms(line.text))
             if (
                 of_document[line.hit.document] >= most
-                or of_topic[id] >= limits.get(id, OF_TOPIC)
+                or of_topic[id] >= of_one
                 or any(len(held & one) > SAME * len(held | one) for one in seen)
             ):
                 continue
@@ -512,7 +409,7 @@ def _grouped(
     level: int,
     kept: Filters | None,
 ) -> list[tuple[Topic | None, list[Line]]]:
-    """Lines by topic, the topic of most worth first. A topic with one line is shown as the topic
+    """Lines by topic, the topic of the best one first. A topic with one line is shown as the topic
     that it lies in."""
     above = topics.of_level(snapshot, level - 1, kept) if level else []
     parent = {unit: topic.id for topic in above for unit in topic.units}
@@ -521,7 +418,7 @@ def _grouped(
         lone = len(held) == 1 and id in of_level and len(lines) > 1
         found[parent.get(min(of_level[id].units), id) if lone else id] += held
     every = {**of_level, **{topic.id: topic for topic in above}}
-    order = sorted(found, key=lambda id: (-round(sum(one.value for one in found[id]), 9), id))
+    order = sorted(found, key=lambda id: (-round(max(one.value for one in found[id]), 9), id))
     for id in order:
         if id in every:
             topics.describe(snapshot, every[id])
