@@ -313,8 +313,8 @@ def on_question(
     around = {
         hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
     }
-    best = sorted(around.values(), reverse=True)[:ASKED]
-    least = min(ON_TOPIC * best[0], best[-1]) if len(best) == ASKED else 0.0
+    least = ON_TOPIC * max(around.values(), default=0.0)
+    least = least if sum(value >= least for value in around.values()) >= SOME else 0.0
     every = [
         (topic_of[hit.passage], line)
         for hit in hits
