@@ -140,12 +140,3 @@ def test_a_long_issue_is_read_to_its_end(tmp_path: Path) -> None:
     issue = " ".join(f"word{at}" for at in range(4, 90)) + " raised in quayside_manifest"
     result = local_search(open_snapshot(tmp_path / "c"), issue)
     assert result.citations[0].uri.endswith("a.py")
-
-
-def test_names_as_code_in_a_comment_leave_blanks_that_stop_nothing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    text = '"""\nKell, pkg.run Sound is a bay of Tobias Fenn.\n"""\nx = 1\n'
-    (tmp_path / "docs" / "a.py").write_text(text, "utf-8")
-    result = index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
-    assert result.status == "done" and not result.errors
-    assert "tobias fenn" in open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist()
