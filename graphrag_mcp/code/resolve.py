@@ -461,4 +461,6 @@ def documented(corpus: Corpus, name: str) -> str:
     last = name.rpartition(".")[2]
     found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
     found = [one for one in found if one == name or one.endswith("." + name)]
+    if not found and "." in name:  # by a module that imports it from elsewhere
+        return dotted(corpus, name, "")
     return found[0] if len(found) == 1 else ""
