@@ -42,6 +42,7 @@ from graphrag_mcp.types import Mention, content_id
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 RERANKED = 50  # passages that a reranker reads
 QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # that are read of a question
+LONG = 40  # terms of a text that is searched for, from which on repeated ones count more
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 K1, B = 1.2, 0.75  # BM25
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
@@ -54,6 +55,7 @@ FOCUS = 4.0  # power of a passage's own score as a share of the best in its docu
 BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it precedes it
 PASSED = 1e-6  # by which the first passage leads, and neighbours stay behind the second
 HEARD, WORDS_IN_COMMON = 80, 40  # passages that are read for the first person; words from them
+FROM_FILE = 4  # passages of a file of source code that count in full
 DEFINITIONS_READ = 40  # passages in which definitions are looked for
 # Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
 WORDS_LACK, WORDS_DECIDE = 0.5, 0.9
@@ -89,12 +91,13 @@ class Weights:
     quiet: float = 0.1  # the same where documents do not name each other's titles (chats, code)
     beside: float = 0.1  # of the best passage next to it
     around: float = 0.4  # the same for neighbours of the best, but not past the second best
-    defines: float = 0.5  # source code that defines a word of the question
     own: float = 0.6  # of words in the first person, where the question is in the first person
     common: float = 0.2  # of a word's mean worth: words that the best of these have in common
     side: float = 0.6  # of the best passage on one of two sides that are compared in time
     late: float = 0.6  # of a passage's own score, for the latest of the high ones
+    defines: float = 0.7  # source code that defines a word of the question
     file: float = 0.4  # of the words of the two next best passages in a file of source code
+    further: float = 0.3  # that further passages of such a file lose
     lead: float = 0.8  # share of the best passage's own worth below which no other comes near
 
 
@@ -191,6 +194,11 @@ def retrieve(
     if own:
         wanted = [term for term in wanted if term not in MEASURES] or wanted
     found.terms, found.unknown = term_worth(snapshot, wanted, weights)
+    # An issue, or another long text, repeats what it is about.
+    said = Counter(terms(query[:QUERY_CHARACTERS]) if len(wanted) > LONG else ())
+    found.terms = {
+        term: value * (1 + math.log(max(said[term], 1))) for term, value in found.terms.items()
+    }
     _add_keywords(snapshot, found, keywords, weights)
     found.near = _add_near(snapshot, found.terms, wanted, weights)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
@@ -211,6 +219,7 @@ def retrieve(
     give_files(candidates.passages.values(), weights)
     _give_neighbours(candidates)
     _favour_latest(candidates)
+    _spread(candidates.passages.values(), weights)
     _put_leader_first(candidates.passages.values(), weights)
     _demote_unnamed(candidates.passages.values(), _rare_names(found, rare), weights)
     found.passages = candidates.best()
@@ -776,6 +785,18 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
     scale = max(one.total() for one, _ in after) / (max(score for _, score in after) or 1.0)
     for passage, score in after:
         passage.parts["file"] = scale * score - passage.total()
+
+
+def _spread(passages: Iterable[Passage], weights: Weights) -> None:
+    """Of a file of source code those behind the FROM_FILE best passages count less, so that it does
+    not fill a result alone."""
+    files: dict[str, list[Passage]] = defaultdict(list)
+    for passage in filter(_is_code, passages):
+        files[passage.document_id].append(passage)
+    for some in files.values():
+        some.sort(key=lambda one: (-round(one.total(), 9), one.id))
+        for one in some[FROM_FILE:]:
+            one.parts["file"] = one.parts.get("file", 0.0) - weights.further * one.total()
 
 
 # ---- a reranker ----------------------------------------------------------------------------------
