@@ -3,8 +3,7 @@
 Each language is a query in queries/ over its grammar. Captures: `@def.KIND` or `@scope` with `@name`
 (and `@owner` where a method stands outside its type), `@base`, `@call` with `@callee` and
 `@receiver`, `@import`, `@var` with `@type`, `@comment`. Trees of broken syntax are read as far as
-they go. The target of an import with "/" is a path of which only the end is known in the corpus.
-"""
+they go. The target of an import with "/" is a path of which only the end is known in the corpus."""
 
 from __future__ import annotations
 

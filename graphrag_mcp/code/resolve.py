@@ -5,8 +5,7 @@ and which symbols documents name. A name is resolved by the first of four rules 
 one definition: the same file, an imported name (also of a variable that holds an instance or stands for
 a class), a member of the receiver's class or its bases, the
 only definition of that name in the corpus. Where several remain there is no edge. The same files
-give the same edges, whatever their order.
-"""
+give the same edges, whatever their order."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
 
@@ -70,24 +69,92 @@ class Corpus:
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
-def resolve(files: Iterable[SourceFile], corpus: Corpus | None = None) -> list[Edge]:
-    """All edges, in the order of uri and place. `corpus`: what is `known` of the files in the order
-    of their uris."""
+def resolve(
+    files: Iterable[SourceFile], corpus: Corpus | None = None, only: Container[str] | None = None
+) -> list[Edge]:
+    """All edges, or those that the files with the uris `only` say, in the order of uri and place.
+    `corpus`: what is `known` of the files in the order of their uris."""
     ordered = sorted(files, key=lambda file: file.uri)
     corpus = corpus or known(ordered)
+    asked = [file for file in ordered if only is None or file.uri in only]
     edges: list[Edge] = []
-    for file in ordered:
+    for file in asked:
         edges += _contained(corpus, file)
         edges += _imported(corpus, file)
-    for file in ordered:
-        inherits = list(_inherited(corpus, file))
-        for edge in inherits:
-            corpus.bases[edge.source].append(edge.target)
-        edges += inherits
+    inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
+    for edge in inherits:
+        corpus.bases[edge.source].append(edge.target)
+    edges += [edge for edge in inherits if only is None or edge.uri in only]
     corpus.found.clear()
-    for file in ordered:
+    for file in asked:
         edges += _calls(corpus, file)
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
+
+
+# ---- what an edit can touch ------------------------------------------------------------------------
+
+_SEGMENT = re.compile(r"[^./()]+")
+Facts = dict[str, list[tuple[str, ...]]]
+
+
+def touched(
+    before: Sequence[SourceFile], after: Sequence[SourceFile], files: Iterable[SourceFile]
+) -> set[str] | None:
+    """The uris of the `files` whose names may mean something else after some of them were read
+    again, these among them; None where all may. A name's meaning depends on what is said of it and,
+    through imports, variables, bases and returned types, of other names."""
+    files = list(files)
+    changed = _changed(before, after)
+    folders = {part for file in files for part in file.module.split(".")[:-1]}
+    if changed is None or changed & folders:
+        return None
+    left = [
+        (name, parts)
+        for file in files
+        for name, said in (_facts(file) if changed else {}).items()
+        if (parts := {part for one in said for text in one[1:] for part in _SEGMENT.findall(text)})
+    ]
+    while more := {name for name, parts in left if name not in changed and changed & parts}:
+        changed |= more
+    found = {file.uri for file in after}
+    return found | {file.uri for file in files if changed and not changed.isdisjoint(_named(file))}
+
+
+def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
+    """The names of which other things are said now; None where files of source code came or went."""
+    old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
+    if {key for key in old if key[1]} != {key for key in new if key[1]}:
+        return None
+    found: set[str] = set()
+    for key in old.keys() & new.keys():
+        was, now = _facts(old[key]), _facts(new[key])
+        found |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
+    return found
+
+
+def _facts(file: SourceFile) -> Facts:
+    """What a file says of names: of each a first word that is compared, and texts that name others."""
+    found: Facts = defaultdict(list)
+    for one in file.symbols:
+        returned = RETURNS.search(one.signature)
+        found[one.short].append((f"{one.kind} {one.name}", returned[1] if returned else ""))
+    for given in file.imports:
+        local = file.module.rpartition(".")[2] if given.local == "*" else given.local
+        found[local].append((f"import {given.local}", given.target))
+    for name, value in file.variables.items():
+        found[name].append(("variable", value))
+    for base in file.references:
+        if base.kind == "inherits":
+            found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
+    return found
+
+
+def _named(file: SourceFile) -> set[str]:
+    """The parts of all names that a file uses."""
+    texts = {text for one in file.references for text in (one.name, one.receiver, one.type)}
+    texts.update(one.target for one in file.imports)
+    texts.update(file.variables.values())
+    return {part for text in texts for part in _SEGMENT.findall(text)}
 
 
 def known(files: Sequence[SourceFile]) -> Corpus:
@@ -393,4 +460,6 @@ def documented(corpus: Corpus, name: str) -> str:
     last = name.rpartition(".")[2]
     found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
     found = [one for one in found if one == name or one.endswith("." + name)]
+    if not found and "." in name:  # by a module that imports it from elsewhere
+        return dotted(corpus, name, "")
     return found[0] if len(found) == 1 else ""

@@ -1,8 +1,7 @@
 """Symbols of source code: what a file defines, imports, extends and calls, with exact spans.
 
 The data types that readers of languages fill (code/parse.py), and what is asked of one file. Knows
-one file at a time and no grammar.
-"""
+one file at a time and no grammar."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ a function of the content alone."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from os.path import commonprefix
@@ -22,6 +22,7 @@ from graphrag_mcp.types import content_id
 
 VERSION = 2  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
+Way = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Hierarchy:
     path: dict[str, tuple[str, ...]]
     terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
     titles: Mapping[str, str] = field(default_factory=dict)  # those of source code: folder or file
+    made_of: str = ""  # a digest of all that the groups of text units follow from
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,28 @@ def cluster(
     params: ClusterParams | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Hierarchy:
-    """The hierarchy of all text units, and of all entities that have text units or links.
+    """The hierarchy of all text units, and of all entities that have text units or links."""
+    params = params or ClusterParams()
+    return tree_with(ways_of(texts, params), entities, links, params, files)
 
-    `entities`: the text units of each. An entity without any is where its links lead. `files`: text
-    units of source code, which are not in `texts`, with the uri of their file."""
-    params, files = params or ClusterParams(), files or {}
-    path: dict[str, tuple[int, ...]] = {}
-    for group, way in _divided(texts, params):
-        path.update((texts.ids[unit], way) for unit in group)
+
+def ways_of(texts: Texts, params: ClusterParams) -> dict[str, Way]:
+    """The numbers of the groups of each text unit, coarsest first; among the groups of one group
+    the largest is 0, of equal ones that with the first id."""
+    return {texts.ids[unit]: way for group, way in _divided(texts, params) for unit in group}
+
+
+def tree_with(
+    ways: Mapping[str, Way],
+    entities: Mapping[str, Sequence[str]],
+    links: Edges,
+    params: ClusterParams,
+    files: Mapping[str, str] | None = None,
+) -> Hierarchy:
+    """The hierarchy of text units that are divided. `entities`: the text units of each; an entity
+    without any is where its links lead. `files`: text units of source code, which are not in `ways`,
+    with the uri of their file."""
+    path, files = dict(ways), files or {}
     first = 1 + max((way[0] for way in path.values()), default=-1)
     called: dict[str, tuple[str, ...]] = {}  # by one text unit of each leaf
     for held, way, titles in _by_folder(files, params):
@@ -152,12 +168,12 @@ def cluster(
         called[held[0]] = titles
     path |= _placed({id: [path[unit] for unit in units] for id, units in entities.items()})
     _follow_links(path, links)
-    tree = hierarchy_of(path, frozenset(texts.ids) | files.keys())
+    tree = hierarchy_of(path, ways.keys() | files.keys())
     named = (zip(tree.path[unit], titles, strict=True) for unit, titles in called.items())
     return replace(tree, titles={id: title for pairs in named for id, title in pairs})
 
 
-def hierarchy_of(path: Mapping[str, Sequence[Any]], units: frozenset[str]) -> Hierarchy:
+def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarchy:
     """From the way of each entity and text unit through groups, whatever these are called.
 
     A community has an id of its level and its entities, or of its text units where it has none."""
@@ -235,8 +251,12 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
             digits = any(map(str.isdigit, word))  # tells_topic holds of all: see texts_of
             if not digits and (len(word) > 2 or is_cjk(word[0])):
                 chosen.append(word)
-        found[one.id] = {word: round(1 / (1 + FALL * at), 4) for at, word in enumerate(chosen)}
+        found[one.id] = by_rank(chosen)
     return found
+
+
+def by_rank(words: Sequence[str]) -> dict[str, float]:
+    return {word: round(1 / (1 + FALL * at), 4) for at, word in enumerate(words)}
 
 
 # ---- source code --------------------------------------------------------------------------------

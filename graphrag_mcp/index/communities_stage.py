@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
@@ -18,13 +18,17 @@ import pyarrow as pa
 
 from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import descriptions, imported, vectors
+from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    Way,
+    by_rank,
     characteristic,
     cluster,
     texts_of,
+    tree_with,
 )
 from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import entity_id, graph_to_table
@@ -69,27 +73,72 @@ def links_of(snapshot: Snapshot) -> pa.Table:
     return snapshot.rows("relationships", columns=columns).sort_by("id")
 
 
-def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hierarchy:
-    """The hierarchy of the text units and entities that there are; imports may have a part."""
+def tree_of(
+    snapshot: Snapshot, params: ClusterParams, links: pa.Table, recluster: bool = False
+) -> Hierarchy:
+    """The hierarchy of the text units and entities that there are; imports may have a part. Where no
+    text but source code changed, its groups are those of the stored tree, unless `recluster`."""
     found = _imported(snapshot)
+    near = found is not None and found.near
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    sources = {} if found and found.near else _sources(snapshot)
+    sources = {} if near else _sources(snapshot)
     files = {unit: sources[of] for unit, of in documents.items() if of in sources}
     documents = {unit: of for unit, of in documents.items() if unit not in files}
-    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
-    batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
-    texts = texts_of(batches, documents)
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
     if files:  # a symbol is where it is defined, however often documents name it
         entities = {
             id: [unit for unit in units if unit in files] or units for id, units in entities.items()
         }
     edges = list(listed(links.select(["source_id", "target_id", "weight"])))
-    if found and found.near:
+    made_of = content_id(str(VERSION_OF_GROUPS), repr(params), repr(sorted(documents.items())))
+    if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
+        if (kept := _stored_groups(snapshot, documents)) is not None:
+            tree = tree_with(kept[0], entities, edges, params, files)
+            return replace(tree, terms=_of_groups(tree, *kept), made_of=made_of)
+    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
+    batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
+    texts = texts_of(batches, documents)
+    if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:
         tree = cluster(texts, entities, edges, params, files)
-    return replace(tree, terms=characteristic(texts, tree))
+    return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+
+
+def _stored_groups(
+    snapshot: Snapshot, units: Collection[str]
+) -> tuple[dict[str, Way], dict[Way, Mapping[str, float]]] | None:
+    """The groups of text units in the stored tree as `ways_of` numbers them, and the characteristic
+    terms of each; None where the stored tree lacks one."""
+    paths = _paths(snapshot)
+    held: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for unit in sorted(units):
+        for end in range(1, 1 + len(path := paths.get(unit, ()))):
+            held[path[:end]].append(unit)
+    rows = snapshot.by_key("reports", sorted({path[-1] for path in held}), "id", ["id", "terms"])
+    terms_of = dict(listed(rows))
+    if len(held) != len(terms_of) or not paths.keys() >= set(units):
+        return None
+    numbers: Counter[tuple[str, ...]] = Counter()
+    ways: dict[tuple[str, ...], Way] = {(): ()}
+    for path in sorted(held, key=lambda one: (len(one), -len(held[one]), held[one][0])):
+        ways[path] = (*ways[path[:-1]], numbers[path[:-1]])
+        numbers[path[:-1]] += 1
+    known = {
+        ways[path]: by_rank(terms_of[path[-1]].rpartition("#")[2].split()[1:]) for path in held
+    }
+    return {unit: ways[paths[unit]] for unit in units}, known
+
+
+def _of_groups(
+    tree: Hierarchy, ways: Mapping[str, Way], known: Mapping[Way, Mapping[str, float]]
+) -> dict[str, Mapping[str, float]]:
+    """The terms of the communities of `tree_with(ways, ...)`."""
+    return {
+        id: known[way[: depth + 1]]
+        for unit, way in ways.items()
+        for depth, id in enumerate(tree.path[unit])
+    }
 
 
 def _sources(snapshot: Snapshot) -> dict[str, str]:
@@ -285,6 +334,9 @@ class Reporting:
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
+        bare = [every[id].units[:LISTED] for id in self.wanted if not every[id].members]
+        units = sorted({unit for some in bare for unit in some})
+        self.texts = dict(listed(self.snapshot.by_key("text_units", units, "id", ["id", "text"])))
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: Report(**row) for row in stored}
@@ -330,16 +382,13 @@ class Reporting:
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
         if not community.members:
-            inside.sentences = self._sentences(community.units)
+            inside.sentences = [
+                (id, text[start:end])
+                for id in community.units[:LISTED]
+                if (text := self.texts.get(id))
+                for start, end in sentences(text)
+            ]
         return inside
-
-    def _sentences(self, units: Sequence[str]) -> list[tuple[str, str]]:
-        rows = self.snapshot.by_key("text_units", units[:LISTED], "id", ["id", "text"])
-        return [
-            (id, text[start:end])
-            for id, text in zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True)
-            for start, end in sentences(text)
-        ]
 
     def _writing(self) -> Writing | None:
         """What a model needs to write the reports; None where none is to. One that is only switched
@@ -403,7 +452,7 @@ def communities(run: Run, recluster: bool) -> None:
     with run.stage("communities"):
         links = links_of(run.snapshot())
         params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
-        tree = tree_of(run.snapshot(), params, links)
+        tree = tree_of(run.snapshot(), params, links, recluster)
         moved = compare(run.snapshot(), tree, numbers)
     run.check()
     run.progress("reports", 0, len(tree.communities))
@@ -417,7 +466,7 @@ def communities(run: Run, recluster: bool) -> None:
             snapshot = run.draft_snapshot()
             for change in vectors.embed_missing(models.asker, snapshot, run.take):
                 run.write(change)
-    _commit(run, numbers, len(tree.communities))
+    _commit(run, numbers, tree)
     compact(run)
     run.progress("reports", len(tree.communities), len(tree.communities))
 
@@ -476,9 +525,9 @@ def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> di
     return {"pending": Change(sorted(gone), graph_to_table("pending", rows))} if gone else {}
 
 
-def _commit(run: Run, numbers: Mapping[str, int], many: int) -> None:
-    """`many`: communities, each of which has a report."""
-    parameters = {**run.parameters, **run.models.parameters()}
+def _commit(run: Run, numbers: Mapping[str, int], tree: Hierarchy) -> None:
+    parameters = {**run.parameters, **run.models.parameters(), "topics": tree.made_of}
+    many = len(tree.communities)  # each has a report
     parameters["embedding"] = parameters["embedding"] or run.parameters.get("embedding", "")
     run.commit(
         run.manifest.following(

@@ -548,12 +548,21 @@ def _linked(
     held = snapshot.rows("code").to_pylist() if snapshot is not None else []
     left = [row for row in held if row["id"] not in gone]
     if last:
-        links = source_code.link([*left, *rows])
+        every = [*left, *rows]
+        # After another batch, or a run that ended before its last one, the names of all are open.
+        linked = run.parameters.get("linked") == _ids_of(held)
+        before = [row for row in held if row["id"] in gone] if linked else None
+        links = source_code.link(every, before)
+        run.parameters["linked"] = _ids_of(every)
         gone_units |= source_code.apply(snapshot, batch.fresh, links)
         again = {row["id"] for row in links.rows}
         rows = [*(row for row in rows if row["id"] not in again), *links.rows]
         gone |= again
     return {"code": Change(sorted(gone), graph_to_table("code", rows))}
+
+
+def _ids_of(rows: Sequence[Row]) -> str:
+    return content_id(*sorted(row["id"] for row in rows))
 
 
 def _read(

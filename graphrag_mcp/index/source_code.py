@@ -1,20 +1,19 @@
 """Source code in the graph: symbols as names of text units, edges between them as statements.
 
 The key of a name is the qualified name of its symbol. The table `code` holds what each file defines
-and uses; `link` resolves all of it again and gives the text units whose statements or names
+and uses; `link` resolves what an edit can touch and gives the text units whose statements or names
 changed, also in files that were not edited."""
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
-from graphrag_mcp.code.resolve import Edge, documented, known, resolve
+from graphrag_mcp.code.resolve import Edge, documented, known, resolve, touched
 from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.graph import (
@@ -24,9 +23,7 @@ from graphrag_mcp.index.graph import (
     UnitNames,
     as_said,
     collect,
-    entity_id,
     mentions_from_table,
-    pairs,
     pairs_from_table,
 )
 from graphrag_mcp.store.schema import TABLES
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.types import Unit
 
 Row = dict[str, Any]
+UNLINKED = "{}"  # `links` of a row whose names are not resolved yet
 # Weights of relationships; that of a call is its certainty.
 WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
 SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
@@ -55,8 +53,8 @@ def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
 def names_of(
     file: SourceFile, unit: Unit, id: str, text: str
 ) -> tuple[UnitNames, list[tuple[int, str]]]:
-    """The symbols that begin in a text unit, that in which it begins, and the names in its comments
-    and docstrings; and where each stands, from the start of the unit."""
+    """The symbols that begin in a text unit, and that in which it begins; and where each stands, from
+    the start of the unit."""
     start, core, end = unit.span.start, unit.passages[0].start, unit.span.end
     kinds = {one.name: one.kind for one in file.symbols}
     held = [one for one in file.symbols if core <= one.start < end]
@@ -69,23 +67,9 @@ def names_of(
     for one in held:
         if one.name not in named:
             title = title_of(one.name, one.kind, kinds.get(one.parent, ""))
-            row = _definition(one, title, id, text, start)
-            named[one.name] = row
+            named[one.name] = _definition(one, title, id, text, start)
             places.append((max(one.start, core) - start, one.name))
-    spoken, mentions = _spoken(text, file, id, start, core)
-    every = [*named.values(), *spoken.named]
-    names = UnitNames(id, text, every, _spoken_pairs(spoken), spoken.capped)
-    return names, [*places, *mentions]
-
-
-def _spoken_pairs(unit: UnitNames) -> list[Said]:
-    """Names of comments and docstrings that share a sentence, as in prose."""
-    keys = {entity_id(row.key): row.key for row in unit.named}
-    found = pairs(unit.named, {key: key for key in keys.values()}, set())
-    return [
-        Said(keys[row.source_id], keys[row.target_id], "", "", row.weight, row.start, row.end)
-        for row in found
-    ]
+    return UnitNames(id, text, [*named.values()], []), places
 
 
 def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
@@ -100,60 +84,13 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
 
 
-def _spoken(
-    text: str, file: SourceFile, id: str, start: int, core: int
-) -> tuple[UnitNames, list[tuple[int, str]]]:
-    """Names in the comments and docstrings from `core` on, but for those written as code. What stands
-    between these is left out, because blanks in its place would cost as much as prose."""
-    first, last = bisect_left(file.prose, (core,)), bisect_left(file.prose, (start + len(text),))
-    first -= first > 0 and file.prose[first - 1][1] > core
-    parts, starts, origins, at, size = list[str](), [0], [core - start], core - start, 0
-    for begin, end in file.prose[first:last]:
-        begin, end = max(begin - start, at), min(end - start, len(text))
-        if end > begin:
-            gap = text[at:begin]
-            lines, tail = gap.count("\n"), gap[gap.rfind("\n") + 1 :]
-            parts += ["\n" * min(lines, 2) + " " * len(tail), text[begin:end]]
-            size += len(parts[-2])
-            starts.append(size)
-            origins.append(begin)
-            size, at = size + end - begin, end
-    if not parts:
-        return UnitNames(id, text, []), []
-    prose = "".join(parts)
-    written = [one for one in file.references if one.kind == "documents"]
-    for one in written[bisect_left(written, core, key=_START) :]:
-        if one.start >= start + len(text):
-            break
-        place = bisect_right(origins, one.start - start) - 1
-        begin = starts[place] + one.start - start - origins[place]
-        end = begin + one.end - one.start
-        prose = prose[:begin] + " " * (end - begin) + prose[end:]
-
-    def origin(place: int) -> int:
-        part = bisect_right(starts, place) - 1
-        return origins[part] + place - starts[part]
-
-    spoken, mentions = collect(id, prose, 0)
-    for row in spoken.named:
-        row.start, row.end = origin(row.start), origin(row.end - 1) + 1
-        edges = iter(row.sentences)
-        row.sentences = [
-            edge for one in edges for edge in (origin(one), origin(next(edges) - 1) + 1)
-        ]
-    return spoken, [(origin(place), key) for place, key in mentions]
-
-
-_START = attrgetter("start")
-
-
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
     """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
     held = [
         [row["id"], unit.passages[0].start, unit.span.start, unit.span.end]
         for row, unit in zip(units, cuts, strict=True)
     ]
-    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": "{}"}
+    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
 # ---- all files -------------------------------------------------------------------------------------
@@ -172,18 +109,26 @@ class Links:
         self.changed: list[str] = []
 
 
-def link(rows: Sequence[Row]) -> Links:
-    """Resolve the names of all rows of `code`."""
+def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
+    """Resolve the names of all rows of `code`; with `before`, the rows in the place of which come
+    those that were not linked yet, of the files that these touch."""
     links = Links()
     files = {row["uri"]: (row, *loaded(row["facts"])) for row in rows}
     sources = [file for _, file, _ in files.values() if file.language != PROSE]
+    only: Set[str] | None = None
+    if before is not None:
+        new = [file for row, file, _ in files.values() if row["links"] == UNLINKED]
+        old = [loaded(row["facts"])[0] for row in before]
+        only = touched(old, new, (file for _, file, _ in files.values()))
     kinds = {one.name: one.kind for file in sources for one in file.symbols}
     titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
     edges: dict[str, list[Edge]] = {}
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
-    for edge in resolve(sources, corpus) if corpus else ():
+    for edge in resolve(sources, corpus, only) if corpus else ():
         edges.setdefault(edge.uri, []).append(edge)
     for uri, (row, file, units) in files.items():
+        if only is not None and uri not in only:
+            continue
         said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
@@ -306,7 +251,7 @@ SYMBOL_TYPES = frozenset(("module", "class", "interface", "function", "method", 
 
 
 def _in_sentences(named: Sequence[Named], text: str) -> list[Named]:
-    spans = recent_sentences(text)
+    spans = recent_sentences(text) if named else []
     starts = [start for start, _ in spans]
     out = []
     for row in named:

@@ -136,7 +136,14 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
     where = f"(key = '{name}' OR ends_with(key, '.{name}')) AND type IN ({types})"
-    found = snapshot.served("entities", snapshot.rows("entities", where, ["id"])["id"].to_pylist())
+    ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
+    owner, _, last = name.rpartition(".")
+    if owner and not ids:  # a module that imports it from elsewhere
+        where = f"(source_key = '{owner}' OR ends_with(source_key, '.{owner}'))"
+        where += f" AND keywords = 'imports' AND ends_with(target_key, '.{last}')"
+        keys = snapshot.rows("evidence", where, ["target_key"])["target_key"].to_pylist()
+        ids = [content_id("entity", key) for key in dict.fromkeys(keys)]
+    found = snapshot.served("entities", ids)
     return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
 
 

@@ -4,17 +4,19 @@ Without a model: a map of the topics where the question names none (topics.py), 
 many documents by topic, after what community reports say (reports.py). With a model: an answer
 (map_reduce.py).
 
-A sentence counts by the terms of the question, by terms that the passages on the question share
-(Lavrenko and Croft's relevance model), and by what is characteristic of its topic, as far as the
-topic is on the question."""
+A sentence counts by the terms of the question that it and its passage hold, more for words that
+documents keep coming back to; a general word of the question stands for those of `related.toml`."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.llm.asker import Asker
@@ -26,22 +28,27 @@ from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.map_reduce import with_answer
 from graphrag_mcp.query.passages import Line, Page, Source
 from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
-from graphrag_mcp.query.topics import Counts, Row, Topic
+from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something, stands_alone
-from graphrag_mcp.text.terms import counted, sentences, terms
+from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
+from graphrag_mcp.text.terms import counted, query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
-ASKED, READ_OF_TOPIC = 120, 8  # passages on a question that are read, and of a topic near to it
-FEEDBACK, FEW = 30, 5  # documents whose passages tell the terms that they share; too few for that
-ON_QUESTION = 0.4  # of the best passage, from which a passage tells them
-SHARED = 0.7  # worth of the shared terms against those of the question
-NEAR, LEAST_NEAR = 14, 0.25  # topics near to a question; share of the nearest one
-LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
+ASKED = 120  # passages on a question that are read, by the search and by the worth of their words
+LEAST_SAID, SOME = 0.25, 4  # share of the best sentence's worth; half of it for the first SOME
+OF_TOPIC = 8  # sentences of a topic
+OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
+ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+RELATED = 0.7  # worth of a word that says the same as a general one
+TAIL = 30  # characters by which a sentence is found in its passage
+CONTEXT = 0.5  # of the worth of a word of the question that stands in the passage beside a sentence
+OFTEN, WORDS = 0.25, 200  # share of the passages that hold a word which tells little; words read
 SAME = 0.6  # share of common terms from which two sentences say the same
+
+Related = Sequence[tuple[frozenset[str], frozenset[str]]]
 
 
 def global_search(
@@ -166,15 +173,19 @@ def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, 
     topic if most have a date."""
     corpus, snapshot, kept = part
     found = local.find(snapshot, query, filters=kept)
-    if not found.passages or local.only_common_words(found):
+    general = general_words(query)
+    if (not found.passages or local.only_common_words(found)) and not general:
         return []
     source = local.source_of(snapshot, found, corpus, kept, request.explain)
-    worth = asked_about(snapshot, query) or found.terms
+    asked = asked_about(snapshot, query)
+    worth = dict(found.terms if asked is None else asked)
+    known = max(worth.values(), default=1.0)
+    worth = {term: known for term in general if term not in worth} | worth
     worth = passages.without_people(worth, found.names)
     lines: list[tuple[str, str, Line]] = []
     for topic, held in on_question(worth, source, request.level):
-        id = f"{corpus}/c{topic.n}".removeprefix("/") if topic else ""
-        head = f"## [{id}] {topic.title}" if topic else "## Of no topic"
+        id = f"{corpus}/c{topic.n}".removeprefix("/") if topic and topic.n >= 0 else ""
+        head = f"## {f'[{id}] ' if id else ''}{topic.title}" if topic else "## Of no topic"
         if sum(bool(line.hit.date) for line in held) * 2 > len(held):
             held = sorted(held, key=lambda line: (line.hit.date or "9999", -line.value))
         lines += [(head, id, line) for line in held]
@@ -210,34 +221,80 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 @dataclass(slots=True)
 class _Asked:
-    """What a question is about: the worth of its terms, that of terms which the passages on it
-    share, and how much each passage is on it, as a share of the best."""
+    """What a question is about: the worth of its terms, as shares of all of it; words that say what
+    a general word of it asks after, with the terms of that word; how much each passage is on it, by
+    content id, as a share of the best."""
 
     terms: Mapping[str, float]
-    shared: dict[str, float]
-    passages: dict[str, float]
+    related: Related
+    passages: dict[str, float] = field(default_factory=dict)
+
+    def held_by(self, held: Set[str]) -> float:
+        """The share of the question that these terms hold, where a word that says the same stands for
+        a general one."""
+        value = math.fsum(self.terms[term] for term in self.terms.keys() & held)
+        for own, said in self.related:
+            if not said.isdisjoint(held):
+                whole = RELATED * math.fsum(self.terms[term] for term in own)
+                value += max(whole - math.fsum(self.terms[term] for term in own & held), 0.0)
+        return value
+
+
+def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
+    """More for terms that a document on them keeps coming back to: `primes`, but not `methods`."""
+    found = {}
+    for term, value in worth.items():
+        rows = [known.passages[place] for place in known.places.get(term, ())]
+        documents = {known.documents[row["text_unit_id"]] for row in rows}
+        found[term] = value * (1 + math.log(len(rows) / len(documents))) if rows else value
+    return found
+
+
+def _related(known: Counts, worth: Mapping[str, float]) -> Related:
+    """Of the general words among these terms (their own terms, words that say the same); of these
+    only words that few passages hold."""
+    most = OFTEN * len(known.passages)
+    found = []
+    for asked, said in _related_words():
+        if own := asked & worth.keys():
+            kept = (term for term in said if len(known.places.get(term, ())) <= most)
+            found.append((frozenset(own), frozenset(kept) - own))
+    return found
+
+
+def general_words(query: str) -> list[str]:
+    """The words of a question that ask after others, as in `related.toml`, each once."""
+    wanted = set(query_terms(query))
+    found = (sorted(asked & wanted) for asked, _ in _related_words())
+    return list(dict.fromkeys(term for some in found for term in some[:1]))
+
+
+@cache
+def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
+    written = Path(__file__).with_name("related.toml").read_text("utf-8")
+    groups = tomllib.loads(written)["group"]
+    return [
+        (frozenset(query_terms(one["asked"])), frozenset(query_terms(one["said"], WORDS)))
+        for one in groups
+    ]
 
 
 def on_question(
     worth: Mapping[str, float], source: Source, level: int = -1
 ) -> list[tuple[Topic | None, list[Line]]]:
-    """What the documents say on a question: sentences by topic, the topic of most worth first; None
+    """What the documents say on a question: sentences by topic, the topic of the best one first; None
     for sentences of no topic. `worth` of the terms of the question, `source` what a search for it
     found."""
     snapshot, kept = source.snapshot, source.filters
-    known = topics.count(snapshot)
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
-    asked = _asked(known, worth, passing)
+    asked = _asked(snapshot, worth, passing)
+    in_series = topics.of_series(snapshot, kept) if level < 0 else []
     level = 1 if level < 0 else level
-    of_level = {topic.id: topic for topic in topics.of_level(snapshot, level, kept)}
+    of_level = {one.id: one for one in in_series or topics.of_level(snapshot, level, kept)}
     of_unit = {unit: topic.id for topic in of_level.values() for unit in topic.units}
-    near = _near(known, asked, of_unit)
-    inside: dict[str, list[Row]] = defaultdict(list)
-    for row in known.passages:
-        if (id := of_unit.get(row["text_unit_id"], "")) in near:
-            inside[id].append(row)
-    own = {id: topics.weights(rows, known) for id, rows in inside.items()}
-    ids = _to_read(asked, source, inside, own)
+    first = sorted(asked.passages, key=lambda id: (-round(asked.passages[id], 9), id))
+    searched = [one.id for one in source.found.passages[:ASKED]]
+    ids = list(dict.fromkeys([*searched, *first[:ASKED]]))
     rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"]).to_pylist()
     topic_of = {
         row["id"]: of_unit.get(row["text_unit_id"], "")
@@ -248,149 +305,101 @@ def on_question(
     scored = [(id, score.get(id, 0.0)) for id in ids if id in topic_of]
     ranked = [id for id, _ in scored if id in score]
     why = source.found.why(ranked) if source.explained else {}
-    every = [
-        (topic_of[hit.passage], line)
+    hits = [
+        hit
         for hit in passages.read(topics.whole(snapshot), scored, source.corpus, why)
         if passages.names_all(hit, source.found.names)
-        for id in [topic_of[hit.passage]]
-        for line in _lines(hit, asked, own.get(id, {}), near.get(id, 0.0))
     ]
+    around = {
+        hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
+    }
+    least = ON_TOPIC * max(around.values(), default=0.0)
+    least = least if sum(value >= least for value in around.values()) >= SOME else 0.0
+    every = [
+        (topic_of[hit.passage], line)
+        for hit in hits
+        if around[hit.passage] >= least
+        for line in _lines(hit, asked, around[hit.passage])
+    ]
+    most = max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(in_series)) if in_series else OF_TOPIC
     lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _chosen(every, near, len({known.documents[unit] for unit in of_unit})):
+    for id, line in _joined(_chosen(every, most)):
         lines[id].append(line)
+    if in_series:
+        return [(one, lines[one.id]) for one in in_series if one.id in lines]
     return _grouped(snapshot, lines, of_level, level, kept)
 
 
-def _asked(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
-    on_it = _held(known, worth, passing)
-    first: dict[str, Row] = {}  # the best passage of each document
-    order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
-    for place in order:
-        if on_it[place] < ON_QUESTION * on_it[order[0]] or len(first) == FEEDBACK:
-            break
-        row = known.passages[place]
-        first.setdefault(known.documents[row["text_unit_id"]], row)
-    shared: dict[str, float] = {}
-    if len(first) >= FEW:
-        rows = list(first.values())
-        here = Counter(term for row in rows for term in set(row["terms"].split()))
-        least = max(3, len(rows) // 8)
-        shared = {
-            term: value
-            for term, value in topics.weights(rows, known).items()
-            if term not in worth and here[term] >= least
-        }
-        scale = SHARED * sum(worth.values()) / (sum(shared.values()) or 1.0)
-        shared = {term: value * scale for term, value in shared.items()}
-    on_it = _held(known, {**shared, **worth}, passing)
-    best = max(on_it.values(), default=1.0)
-    by_id = {known.passages[place]["id"]: value / best for place, value in on_it.items()}
-    return _Asked(worth, shared, by_id)
-
-
-def _held(known: Counts, worth: Mapping[str, float], passing: set[str] | None) -> dict[int, float]:
-    """The worth of the terms that each passage holds, by its place; of those above 0."""
-    found: dict[int, float] = defaultdict(float)
-    for term, value in sorted(worth.items()):
+def _asked(snapshot: Snapshot, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
+    known = topics.count(snapshot)
+    worth = _topical(known, worth)
+    whole = sum(worth.values()) or 1.0
+    asked = _Asked({term: value / whole for term, value in worth.items()}, _related(known, worth))
+    held: dict[int, set[str]] = defaultdict(set)
+    for term in {*worth, *(one for _, said in asked.related for one in said)}:
         for place in known.places.get(term, ()):
-            found[place] += value
-    return {
-        place: value
-        for place, value in found.items()
-        if value > 0 and (passing is None or known.passages[place]["text_unit_id"] in passing)
-    }
+            held[place].add(term)
+    rows = ((known.passages[place], asked.held_by(some)) for place, some in held.items())
+    on_it = {row["id"]: v for row, v in rows if passing is None or row["text_unit_id"] in passing}
+    best = max(on_it.values(), default=1.0) or 1.0
+    asked.passages = {id: value / best for id, value in on_it.items()}
+    return asked
 
 
-def _near(known: Counts, asked: _Asked, of_unit: Mapping[str, str]) -> dict[str, float]:
-    """How much the topics are on the question, as a share of the one that is most."""
-    worth: dict[str, list[float]] = defaultdict(list)
-    above: dict[str, str] = {}
-    top: Counter[str] = Counter()
-    for row in known.passages:
-        if id := of_unit.get(row["text_unit_id"]):
-            value = asked.passages.get(row["id"], 0.0) ** 2
-            worth[id].append(value)
-            above[id] = known.path[row["text_unit_id"]][0]
-            top[above[id]] += value
-    value = {id: sum(some) / math.sqrt(len(some)) * top[above[id]] for id, some in worth.items()}
-    best = max(value.values(), default=0.0)
-    near = {id: one / best for id, one in value.items() if best and one >= LEAST_NEAR * best}
-    return dict(sorted(near.items(), key=lambda one: (-round(one[1], 9), one[0]))[:NEAR])
-
-
-def _to_read(
-    asked: _Asked,
-    source: Source,
-    inside: Mapping[str, Sequence[Row]],
-    own: Mapping[str, Mapping[str, float]],
-) -> list[str]:
-    """The ids of passages whose sentences are compared: the best of the search, those most on the
-    question, and the most characteristic of each topic near to it."""
-
-    def by_worth(worth: Mapping[str, float], most: int) -> list[str]:
-        return sorted(worth, key=lambda id: (-round(worth[id], 9), id))[:most]
-
-    ids = [one.id for one in source.found.passages[:ASKED]] + by_worth(asked.passages, ASKED)
-    for topic, rows in inside.items():
-        central = {
-            row["id"]: topics.density(row["terms"].split(), own[topic])
-            * (0.3 + asked.passages.get(row["id"], 0.0))
-            for row in rows
-        }
-        ids += by_worth(central, READ_OF_TOPIC)
-    return list(dict.fromkeys(ids))
-
-
-def _lines(
-    hit: passages.Hit, asked: _Asked, own: Mapping[str, float], near: float
-) -> Iterable[Line]:
-    """The sentences of a passage that say something on the question, with their worth."""
-    on_it = asked.passages.get(hit.passage, 0.0)
-    parts = ((1.0, asked.terms), (SHARED, asked.shared), (near, own))
-    totals = [(weight / (sum(worth.values()) or 1.0), worth) for weight, worth in parts]
+def _lines(hit: passages.Hit, asked: _Asked, around: float) -> Iterable[Line]:
+    """The sentences of a passage that say something on the question, with their worth. `around`: the
+    share of the question that the passage holds with its title."""
+    on_it = max(asked.passages.get(hit.passage, 0.0), hit.score)
     for start, end in sentences(hit.body):
         said = hit.body[start:end]
-        if not says_something(said):
+        if not says_something(said) or not (own := asked.held_by(set(terms(said)))):
             continue
-        held = set(terms(said))
-        value = math.fsum(
-            scale * math.fsum(worth[term] for term in worth.keys() & held)
-            for scale, worth in totals
-        )
-        value *= stands_alone(said) * (0.4 + 0.6 * max(on_it, hit.score))
-        if value > 0:
-            yield Line(hit, said, value)
+        doing = eventful(said)
+        value = (own * (1 - CONTEXT) + around * CONTEXT) * math.sqrt(doing)
+        value *= substance(said) if doing > 1 else stands_alone(said)
+        value *= (0.25 + 0.75 * on_it) * (1 + 0.4 * min(passages.facts(said), 5) / 5)
+        yield Line(hit, passages.with_speaker(hit.body, start, said), value)
 
 
-def _chosen(
-    lines: Sequence[tuple[str, Line]], near: Mapping[str, float], documents: int
-) -> list[tuple[str, Line]]:
-    """The best sentences with their topics, none that repeats another: one of a passage, a few of a
-    document, more of a topic the more it is on the question."""
+def _chosen(lines: Sequence[tuple[str, Line]], of_one: float) -> list[tuple[str, Line]]:
+    """The best sentences with their topics, none that repeats another: first
+    one of each document, then others of theirs that are worth more than half of the best.
+    `of_one`: sentences of a topic."""
     order = sorted(
         lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
     )
-    of_document, of_topic, of_passage = Counter[str](), Counter[str](), set[str]()
+    of_document, of_topic = Counter[str](), Counter[str]()
     seen: list[set[str]] = []
-    chosen = []
-    for id, line in order:
-        least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
-        if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
-            break
-        held = set(terms(line.text))
-        if (
-            line.hit.passage in of_passage
-            or of_document[line.hit.document] > passages.MOST_LINES // (documents or 1)
-            or of_topic[id] >= 4 + 10 * near.get(id, 0.0)
-            or any(len(held & one) > SAME * len(held | one) for one in seen)
-        ):
-            continue
-        of_document[line.hit.document] += 1
-        of_topic[id] += 1
-        of_passage.add(line.hit.passage)
-        seen.append(held)
-        chosen.append((id, passages.shortened(line)))
+    chosen: list[tuple[str, Line]] = []
+    for most in (1, OF_DOCUMENT):
+        for id, line in order:
+            least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
+            least = least if most == 1 else AGAIN
+            if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
+                break
+            held = set(terms(line.text))
+            if (
+                of_document[line.hit.document] >= most
+                or of_topic[id] >= of_one
+                or any(len(held & one) > SAME * len(held | one) for one in seen)
+            ):
+                continue
+            of_document[line.hit.document] += 1
+            of_topic[id] += 1
+            seen.append(held)
+            chosen.append((id, passages.shortened(line)))
     return chosen
+
+
+def _joined(chosen: Sequence[tuple[str, Line]]) -> Iterable[tuple[str, Line]]:
+    """The same with the sentences of one passage on one line, in its order."""
+    of_passage: dict[str, list[tuple[str, Line]]] = defaultdict(list)
+    for id, line in chosen:
+        of_passage[line.hit.passage].append((id, line))
+    for (id, first), *rest in of_passage.values():
+        said = [first.text, *(line.text for _, line in rest)]
+        said.sort(key=lambda one: first.hit.body.find(one.rstrip("…")[-TAIL:]))
+        yield id, replace(first, text=" … ".join(said))
 
 
 def _grouped(
@@ -400,7 +409,7 @@ def _grouped(
     level: int,
     kept: Filters | None,
 ) -> list[tuple[Topic | None, list[Line]]]:
-    """Lines by topic, the topic of most worth first. A topic with one line is shown as the topic
+    """Lines by topic, the topic of the best one first. A topic with one line is shown as the topic
     that it lies in."""
     above = topics.of_level(snapshot, level - 1, kept) if level else []
     parent = {unit: topic.id for topic in above for unit in topic.units}
@@ -409,7 +418,7 @@ def _grouped(
         lone = len(held) == 1 and id in of_level and len(lines) > 1
         found[parent.get(min(of_level[id].units), id) if lone else id] += held
     every = {**of_level, **{topic.id: topic for topic in above}}
-    order = sorted(found, key=lambda id: (-round(sum(one.value for one in found[id]), 9), id))
+    order = sorted(found, key=lambda id: (-round(max(one.value for one in found[id]), 9), id))
     for id in order:
         if id in every:
             topics.describe(snapshot, every[id])

@@ -14,13 +14,24 @@ from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
-from graphrag_mcp.query import entities, local, named, passages, retrieval, text_search, timeline
+from graphrag_mcp.query import (
+    digests,
+    entities,
+    local,
+    named,
+    passages,
+    series,
+    text_search,
+    timeline,
+    topics,
+)
 from graphrag_mcp.query.filters import Filters, Part, documents
+from graphrag_mcp.query.passages import Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
-from graphrag_mcp.text.prose import readable, says_something, substance
-from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences, terms
+from graphrag_mcp.text.prose import readable, says_something
+from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -29,12 +40,15 @@ OVERHEAD = 60  # tokens of the fence and of the line that leads on
 SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
-TELLING, DIGEST = (
-    140,
-    420,
-)  # characters of that sentence; of several, where few documents are listed
-LENGTH = 8  # words by which short sentences count as longer ones
-SHORT = 40  # characters in which no sentence fits
+TELLING = digests.SENTENCE  # characters of that sentence
+SAME = 40  # letters of a title that its address repeats
+PAGE = 30  # documents that are listed one by one, on several pages if need be
+DIGEST = 420  # of several, where few documents are listed
+TITLE, TITLES = (
+    60,
+    0.75,
+)  # characters of a title in a topic; share of the room, since titles have more tokens
+SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
@@ -117,6 +131,8 @@ def _documents(
         said, about = _speaking(snapshot, part, query)
         ids = [id for id in ids if id in said]
     each = int(max(TELLING, min(DIGEST, room / max(len(ids), 1) - HEAD)))
+    if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
+        each = 0  # names alone: who sorts by title looks for one
     dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
@@ -130,6 +146,9 @@ def _documents(
     if by:
         head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, dates, PERIODS[by])
+    if not query and sort == "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
+        if overview := _overview(snapshot, ids, kept, room):
+            return overview[0].format(head[:-1]), overview[1]
     sizes = _sizes(snapshot) if ids else {}
     order = {
         "date": lambda id: (days(dates[id])[0] if dates[id] else "9999", facts[id]["uri"]),
@@ -141,6 +160,61 @@ def _documents(
     return head, [
         partial(_line, snapshot, id, sizes.get(id, none), said.get(id), each) for id in ids
     ]
+
+
+def _overview(
+    snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, room: float
+) -> Listed | None:
+    """More documents than have room: series with what they say, else topics with the titles of
+    their documents; None where there is but one."""
+    uri = {id: fact["uri"] for id, fact in documents(snapshot).items()}
+    held = series.held(snapshot, ids)
+    if len(held) > 1:
+        lines = [
+            partial(_series, snapshot, one, some, room / len(held)) for one, some in held.items()
+        ]
+        return f"{{}}, in {len(held)} series. A filter uri=... lists those of one.", lines
+    found = [one for one in topics.of_level(snapshot, 0, kept) if one.main]
+    if None not in held or len(found) < 2:
+        return None
+    found.sort(key=lambda one: -len(one.main))
+    within = set(ids)
+    lines = [
+        partial(
+            _topic,
+            snapshot,
+            one,
+            sorted(one.main & within, key=uri.__getitem__),
+            TITLES * room / len(ids),
+        )
+        for one in found
+    ]
+    return f'{{}}, in {len(found)} topics. sort="title" lists all.', lines
+
+
+def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], room: float) -> str:
+    """A series with the sentences of its documents that say most, in so many characters."""
+    head = f"- {series.described(snapshot, one, ids)}"
+    most = min(max(int((room - len(head)) / SAID), 1), 2 * len(ids))
+    page = Page(int(room) + SAID)
+    passages.show_lines(page, digests.of_documents(snapshot, ids, most), indent="  ")
+    return "\n".join([head, *page.blocks])
+
+
+def _topic(snapshot: Snapshot, one: topics.Topic, ids: Sequence[str], each: float) -> str:
+    """A topic with as many titles of its documents as have room, `each` characters a document."""
+    topics.describe(snapshot, one)
+    head = f"- [c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
+    room, shown, facts = each * len(ids) - len(head), [], documents(snapshot)
+    for id in ids:
+        alias, _, title, _, file = facts[id]["document"]
+        begins = _first_words(_beginning(snapshot, id)) if title in ("", file) else ""
+        shown.append(f"[{alias}] {one_line(begins or title or file, TITLE)}")
+        room -= len(shown[-1]) + 2
+        if room < TITLE:
+            break
+    more = [f"{len(ids) - len(shown)} more"] if len(shown) < len(ids) else []
+    return head + "; ".join([*shown, *more])
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
@@ -161,64 +235,39 @@ def _line(
 ) -> str:
     fact = documents(snapshot)[id]
     alias, _, title, uri, file = fact["document"]
-    where = one_line(uri, 120)
-    name = where if title.casefold() in uri.casefold() else f"{one_line(title, 80)} ({where})"
+    where, same = one_line(uri, 120), _letters(title)[:SAME] in _letters(uri)
+    name = where if same else f"{one_line(title, 80)} ({where})"
+    name = one_line(series.name(fact, series.by_document(snapshot).get(id)), 80) or name
     said = speaks(room) if speaks else ""
-    text = _beginning(snapshot, id)
-    if title in ("", file):  # the first words say more than a file's name
-        spans = sentences(text)[:1]
-        first = text[slice(*spans[0])] if spans else ""
-        first = one_line(first, TELLING) if says_something(first) else ""
+    untitled = title in ("", file)  # the first words say more than a file's name
+    text = _beginning(snapshot, id) if room or untitled else ""
+    if untitled:
+        first = one_line(_first_words(text), TELLING if room else TITLE)
         begins = passages.clipped(first, {}, passages.BEGINS)
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
         said = said or first
-    said = said or _telling(snapshot, text, title, room)
+    said = said or (digests.digest(snapshot, text, title, room) if room else "")
     when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
     length = "" if speaks else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
-    return f"- [{alias}] {when}{length}{parts}: {said}"
+    return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"
+
+
+def _first_words(text: str) -> str:
+    """The first sentence, if it says something, on one line."""
+    spans = sentences(text)[:1]
+    first = text[slice(*spans[0])] if spans else ""
+    return one_line(first, TELLING) if says_something(first) else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
     rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
     return readable(rows[0][:BEGINNING]) if rows else ""
-
-
-def _telling(
-    snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()
-) -> str:
-    """The sentences of a text that say most, in its order, at most `room` characters: their words
-    are rare in the corpus and come back in the text. `forms`: only sentences with one of them,
-    where there are any."""
-    every = (
-        passages.with_speaker(text, start, text[start:end].strip())
-        for start, end in sentences(text)
-    )
-    own = title.casefold()
-    useful = [one for one in every if says_something(one) and one.strip("# *").casefold() != own]
-    holding = [one for one in useful if any(form in one for form in forms)] or useful
-    if not holding:
-        return one_line(text, TELLING)
-    words = [set(terms(one)) for one in holding]
-    counts = Counter(term for some in words for term in some)
-    worth, _ = retrieval.term_worth(snapshot, list(counts))
-
-    def value(at: int) -> float:
-        weight = sum(worth.get(term, 0.0) * math.log1p(counts[term]) for term in words[at])
-        first = 1.0 + 1.0 / (2 + at)
-        return first * substance(holding[at]) * weight / (len(words[at]) + LENGTH) ** 0.3
-
-    chosen: list[int] = []
-    for at in sorted(range(len(holding)), key=lambda at: (-value(at), at)):
-        if chosen and len(holding[at]) > room:
-            continue
-        chosen.append(at)
-        room -= len(holding[at]) + 2
-        if room < SHORT:
-            break
-    said = [one_line(holding[at], TELLING + max(room, 0)) for at in sorted(chosen)]
-    return " … ".join(said)
 
 
 def _speaking(
@@ -278,7 +327,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
         texts = snapshot.by_key("text_units", [row["id"]], "id", ["text"])["text"].to_pylist()
         title = documents(snapshot)[row["document_id"]]["document"][2]
         text = readable(texts[0]) if texts else ""
-        return f"[t{row['n']}] {_telling(snapshot, text, title, room, forms)}" if text else ""
+        return f"[t{row['n']}] {digests.digest(snapshot, text, title, room, forms)}" if text else ""
 
     return {document: partial(said, row) for document, row in first.items()}
 

@@ -2,8 +2,7 @@
 reports around them, in one corpus or several.
 
 Takes snapshots, a question and a budget; gives a `SearchResult` whose citations stand in the order
-of the ranking. An empty question gives an overview. Without `answer` it asks no model.
-"""
+of the ranking. An empty question gives an overview. Without `answer` it asks no model."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ class Request:
     local and fused are the whole ranking; basic leaves out the graph and ends after ten passages;
     hybrid leaves out plain text, so that passages count by the entities that they hold. `explain`
     says of each item why it is there. `seconds`: how long to wait for a model's answer, 0 for as
-    long as it takes; a later page has no answer.
-    """
+    long as it takes; a later page has no answer."""
 
     query: str
     max_tokens: int | None = None

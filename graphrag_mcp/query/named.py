@@ -1,8 +1,7 @@
 """Entities by how many documents name them.
 
 Takes a snapshot and a type; gives the entities of that type that most documents name, or most of
-some documents, and a line on each with a sentence that names it.
-"""
+some documents, and a line on each with a sentence that names it."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Long passages are cut to the sentences around the match, and passages that repeat another are named
 with it. Before them stand statements of the graph between names of the question. For questions
 whose answer is spread over a corpus there is a line from each place that has something to say;
-where the question names a person, only from places that name the person.
-"""
+where the question names a person, only from places that name the person."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
-from graphrag_mcp.query import context, times
+from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
@@ -48,10 +47,12 @@ CONNECTED = 5  # statements between names of the question
 FEW = 4  # passages with a name up to which it is said that no other one holds it
 # Of several questions: hits in full and as lines, and the share of the best score from which a hit
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
-PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 2, 2, 0.45
+PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
+WINDOW = 220  # tokens of a passage that one of several questions finds
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
 LEAST_WORTH = 0.35  # of the worth of the best sentence
 LINE_LENGTH = 260  # characters of such a sentence
+NAMED = 0.3  # of the worth of a person's name within a passage
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
 
 
@@ -76,12 +77,14 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Form:
     """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must
-    be seen in what is shown. `every`: all hits are shown, not only those near the best one."""
+    be seen in what is shown. `every`: all hits are shown, not only those near the best one.
+    `window`: tokens of a passage at most; 0: as many as have room."""
 
     breadth: str = "passages"
     sort: str = "rank"
     literals: Sequence[str] = ()
     every: bool = False
+    window: int = 0
 
 
 @dataclass(slots=True)
@@ -101,6 +104,7 @@ class Hit:
     whole: bool = False  # the whole document
     validity: str = ""  # what the document says of its own validity
     begins: str = ""  # how a document without a title begins
+    short: str = ""  # what tells the document from others of its series
     also: list[str] = field(default_factory=list)
 
     @property
@@ -127,7 +131,8 @@ class Hit:
     def name(self, said: str = "") -> str:
         """The title, or the name of the file, on one line; with how a document without a title
         begins, unless `said` begins so."""
-        name = one_line(self.citation.title or self.citation.uri.rpartition("/")[2], 60)
+        title = self.short or self.citation.title or self.citation.uri.rpartition("/")[2]
+        name = one_line(title, 60)
         known = not self.begins or said.startswith(self.begins[: BEGINS // 2])
         return name if known else f"{name} ({self.begins})"
 
@@ -181,7 +186,7 @@ def concise(
     form: Form,
 ) -> SearchResult:
     """The result for one question. What stands in its text already comes first."""
-    ranked, page, worth = _merged(sources), page_of(result, budget), _worth(sources)
+    ranked, page, worth = _merged(sources), page_of(result, budget), _focus(sources)
     if form.breadth == "sentences":
         every = lines(sources)[offset:]
         taken = show_lines(page, every, form.sort == "time")
@@ -214,7 +219,7 @@ def several(
     result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage twice."""
-    page = page_of(result, budget)
+    page, form = page_of(result, budget), replace(form, window=WINDOW)
     for number, (question, sources) in enumerate(asked):
         left = len(asked) - number
         share = page.room // left
@@ -240,7 +245,7 @@ def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     show(
         page,
         [hit for hit in hits if hit.id not in page.full],
-        _worth(sources),
+        _focus(sources),
         most=0 if missing else max(PER_QUESTION - len(known), 1),
         weak=LINES_PER_QUESTION,
         floor=RELEVANT * ranked[0][0] if ranked else 0.0,
@@ -284,6 +289,14 @@ def _merged(sources: Sequence[Source]) -> Ranked:
 
 def _worth(sources: Sequence[Source]) -> dict[str, float]:
     return {term: worth for source in sources for term, worth in source.found.terms.items()}
+
+
+def _focus(sources: Sequence[Source]) -> dict[str, float]:
+    """The worth of the terms within a passage: less for the names of people, which stand in it
+    wherever they are spoken to."""
+    every, names = _worth(sources), [one for source in sources for one in source.found.names]
+    rest = without_people(every, names)
+    return {term: worth * (1.0 if term in rest else NAMED) for term, worth in every.items()}
 
 
 def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
@@ -406,6 +419,7 @@ def read(
         for row in snapshot.served("passages", first, context.PASSAGE)
     }
     facts, valid = times.documents(snapshot), times.validity(snapshot)
+    of_series = series.by_document(snapshot)
     spoken = times.read(snapshot, rows)
     hits = []
     for row in rows:
@@ -428,6 +442,7 @@ def read(
                 whole=count[row["document_id"]] == 1,
                 validity=valid.get(row["document_id"], ""),
                 begins=begins.get(row["document_id"], ""),
+                short=series.name(fact, of_series.get(row["document_id"])) if fact else "",
             )
         )
     return hits
@@ -491,7 +506,7 @@ def show(
     else:
         strong = strong[:most]
         reserved = min(page.room // 6, 40 * min(weak, len(kept) - len(strong)))
-    _in_full(page, strong, worth, literals, reserved)
+    _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
     for number, hit in enumerate(left):
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
@@ -499,16 +514,16 @@ def show(
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
 
 
-def _in_full(
-    page: Page, strong: Sequence[Hit], worth: Worth, literals: Sequence[str], reserved: int
-) -> None:
+def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
     """Add as many hits as have room beside the tokens that are `reserved` for lines, whole ones
     where it lasts. The first one is shown in whatever room there is."""
+    literals = form.literals
     for hit in strong:
         room = page.room - reserved
         if room < HEAD + PART:
             break
-        block = _block(hit, window(hit.body, worth, room - HEAD, literals))
+        size = min(room - HEAD, form.window or room)
+        block = _block(hit, window(hit.body, worth, size, literals))
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -520,7 +535,7 @@ def _in_full(
 
 
 def _block(hit: Hit, body: str) -> str:
-    beside = filter(None, (hit.times.note(body), hit.why()))
+    beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
     return "\n".join([hit.head(), quoted(body), *beside]) + "\n"
 
 
@@ -531,7 +546,9 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     said = best_sentence(hit.body, worth, literals, LINE)
     name = hit.name(said)
     name = "" if said.casefold().startswith(name.casefold()) else f"{name}:"
-    return _joined(f"- [{hit.id}]", hit.date, name, said, hit.times.note(said), hit.validity)
+    return _joined(
+        f"- [{hit.id}]", hit.date, name, said, hit.times.note(said, date=hit.date), hit.validity
+    )
 
 
 def in_brief(hit: Hit, literals: Sequence[str]) -> str:
@@ -644,8 +661,12 @@ def _value(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
 def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: int) -> str:
     """The sentence that holds most of the question's worth, on one line, with who says it."""
     spans = sentences(text)
-    values = [_value(text[start:end], worth, literals) for start, end in spans]
-    held = [at for at, value in enumerate(values) if literals and value > sum(worth.values())]
+    values = [
+        _value(text[start:end], worth, literals) * (0.5 + 0.5 * substance(text[start:end]))
+        for start, end in spans
+    ]
+    whole = sum(worth.values()) / 2
+    held = [at for at, value in enumerate(values) if literals and value > whole]
     telling = [at for at, span in enumerate(spans) if says_something(text[slice(*span)])]
     among = held or telling or range(len(spans))
     if not among:
@@ -668,12 +689,23 @@ def with_speaker(text: str, start: int, said: str) -> str:
 
 
 def clipped(text: str, worth: Worth, characters: int) -> str:
-    """At most so many characters around the first word of the question."""
+    """At most so many characters, where the words of the question are worth most together."""
     if len(text) <= characters:
         return text
     folded = text.casefold()
-    places = [place for term in worth if len(term) > 1 and (place := folded.find(term)) >= 0]
-    start = max(min(places, default=0) - characters // 3, 0)
+    places = sorted(
+        (found.start(), term)
+        for term in worth
+        if len(term) > 1
+        for found in re.finditer(re.escape(term), folded)
+    )
+
+    def value(first: int) -> float:
+        end = first + characters * 2 // 3
+        return math.fsum(worth[term] for term in {t for at, t in places if first <= at < end})
+
+    first = max((at for at, _ in places), key=lambda at: (value(at), -at), default=0)
+    start = max(first - characters // 3, 0)
     if start:
         space = text.find(" ", start, start + 30)
         start = space + 1 if space > 0 else start
@@ -781,19 +813,22 @@ def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 
-def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
+def show_lines(
+    page: Page, found: Sequence[Line], by_time: bool = False, head: str = "", indent: str = ""
+) -> int:
     """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
-    had room."""
+    had room. The first line of a page is cut to its room."""
     order = sorted(found, key=lambda one: _when(one.hit)) if by_time else found
     last = ""
     for added, one in enumerate(order):
         hit = one.hit
         title = "" if hit.document == last else f"{hit.name(one.text)}:"
         above = f"{head}\n" if head and not added else ""
-        text = _joined(
-            f"- [{hit.id}]", hit.date, title, one.text, hit.times.note(one.text), hit.why()
-        )
-        if not page.add(above + text, hit.cited()):
-            return added
+        before = _joined(f"{above}{indent}- [{hit.id}]", hit.date, title)
+        note = hit.times.note(one.text, date=hit.date)
+        if not page.add(_joined(before, one.text, note, hit.why()), hit.cited()):
+            room = page.room - count_tokens(before) - 4
+            short = "" if page.citations or room < PART else _cut(one.text, {}, room)
+            return added + bool(short and page.add(_joined(before, short), hit.cited()))
         last = hit.document
     return len(order)

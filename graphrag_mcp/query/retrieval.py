@@ -4,18 +4,19 @@ Full text proposes candidates and BM25 scores them. Vectors propose more, and sa
 meaning each is. A passage gains if the question names the title of its document, if a high passage
 does, if it shares a rare name with a high passage, or if it stands next to one. The score is the
 sum of these parts, with ties broken by id. Scores depend on what the index holds, not on its
-history. docs/dev/decisions.md has the figures behind the weights.
-"""
+history. docs/dev/decisions.md has the figures behind the weights."""
 
 from __future__ import annotations
 
 import math
 import re
+import tomllib
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 
 import pyarrow as pa
@@ -23,15 +24,25 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
+from graphrag_mcp.query import times
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of
-from graphrag_mcp.text.terms import composed, is_cjk, normalise_name, query_terms, stop_word
+from graphrag_mcp.text.terms import (
+    composed,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    sentences,
+    stop_word,
+    terms,
+)
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 RERANKED = 50  # passages that a reranker reads
 QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # that are read of a question
+LONG = 40  # terms of a text that is searched for, from which on repeated ones count more
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 K1, B = 1.2, 0.75  # BM25
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
@@ -43,6 +54,8 @@ ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's t
 FOCUS = 4.0  # power of a passage's own score as a share of the best in its document
 BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it precedes it
 PASSED = 1e-6  # by which the first passage leads, and neighbours stay behind the second
+HEARD, WORDS_IN_COMMON = 80, 40  # passages that are read for the first person; words from them
+FROM_FILE = 4  # passages of a file of source code that count in full
 DEFINITIONS_READ = 40  # passages in which definitions are looked for
 # Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
 WORDS_LACK, WORDS_DECIDE = 0.5, 0.9
@@ -78,8 +91,13 @@ class Weights:
     quiet: float = 0.1  # the same where documents do not name each other's titles (chats, code)
     beside: float = 0.1  # of the best passage next to it
     around: float = 0.4  # the same for neighbours of the best, but not past the second best
-    defines: float = 0.5  # source code that defines a word of the question
+    own: float = 0.6  # of words in the first person, where the question is in the first person
+    common: float = 0.2  # of a word's mean worth: words that the best of these have in common
+    side: float = 0.6  # of the best passage on one of two sides that are compared in time
+    late: float = 0.6  # of a passage's own score, for the latest of the high ones
+    defines: float = 0.7  # source code that defines a word of the question
     file: float = 0.4  # of the words of the two next best passages in a file of source code
+    further: float = 0.3  # that further passages of such a file lose
     lead: float = 0.8  # share of the best passage's own worth below which no other comes near
 
 
@@ -100,6 +118,8 @@ PARTS = {
     "defines": "defines a word of the question",
     "file": "other passages of its file",
     "lead": "clearly best by itself",
+    "side": "one side of the comparison",
+    "late": "later than others",
     "entities": "entities",
     "relationships": "pairs of them",
     "rerank": "reranker",
@@ -170,7 +190,15 @@ def retrieve(
     query = composed(query)
     found = Retrieved(query, names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = terms_of(query[:QUERY_CHARACTERS])
+    own = in_first_person(query)
+    if own:
+        wanted = [term for term in wanted if term not in MEASURES] or wanted
     found.terms, found.unknown = term_worth(snapshot, wanted, weights)
+    # An issue, or another long text, repeats what it is about.
+    said = Counter(terms(query[:QUERY_CHARACTERS]) if len(wanted) > LONG else ())
+    found.terms = {
+        term: value * (1 + math.log(max(said[term], 1))) for term, value in found.terms.items()
+    }
     _add_keywords(snapshot, found, keywords, weights)
     found.near = _add_near(snapshot, found.terms, wanted, weights)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
@@ -178,10 +206,11 @@ def retrieve(
     rare = _rare_terms(found.names, found.terms)
     found.terms.update((term, weights.name * found.terms[term]) for term in rare)
     candidates = _Candidates(snapshot, found, weights)
-    candidates.propose()
+    candidates.propose(own)
     if not candidates.passages:
         return found
     candidates.score_alone()
+    _give_sides(candidates)
     _focus(candidates.passages.values(), "named")
     linked, encyclopaedic = _follow_titles(candidates)
     _focus(candidates.passages.values(), "link")
@@ -189,6 +218,8 @@ def retrieve(
     give_definitions(candidates.best(DEFINITIONS_READ), found.terms, weights)
     give_files(candidates.passages.values(), weights)
     _give_neighbours(candidates)
+    _favour_latest(candidates)
+    _spread(candidates.passages.values(), weights)
     _put_leader_first(candidates.passages.values(), weights)
     _demote_unnamed(candidates.passages.values(), _rare_names(found, rare), weights)
     found.passages = candidates.best()
@@ -217,15 +248,20 @@ class _Candidates:
         self.passages: dict[str, Passage] = {}
         self._named = frozenset(found.named)
         self.similar: dict[str, float] = {}  # by vector
+        self._worth: Mapping[str, float] = found.terms
         self._score = bm25(snapshot, found.terms)
+        self._own: dict[str, list[str]] = {}  # terms of what passages say in the first person
         self._top = 0.0  # the best BM25
         self._meaning = 0.0  # share of the vectors; the rest is for words
         self._low = self._high = 0.0  # similarities that count as nothing and as all
 
-    def propose(self) -> None:
-        """What full text and vectors find."""
-        terms = list(self.found.terms)
-        self._add(self.snapshot.full_text("passages", terms, CANDIDATES, LIGHT))
+    def propose(self, own: bool) -> None:
+        """What full text and vectors find. `own`: the question is in the first person."""
+        self._find(self.found.terms)
+        if own and self.passages:
+            self._hear()
+            self._find(self.found.terms | self._common())
+            self._hear()
         if vector := self.found.vector:
             known = list(self.passages)
             self.similar = vectors.similarities(
@@ -233,6 +269,11 @@ class _Candidates:
             )
             ids = [id for id in self.similar if id not in self.passages]
             self._add(self.snapshot.by_key("passages", ids, "id", LIGHT))
+
+    def _find(self, worth: Mapping[str, float]) -> None:
+        """What full text finds by these terms."""
+        self._worth, self._score, self.passages = worth, bm25(self.snapshot, worth), {}
+        self._add(self.snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT))
 
     def _add(self, rows: pa.Table) -> list[Passage]:
         """The passages of these rows that are no candidates yet become some."""
@@ -246,6 +287,40 @@ class _Candidates:
         ]
         self.passages.update((passage.id, passage) for passage in added)
         return added
+
+    def _hear(self) -> None:
+        """Count what the best passages say in the first person again, to the same scale."""
+        best = self._by_words()[:HEARD]
+        new = [one.id for one in best if one.id not in self._own]
+        rows = self.snapshot.by_key("passages", new, "id", ("id", "text"))
+        for id, text in zip(*(rows[name].to_pylist() for name in ("id", "text")), strict=True):
+            self._own[id] = own_terms(text)
+        heard = [self._own[one.id] for one in best]
+        average = sum(map(len, heard)) / (sum(map(bool, heard)) or 1)
+        score = bm25(self.snapshot, self._worth, average)
+        own = [score(" ".join(said), len(said)) for said in heard]
+        scale = self.weights.own * best[0].raw / (max(own) or 1.0)
+        for one, value in zip(best, own, strict=True):
+            one.raw += scale * value
+
+    def _common(self) -> dict[str, float]:
+        """Words that several of the best passages hold in the first person, with their worth."""
+        best, terms = self._by_words()[:SOURCES], self.found.terms
+        shares: dict[str, float] = defaultdict(float)
+        for one in best:
+            for term in {*self._own[one.id]} - terms.keys():
+                shares[term] += one.raw / best[0].raw
+        often = {term: share for term, share in shares.items() if share > SEVERAL}
+        rows = self.snapshot.by_key("terms", sorted(often), "term", ["term", "passages"])
+        total = self.snapshot.manifest.counters.get("passages", 0)
+        held = zip(*(rows[name].to_pylist() for name in ("term", "passages")), strict=True)
+        worth = {term: often[term] * rarity(total, count) for term, count in held}
+        first = sorted(worth, key=lambda term: (-round(worth[term], 9), term))[:WORDS_IN_COMMON]
+        mean = self.weights.common * sum(terms.values()) / len(terms)
+        return {term: mean * worth[term] / worth[first[0]] for term in first}
+
+    def _by_words(self) -> list[Passage]:
+        return sorted(self.passages.values(), key=lambda one: (-round(one.raw, 9), one.id))
 
     def score_alone(self) -> None:
         """Set the scales of words and meaning by what the candidates reach, and score them.
@@ -401,14 +476,17 @@ def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
 # ---- the score of a passage ----------------------------------------------------------------------
 
 
-def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:
+def bm25(
+    snapshot: Snapshot, worth: Mapping[str, float], average: float = 0.0
+) -> Callable[[str, int], float]:
     """Okapi BM25 for terms with their weighted idf, as a function of a row's terms and how many
-    they are.
+    they are. `average`: terms of a row, by default of a passage.
 
     Counting in the joined string is ten times as fast as splitting it. A word that follows itself
     at once ("Duran Duran") counts as one there, which changes next to nothing."""
     counters = snapshot.manifest.counters
-    average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
+    usual = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1)
+    average = average or usual or 1.0
     needles = [(term, f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
 
     def score(terms: str, length: int) -> float:
@@ -598,6 +676,65 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
     return snapshot.by_key("passages", ids, "id", LIGHT)
 
 
+# ---- the first person ----------------------------------------------------------------------------
+# "How many bikes do I own?" is answered by what people say of themselves. In a chat with an assistant
+# that is one sentence beside a long reply.
+
+_TABLES = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
+_OWN, _AID = (re.compile(_TABLES[name].replace("\n", "")) for name in ("OWN", "AID"))
+MEASURES = frozenset(terms(_TABLES["MEASURES"]))
+SEVERAL = 1.5  # of the best passage's score: more than one passage holds the word
+
+
+def in_first_person(query: str) -> bool:
+    """Does the question ask of the one who asks? "Tell me" and "how do I" do not."""
+    return bool(_OWN.search(_AID.sub(" ", query[:QUERY_CHARACTERS])))
+
+
+def own_terms(text: str) -> list[str]:
+    """The terms of the sentences in the first person."""
+    spans = sentences(text) if _OWN.search(text) else ()
+    parts = (text[start:end] for start, end in spans)
+    return terms(" ".join(filter(_OWN.search, parts)))
+
+
+# ---- time ----------------------------------------------------------------------------------------
+
+LATE = 20  # high passages of which the latest are favoured
+_LATEST, _SIDES = (
+    re.compile(_TABLES[name].replace("\n", ""), re.I) for name in ("LATEST", "SIDES")
+)
+
+
+def _give_sides(candidates: _Candidates) -> None:
+    """ "Did she move before or after the race?" needs a passage on each of the two."""
+    sides = _SIDES.search(candidates.found.query[:NAME_CHARACTERS])
+    for side in filter(None, sides.groups()) if sides else ():
+        held = {*terms_of(side)}
+        worth = {t: value for t, value in candidates.found.terms.items() if t in held}
+        score = bm25(candidates.snapshot, worth)
+        values = {
+            id: score(one.terms, len(one.terms.split())) for id, one in candidates.passages.items()
+        }
+        top = max(values.values()) or 1.0
+        for id, value in values.items():
+            parts = candidates.passages[id].parts
+            parts["side"] = max(parts.get("side", 0.0), candidates.weights.side * value / top)
+
+
+def _favour_latest(candidates: _Candidates) -> None:
+    """Where the latest is asked for, the later of the high passages count more."""
+    if not _LATEST.search(candidates.found.query[:NAME_CHARACTERS]):
+        return
+    facts = times.documents(candidates.snapshot)
+    dated = [(facts.get(one.document_id, {}).get("date", ""), one) for one in candidates.best(LATE)]
+    days = sorted({day for day, _ in dated if day})
+    for day, one in dated:
+        if day:
+            share = (days.index(day) + 1) / len(days)
+            one.parts["late"] = candidates.weights.late * share * one.total()
+
+
 # ---- source code ---------------------------------------------------------------------------------
 # A definition is said once, its uses everywhere. The terms of a passage begin with the name of its
 # file, which says whether it is source code.
@@ -648,6 +785,18 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
     scale = max(one.total() for one, _ in after) / (max(score for _, score in after) or 1.0)
     for passage, score in after:
         passage.parts["file"] = scale * score - passage.total()
+
+
+def _spread(passages: Iterable[Passage], weights: Weights) -> None:
+    """Of a file of source code those behind the FROM_FILE best passages count less, so that it does
+    not fill a result alone."""
+    files: dict[str, list[Passage]] = defaultdict(list)
+    for passage in filter(_is_code, passages):
+        files[passage.document_id].append(passage)
+    for some in files.values():
+        some.sort(key=lambda one: (-round(one.total(), 9), one.id))
+        for one in some[FROM_FILE:]:
+            one.parts["file"] = one.parts.get("file", 0.0) - weights.further * one.total()
 
 
 # ---- a reranker ----------------------------------------------------------------------------------

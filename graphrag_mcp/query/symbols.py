@@ -41,7 +41,7 @@ LINES = 30  # places outside tests that are a line each
 QUOTED = 160  # characters of a place
 REPORTED = 400  # characters of a line of a report
 TEST = re.compile(
-    r"(^|/)(tests?|__tests__|specs?)/|(^|/)(test_[^/]*|conftest|[^/]*[._](test|spec|tests))\.\w+$|Tests?\.\w+$"
+    r"(^|/)(tests?|__tests__|specs?)/|^[^/]*/testing/|(^|/)(test_[^/]*|conftest|[^/]*[._](test|spec|tests))\.\w+$|Tests?\.\w+$"
 )
 
 
@@ -307,10 +307,12 @@ def _items(
     rows: Mapping[str, Row],
     plain: str = "",
     by_file: bool = False,
+    imports: bool = False,
 ) -> list[Item]:
     """One line a step: the symbol, how it is connected, and the place that says so. `plain` is the
     key of a symbol of which the heading says how all are connected with it. `by_file`: more than
-    SAME steps in tests are one line a file, with no edge in the result."""
+    SAME steps in tests, and with `imports` such statements, are one line a file, with no edge in the
+    result."""
     texts = _Texts(snapshot, [one.use.unit for one in steps])
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
     number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
@@ -321,7 +323,7 @@ def _items(
         if one.use.source in rows and one.use.target in rows and one.use.unit in texts.texts:
             place, quote = texts.place(one.use.unit, one.use.start, one.use.end)
             item = _item(one, rows, place, quote, number.get(one.use.id, 0), plain)
-            if by_file and TEST.search(place.uri):
+            if by_file and (TEST.search(place.uri) or (imports and one.use.kind == "imports")):
                 caller = rows[one.key]
                 name = "" if caller["type"] == "module" else caller["title"]
                 tests[place.uri].append((name, place))
@@ -353,7 +355,8 @@ def _item(
 
 
 def _quoted(place: Citation, quote: str, inside: str = "") -> str:
-    return f"{one_line(place.uri, 200)}:{place.line_start}{inside} `{quote}` [{place.id}]"
+    quote = f" `{quote}`" if len(quote) > 1 else ""  # a module begins where its file does
+    return f"{one_line(place.uri, 200)}:{place.line_start}{inside}{quote} [{place.id}]"
 
 
 # ---- uses that were not resolved -------------------------------------------------------------------
@@ -499,22 +502,28 @@ def report(snapshot: Snapshot, id: str) -> Section:
 
 
 def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
-    """What an entity's result holds of a symbol: what uses it, what it uses, what it contains."""
+    """What an entity's result holds of a symbol: where it is, what uses it, what it contains, what it
+    uses. Many imports, and many uses in tests, are one line a file."""
     known = uses(snapshot)
     whole = row["type"] not in ("function", "method")
+    every = ("calls", "imports", "inherits")
     asked = (
-        ("Used by", ("calls", "imports", "inherits"), True, whole),
+        ("In", ("contains",), True, False),
+        ("Used by", every, True, whole),
         ("Contains", ("contains",), False, False),
-        ("Uses", ("calls", "imports", "inherits"), False, False),
+        ("Uses", every, False, False),
     )
     out = []
     for name, kinds, back, inside in asked:
+        used = name == "Used by"
         steps = walk(known, row["key"], kinds, back, 1, inside)
-        ends = [end for one in steps[:most] for end in (one.use.source, one.use.target)]
-        items = _items(snapshot, steps[:most], _rows(snapshot, ends))
+        shown = steps[: 4 * most if used else most]  # imports and tests are few lines
+        ends = [end for one in shown for end in (one.use.source, one.use.target)]
+        plain = row["key"] if name == "Contains" else ""
+        items = _items(snapshot, shown, _rows(snapshot, ends), plain, used, used)
         if name == "Contains":
             items.sort(key=lambda one: (one.citation.uri, one.citation.char_start))
-        out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(items) < len(steps)))
+        out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(shown) < len(steps)))
     if not whole:
         out.append(_unresolved(snapshot, [row["key"].rpartition(".")[2]], {"calls"}, 0.1))
     return [section for section in out if section.items]

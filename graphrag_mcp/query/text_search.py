@@ -1,8 +1,7 @@
 """Full-text search over passages, and exact search for what stands in quotation marks.
 
 An exact search reads every passage and finds any spelling of the quoted text: case, width, white
-space, traditional or simplified characters aside. Knows neither entities nor reports.
-"""
+space, traditional or simplified characters aside. Knows neither entities nor reports."""
 
 from __future__ import annotations
 
@@ -35,8 +34,15 @@ _QUOTED = re.compile(
 )
 
 
+_EITHER = re.compile(r"\s(?:OR|\|)\s")  # "car show" OR "car meet"
+WORDS = 4  # of an alternative without quotation marks
+
+
 def quoted(query: str) -> list[str]:
-    """What stands in quotation marks, as it was written."""
+    """What stands in quotation marks, as it was written; of `robot OR drone` both."""
+    if " OR " in query and not _QUOTED.search(query):
+        parts = [part.strip() for part in query.split(" OR ")]
+        return [part for part in parts if plain(part)] if len(parts[0].split()) <= WORDS else []
     written = (next(filter(None, found.groups())) for found in _QUOTED.finditer(query))
     return [one for one in written if plain(one)]
 
@@ -66,16 +72,18 @@ def pattern(literal: str) -> str:
     return found
 
 
-def _holding(snapshot: Snapshot, literals: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of the passages that hold all literals. Every passage is read, for the best ones by words
-    need not be all that hold them."""
+def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[dict[str, Any]]:
+    """Rows of the passages that hold all literals, or one of them. Every passage is read, for the
+    best ones by words need not be all that hold them."""
     folded = [plain(one) for one in literals]
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.utf8_normalize(texts["text"], "NFKC")
-    hits = pc.match_substring_regex(whole, pattern(max(folded, key=len)), ignore_case=True)
+    sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
+    hits = pc.match_substring_regex(whole, sought, ignore_case=True)
     ids = texts["id"].filter(hits).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
-    return [row for row in rows if all(one in plain(row["text"]) for one in folded)]
+    enough = any if either else all
+    return [row for row in rows if enough(one in plain(row["text"]) for one in folded)]
 
 
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
@@ -218,7 +226,7 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
     literals definitions, then those in the case that they are written in."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
     if literals:
-        rows = _holding(snapshot, literals)
+        rows = _holding(snapshot, literals, _EITHER.search(query) is not None)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
     score, whole = retrieval.bm25(snapshot, worth), plain(query)

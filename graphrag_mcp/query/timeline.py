@@ -6,7 +6,7 @@ other as `later` or `earlier`; neither is withdrawn."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -14,14 +14,16 @@ from typing import Any
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, times
+from graphrag_mcp.query.passages import with_speaker
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something
+from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, substance
 from graphrag_mcp.text.terms import counted, is_cjk, sentences
 from graphrag_mcp.types import Citation
 
 UNITS = 500  # text units of an entity that are read
 STATEMENTS = 300  # that are compared with each other
 ALIKE = 0.75  # of two forms of a sentence, as difflib measures it
+TELLING = 0.4  # worth of a sentence from which it is part of the timeline of a name
 LEAST = 3  # words of a form
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
@@ -108,11 +110,23 @@ def _naming(
     rows = snapshot.by_key("passages", wanted[:UNITS], "n", COLUMNS).to_pylist()
     ids = {row["id"] for row in entities}
     rows = [row for row in rows if ids <= set(row["entity_ids"])]
+    own = [_forms(entity) for entity in entities]
     return [
         one
-        for row, one in _statements(snapshot, rows)
-        if all(any(form in one.text for form in _forms(entity)) for entity in entities)
+        for _, one in _statements(snapshot, rows)
+        if all(any(form in one.text for form in forms) for forms in own)
+        and _tells(one, {form for forms in own for form in forms})
     ]
+
+
+def _tells(one: Statement, names: Set[str]) -> bool:
+    """Does a sentence tell something of these names, in a conversation what the person says of
+    themselves, or what others say of the person but not to them?"""
+    if substance(one.text) < TELLING:
+        return False
+    speaker = SPEAKER.match(one.text)
+    who = speaker[0].strip(" *:：") if speaker else ""
+    return not who or eventful(one.text) >= (2.0 if who in names else 1.0)
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:
@@ -126,6 +140,7 @@ def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, 
 
 def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
     text, first, last = row["text"][start:end], row["char_start"] + start, row["char_start"] + end
+    shown = with_speaker(row["text"], start, one_line(text, 500))
     when = [one for one in spoken.when if first <= one.char_start < last]
     said = spoken.said_at(first)
     cited = citation(row).model_copy(
@@ -140,8 +155,9 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     for one in when:
         bare = bare.replace(spoken.words(one), " ")
     days = tuple((one.start, one.end) for one in when) or ((said, said),)[: bool(said)]
-    note = spoken.note(one_line(text, 4_000), when) or (f"(said {said})" if said else "")
-    return Statement(cited.id, one_line(text, 500), days, note, cited, bare)
+    note = spoken.note(one_line(text, 4_000), when)
+    note = note or (f"(said {said})" if said and days != ((said, said),) else "")
+    return Statement(cited.id, shown, days, note, cited, bare)
 
 
 def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:

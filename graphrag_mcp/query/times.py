@@ -216,17 +216,20 @@ class Times:
         """The words of an expression."""
         return one_line(self.text[when.char_start - self.start : when.char_end - self.start], 80)
 
-    def note(self, shown: str, among: Iterable[When] | None = None) -> str:
+    def note(self, shown: str, among: Iterable[When] | None = None, date: str = "") -> str:
         """`(said 2023-05-25; last Saturday = 2023-05-20)`, of the resolved expressions whose words
-        are in the part that is shown; "" for none."""
+        are in the part that is shown; "" for none. `date` stands beside it already."""
         if not self.anchors:
             return ""
         some = self.when if among is None else among
         seen = [one for one in some if one.kind == "resolved" and self.words(one) in shown]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
-            meant = dict.fromkeys(f"{self.words(one)} = {interval(one)}" for one in group)
-            parts.append("; ".join([f"said {anchor}", *meant]))
+            told = (
+                f"{self.words(one)} = {interval(one)}" for one in group if interval(one) != date
+            )
+            meant = list(dict.fromkeys(told))
+            parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
         return f"({'; '.join(parts)})" if parts else ""
 
 

@@ -15,18 +15,23 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, named, passages, times
+from graphrag_mcp.query import context, digests, named, passages, series, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms
+from graphrag_mcp.text.titles import parts
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
 NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
+LARGEST = 8  # topics of all where a map shows series
+PER_SENTENCE = 45  # tokens of a sentence of a series
+ABOUT = 10  # names and nouns of a series
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
@@ -75,10 +80,10 @@ _counts: WeakKeyDictionary[Snapshot, Counts] = WeakKeyDictionary()
 
 def overview(
     result: SearchResult,
-    parts: Sequence[Part],
+    corpora: Sequence[Part],
     budget: int,
     *,
-    level: int = 0,
+    level: int = -1,
     offset: int = 0,
     cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
     detailed: bool = False,
@@ -86,10 +91,14 @@ def overview(
     """The result with the map of each corpus, each with its share of the budget."""
     page = passages.page_of(result, budget)
     room, left, documents = page.room - MORE, 0, 0
-    for number, part in enumerate(parts):
-        share = room // (len(parts) - number)
+    for number, part in enumerate(corpora):
+        share = room // (len(corpora) - number)
         own = Page(share, page.characters)
-        shown, rest = _add_map(own, part, level, offset, detailed)
+        held = series.held(part[1], passing(part)) if level < 0 else {}
+        if len(held) > 1:
+            shown, rest = _add_series(own, part, held, offset)
+        else:
+            shown, rest = _add_map(own, part, level, offset, detailed)
         room -= share - own.room
         left += rest
         page.blocks += own.blocks
@@ -104,6 +113,51 @@ def overview(
             f'More: get_community_report with id="{id}" on one topic, level={finer} for finer ones.'
         )
     return passages.finished(result, page, left, offset + len(result.communities), cursor)
+
+
+def passing(part: Part) -> set[str]:
+    """The content ids of the documents that pass the filters."""
+    _, snapshot, kept = part
+    return set(times.documents(snapshot) if all_pass(kept) else kept.passing_documents(snapshot))
+
+
+def _add_series(
+    page: Page, part: Part, held: Mapping[series.Series | None, Sequence[str]], first: int
+) -> tuple[list[str], int]:
+    """Add the series from the place `first` on, each with its topics, names and the sentences that
+    say most: ids of the topics shown, and how many series have had no room."""
+    corpus, snapshot, kept = part
+    total, topics = sum(map(len, held.values())), of_level(snapshot, 0, kept)
+    shown: list[str] = []
+    if not first:
+        page.add(f"{counted(total, 'documents')} in {len(held)} series.\n")
+        prefix = f"{corpus}/" if corpus else ""
+        found = largest(snapshot, LARGEST, kept)
+        shown = [f"{prefix}c{one.n}" for one, _ in found]
+        titles = [f"{one.title} [{id}]" for (one, _), id in zip(found, shown, strict=True)]
+        page.add(f"Topics of all: {'; '.join(titles)}; {max(len(topics) - LARGEST, 0)} more.\n")
+        page.add(named.overview(snapshot, passing(part), prefix) + "\n")
+    for number, (one, ids) in enumerate(list(held.items())[first:], first):
+        room = page.room // (len(held) - number)
+        head = series.described(snapshot, one, ids)
+        block = f"{head}\n  About: {_about(snapshot, ids, head)}"
+        if not page.add(block):
+            return shown, len(held) - number
+        most = (room - count_tokens(block)) // PER_SENTENCE
+        lines = digests.of_documents(snapshot, ids, max(most, 1), corpus)
+        passages.show_lines(page, lines, indent="  ")
+    return shown, 0
+
+
+def _about(snapshot: Snapshot, ids: Sequence[str], title: str) -> str:
+    """The names and nouns that set these documents (content ids) apart from the others."""
+    known, within = count(snapshot), set(ids)
+    rows = [row for row in known.passages if known.documents[row["text_unit_id"]] in within]
+    worth = weights(rows, known)
+    rows.sort(key=lambda row: (-round(density(row["terms"].split(), worth), 9), row["id"]))
+    hits = passages.read(whole(snapshot), [(row["id"], 1.0) for row in rows[:READ]])
+    said = [hit.body[start:end] for hit in hits for start, end in sentences(hit.body)]
+    return ", ".join(parts(worth, _names(snapshot, rows, known), said, ABOUT, title))
 
 
 def _add_map(
@@ -263,6 +317,28 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     for document, counts in in_document.items():
         found[min(counts, key=lambda id: (-counts[id], id))].main.add(document)
     return sorted(found.values(), key=lambda topic: (-len(topic.units), topic.id))
+
+
+def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
+    """The series of the documents that pass the filters, each as a topic without a number; none
+    where there is but one."""
+    held = series.held(snapshot, passing(("", snapshot, kept)))
+    if len(held) < 2:
+        return []
+    units: dict[str, set[str]] = defaultdict(set)
+    for unit, document in count(snapshot).documents.items():
+        units[document].add(unit)
+    return [
+        Topic(
+            one.uri if one else "",
+            -1,
+            set().union(*(units[id] for id in ids)),
+            set(ids),
+            set(ids),
+            title=one.title if one else "Others",
+        )
+        for one, ids in held.items()
+    ]
 
 
 def describe(

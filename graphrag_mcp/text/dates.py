@@ -2,8 +2,7 @@
 
 Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-Q3`, `2024-03` or
 `2024-03-04`, or "". Knows how a dozen languages write a day, a month or a quarter with its year; no
-times, and nothing where day and month could be taken for each other (03/04/2024).
-"""
+times, and nothing where day and month could be taken for each other (03/04/2024)."""
 
 from __future__ import annotations
 
@@ -29,11 +28,15 @@ _TIMED = (
     re.compile(rf"(?<!\d){_CLOCK},?(?: on| am| le| el)? ?\Z", re.I),
     re.compile(rf"(?:T|,? ?(?:at |um |à |a las )?\(?){_CLOCK}(?!\d)", re.I),
 )
-# Beside a date in a short line: the day of an event, not the day on which the text was written.
+# Beside a date in a short line: the day of an event, of a right or of a visit, not the day on which
+# the text was written. "Last updated" is the day of the text.
 EVENT = re.compile(
     r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
     r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
-    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde)\b|出生|生于|卒于|逝世|成立|截止|到期",
+    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde"
+    r"|copyright|rights reserved|archives?|retrieved|accessed|visited|printed|next|abgerufen|nächste[nrs]?"
+    r"|droits réservés|consultée?|prochaine?|derechos reservados|consultad[oa]|próxim[oa])\b"
+    r"|©|出生|生于|卒于|逝世|成立|截止|到期|版权|归档|存档|下次",
     re.IGNORECASE,
 )
 
@@ -187,10 +190,12 @@ def in_head(text: str) -> str:
     none states a day, the first month, quarter or `Year: 2024`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     short = [line for line in lines if len(line) <= SHORT]
+    listed = [line for line in short if read(line.strip(" -*•|\t"))]  # months of an archive
     for forms in (DAYS, _SPANS):
         for line in short:
             dated = next((one for one in found(line, forms) if one[2]), None)
-            if dated and dates_text(line, *dated[:2]):
+            several = forms is _SPANS and line in listed and len(listed) > 1
+            if dated and not several and dates_text(line, *dated[:2]):
                 return dated[2]
     declared = (_DECLARED.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")

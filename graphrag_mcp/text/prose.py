@@ -125,11 +125,34 @@ _REACTION = re.compile(
     r"|哇|哈哈|好的|是的|嗯|真的|太好了|没错|对啊",
     re.IGNORECASE,
 )
+# What a person did or plans: "I started my own firm", "we're moving", 我们上周去了北京.
+_DID = re.compile(
+    r"\b(?:I|we|my \w{1,30}|our \w{1,30}|(?:I|we)['’]ve) (?:(?:just|also|recently|finally|even|already|both) ){0,2}"
+    r"(?:\w{3,30}ed|went|got|took|made|began|lost|won|bought|sold|met|had|came|saw|found|left|broke|wrote|gave|told"
+    r"|felt|became|ran|led|built|held|kept|spent|taught|caught|flew|drove|hurt|hit|set|put|quit|read|been|done|seen)\b"
+    r"|\b(?:I|we)['’](?:ve|m|re) (?:just )?(?:been )?\w{1,30}(?:ed|ing)\b"
+    r"|\b(?:ich habe|wir haben|ich bin|wir sind|j['’]ai|nous avons|je suis|he \w+do|hemos|ho \w+to|abbiamo)\b"
+    r"|[我咱][^，。！？]{0,20}[了过]",
+    re.IGNORECASE,
+)
+_OWN = re.compile(
+    r"\b(?:I|we|my|our|ich|wir|mein\w*|je|nous|mon|notre|yo|mi|nuestr\w+|io|noi)\b|[我咱]",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|recently|lately|just|finally|soon|since|news|ago|plan(?:s|ned|ning)?"
+    r"|(?:last|this|next) (?:night|morning|week|weekend|month|year|summer|winter|spring|autumn|fall|\w{3,6}day)"
+    r"|gestern|heute|morgen|letzte\w*|nächste\w*|hier|demain|ayer|mañana|ieri|domani)\b"
+    r"|[昨今明]天|[上下这本]个?[周月]|[去今明]年|最近|刚刚?|终于|打算|准备|开始",
+    re.IGNORECASE,
+)
+_ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
+_POINTING = re.compile(r"(?:it|that|this|they|these|those)\b|[这那它]", re.IGNORECASE)
 _NOISE = re.compile(
     r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n"
     r"|\bcookies?\b.{0,80}\b(?:site|ads|content|accept|polic|traffic|browser|use)|\bjavascript\b|privacy policy"
     r"|terms of (?:use|service)|newsletter|\bsubscri(?:be|ption)|\bsign (?:in|up)\b|\blog ?in\b|\bskip to\b"
-    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|receive .{0,30}e-?mails",
+    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|scroll past|receive .{0,30}e-?mails",
     re.IGNORECASE,
 )
 # An entry of a bibliography: initials before a comma, pages, volumes, numbers of books.
@@ -198,6 +221,19 @@ def substance(sentence: str) -> float:
     if said.endswith(("!", "！", "?", "？", "…", "...")):
         worth *= 0.5
     return worth * _entry(said) * (1.0 if dense else _clause(said))
+
+
+def telling(sentence: str) -> float:
+    """`substance`, and more for what a speaker says of their own doings."""
+    return substance(sentence) * eventful(sentence)
+
+
+def eventful(sentence: str) -> float:
+    """More than 1, up to 4, for what a speaker did or plans; less for what is said to or
+    of the other, or points back."""
+    worth = (2.0 if _DID.search(sentence) else 1.0) * (0.5 if _ADDRESSED.search(sentence) else 1.0)
+    worth *= 2.0 if _OWN.search(sentence) and _WHEN.search(sentence) else 1.0
+    return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
 
 
 def stands_alone(sentence: str) -> float:

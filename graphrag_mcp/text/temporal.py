@@ -7,8 +7,7 @@ heading or turn above it, else the date of the document (`anchors`). Without an 
 resolved, and it is never resolved against today. What could mean two things (03/04/2024, fiscal
 years, days of the lunar calendar) and what the calendar does not have (30 February) is left out, with
 all that stands in it. Weeks begin on Monday; seasons are those of the
-northern hemisphere.
-"""
+northern hemisphere."""
 
 from __future__ import annotations
 
@@ -37,6 +36,7 @@ _TURN = re.compile(
     r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
 )
 HEADING = 80  # characters of a line whose date holds for what stands below it
+RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
 
@@ -62,8 +62,7 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     """Temporal expressions of a text, in order, none inside another.
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
-    by default it is recognised. Time is linear in the length of the text.
-    """
+    by default it is recognised. Time is linear in the length of the text."""
     starts = [offset for offset, _ in anchors]
     # An empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
     found = [When(start, end, day, day, "stated") for start, end, day in _in_figures(text)]
@@ -93,8 +92,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
     The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them.
-    """
+    states one full date and little else. A sentence is none of them."""
     found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
     at = 0
     for line in text.splitlines(keepends=True):
@@ -191,8 +189,7 @@ def _to(first: date, last: date) -> Interval:
 
 def _period(anchor: date, unit: str, shift: int) -> Interval:
     """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
-    anchor.
-    """
+    anchor."""
     monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
     if unit == "day":
         return (anchor + timedelta(days=shift),) * 2
@@ -211,8 +208,7 @@ def _period(anchor: date, unit: str, shift: int) -> Interval:
 
 def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
     """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
-    units more.
-    """
+    units more."""
     if unit == "week":
         middle = anchor + timedelta(weeks=shift)
         return middle - timedelta(days=3 + 7 * slack), middle + timedelta(days=3 + 7 * slack)
@@ -258,8 +254,7 @@ def _day_near(anchor: date, day: int, which: int) -> Interval:
 
 def _month_near(anchor: date, month: int, which: int) -> Interval:
     """-1: the last such month that has begun; 0: the next one, also the running one; 1: the next
-    one.
-    """
+    one."""
     if which < 0:
         return _months(anchor.year - (month > anchor.month), month)
     return _months(anchor.year + (month < anchor.month or which * month == anchor.month), month)
@@ -340,29 +335,36 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
     "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
     "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
-    "month": lambda a, v: _month_near(a, v["month"], 0 if v["future"] else -1),
+    "month": lambda a, v: _month_near(a, v["month"], _tense(v)),
     "relative year": lambda a, v: _within(a.year + v["year_word"], v),
 }
 
 
+# These say no year: where their sentence says another one than the anchor's, it may be theirs.
+_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+
+
 def _tense(values: Values) -> int:
-    """-1 where the sentence speaks of the past, 0 where it speaks of the future."""
+    """-1 where the sentence speaks of the past, 0 where it speaks of the future. Where the words of
+    the past are not listed, what is not of the future is past."""
     if values["future"] == values["past"]:
         raise _Unclear
     return 0 if values["future"] else -1
 
 
 def _weekday_by_tense(anchor: date, values: Values) -> Interval:
+    """On Monday: a report of that Monday in the past tense means the same day."""
     which = _tense(values)
-    if which == 0 and anchor.weekday() == values["weekday"]:
+    if anchor.weekday() != values["weekday"]:
+        return _weekday(anchor, values["weekday"], which)
+    if which == 0:
         raise _Unclear  # today or in a week
-    return _weekday(anchor, values["weekday"], which)
+    return anchor, anchor
 
 
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
-    before.
-    """
+    before."""
     if values["unit"] == "day":
         raise _Unclear  # "the last day", "this day"
     if values["unit"] == "week" and values["rolling_week"] and values["which"]:
@@ -372,8 +374,10 @@ def _unit(anchor: date, values: Values) -> Interval:
 
 
 def _ahead(anchor: date, values: Values) -> Interval:
-    """In two weeks. "The worst storm in 40 years" looks back: years need a word of the future."""
-    if values["unit"] in ("year", "decade") and not values["future"]:
+    """In two weeks. "The worst storm in 40 years", "the third in two months" and "he made it in two
+    days" do not look ahead: years need a word of the future."""
+    back = values["past"] or values["unit"] in ("year", "decade")
+    if values["ranked"] or (back and not values["future"]):
         raise _Unclear
     return _around(anchor, values["unit"], values["number"], values["slack"])
 
@@ -399,7 +403,7 @@ def _meaning(
     values = vocabulary.values(match)
     if rule in _STATED:
         found, kind = _STATED[rule](values), "stated"
-    elif anchor is None:
+    elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
         raise _Unclear
     else:
         found, kind = _RELATIVE[rule](anchor, values), "resolved"
@@ -423,11 +427,12 @@ _HAN_PLACES = {
     "y": r"(?<!\d)(?:1\d\d\d|20\d\d|21\d\d)|[一二][〇○零一二三四五六七八九]{3}",
     "z": r"1\d\d\d|20\d\d|21\d\d",
     "d": r"3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]",
-    "minguo": r"\d{1,3}",
+    "minguo": r"\d{1,3}|[二三四五六七八九]?十[一二三四五六七八九]?|[一二三四五六七八九]",
     "ordinal": r"(?<![\d前])(?:1\d|2[01]|[1-9])|(?<![一二三四五六七八九十前])(?:二十一?|十[一二三四五六七八九]?|[一二三四五六七八九])",
     "tens": r"[1-9]0|[二三四五六七八九]?十",
 }
 _CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
+_YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d\d(?![\d%])")
 _FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_YEAR = re.compile(  # begins on another day than 1 January
     r"[财財]年|[财財]政|[会會][计計]年度|[学學]年"
@@ -490,6 +495,7 @@ class _Vocabulary:
             rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b" if counted else r"(?!)",
             re.IGNORECASE,
         )
+        self._ranked = re.compile(table["ranked"] + r"(?:[ ,][\w'’-]+){0,3} \Z", re.IGNORECASE)
         self._rules: list[tuple[re.Pattern[str], str, str]] = []
         self._triggers = self._trigger_words(table)
         for template, rule in table["patterns"]:
@@ -505,8 +511,7 @@ class _Vocabulary:
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
         """Patterns are tried only around words of their key kind: a third of the time of trying
-        them everywhere.
-        """
+        them everywhere."""
         windows = self._windows(text)
         for pattern, rule, kind in self._rules:
             for start, end in windows.get(kind, ()):
@@ -533,8 +538,7 @@ class _Vocabulary:
 
     def _windows(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Around each trigger the part of the text in which its patterns are tried, by kind, joined
-        where they overlap.
-        """
+        where they overlap."""
         found: dict[str, list[tuple[int, int]]] = {}
         if self.name == "zh":
             spots = ((match.start(), match.end(), "day") for match in _HAN_TRIGGERS.finditer(text))
@@ -589,8 +593,11 @@ class _Vocabulary:
         if "number" in found and match["number"].lower() in self._few:
             found["slack"] = 1
         sentence = _sentence_around(match.string, match.start(), match.end())
+        found["years"] = {int(year) for year in _YEAR.findall(sentence)}
+        before = match.string[max(match.start() - RANKED, 0) : match.start()]
+        found["ranked"] = bool(self._ranked.search(before))
         found |= {
-            name: bool(pattern and pattern.search(sentence))
+            name: bool(pattern.search(sentence)) if pattern else None
             for name, pattern in self._tenses.items()
         }
         return found
@@ -611,8 +618,7 @@ class _Vocabulary:
 
 def _sentence_around(text: str, start: int, end: int) -> str:
     """The text around an expression up to the next marks that end a sentence, at most NEAR
-    characters a side.
-    """
+    characters a side."""
     before, after = text[max(start - NEAR, 0) : start], text[end : end + NEAR]
     return re.split(r"[.!?。！？\n]", before)[-1] + " " + re.split(r"[.!?。！？\n]", after)[0]
 

@@ -1,6 +1,5 @@
 """A title for texts: a phrase of the names and words that set them apart, in the spelling of the
-sentences.
-"""
+sentences."""
 
 from __future__ import annotations
 
@@ -57,6 +56,18 @@ def _terms_in(word: str) -> tuple[str, ...]:
 
 def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
     """Up to three characteristic names and nouns as they are written; "" where no term is known."""
+    return joined(sorted(parts(weights, names, sentences), key=str.islower))
+
+
+def parts(
+    weights: Mapping[str, float],
+    names: Sequence[str],
+    sentences: Sequence[str],
+    most: int = PARTS,
+    known: str = "",
+) -> list[str]:
+    """The most characteristic names and nouns as they are written, best first; none whose words
+    stand in what is `known`."""
     worth = _words(weights, names, sentences[:_READ])
     for place, name in enumerate(names[:30]):
         name = _TITLED.sub("", name, count=1)
@@ -65,15 +76,15 @@ def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequen
             share = sum(sorted(found)) / math.sqrt(len(found))
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
     chosen: list[str] = []
-    used: set[str] = set()
+    used: set[str] = {key for word in _WORD.findall(known) for key in _keys(word)}
     for form in sorted(worth, key=lambda form: (-round(worth[form], 9), form)):
         mine = _keys(form)
-        if len(chosen) == PARTS or (chosen and worth[form] < _LEAST * worth[chosen[0]]):
+        if len(chosen) == most or (chosen and worth[form] < _LEAST * worth[chosen[0]]):
             break  # a verb or an adjective beside a name: two parts are better
         if worth[form] and used.isdisjoint(mine):
             chosen.append(form)
             used |= mine
-    return joined(sorted(chosen, key=str.islower))
+    return chosen
 
 
 def joined(parts: Sequence[str]) -> str:

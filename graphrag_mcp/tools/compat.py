@@ -46,8 +46,7 @@ class Fetched(BaseModel):
 
 async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
     """Search the indexed documents. Gives results with an id each; fetch gives the text behind an
-    id.
-    """
+    id."""
     from graphrag_mcp.query.local import local_search
 
     def work() -> BaseModel:

@@ -155,8 +155,7 @@ async def drift_finish(
     max_tokens: contract.Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session
-    stays open.
-    """
+    stays open."""
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:

@@ -84,8 +84,7 @@ async def edit_graph(
     dry_run: DryRun = True,
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
-    undone.
-    """
+    undone."""
     by = "agent:" + who(ctx)
     return await serve(
         ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)

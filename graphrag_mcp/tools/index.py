@@ -189,8 +189,7 @@ def _wrong_text(body: Any) -> str:
 
 async def _watch(ctx: Ctx, job: Job, seconds: float) -> Job:
     """The job as it is when it has ended or the time is up, reporting progress at most twice a
-    second.
-    """
+    second."""
     began = reported = time.monotonic()
     home = desk_of(ctx).app.home
     while job.status not in FINAL and (left := began + seconds - time.monotonic()) > 0:

@@ -123,8 +123,8 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """Which documents there are: id, date, title, size and most telling sentence of each; a timeline
-    with query; counts and names by month; the outline of one document."""
+    """Which documents there are: many by series or topic, few with date, title and most telling
+    sentence; a timeline with query; counts and names by month; the outline of one document."""
     from graphrag_mcp.query import listing
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)

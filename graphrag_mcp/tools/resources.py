@@ -77,8 +77,7 @@ def register(server: MCPServer[Any], app: App) -> None:
     @resource("graphrag://drift/{session_id}", "DRIFT session", JSON)
     def drift(session_id: str) -> str:
         """A DRIFT session: its graph of questions (node-link), the same as a tree, and the answers
-        ranked by score.
-        """
+        ranked by score."""
         return session(app, session_id)
 
     @resource("graphrag://jobs/{job_id}", "Indexing job", JSON)

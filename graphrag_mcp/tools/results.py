@@ -274,8 +274,7 @@ async def serve(
 ) -> CallToolResult:
     """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so.
 
-    A cancelled call stops waiting at once; the thread it leaves behind only reads.
-    """
+    A cancelled call stops waiting at once; the thread it leaves behind only reads."""
     desk = desk_of(ctx)
     kind, instead = LATE[tool]
 

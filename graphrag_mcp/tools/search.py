@@ -104,8 +104,8 @@ async def global_search(
     instructions: contract.Instructions = "",
     general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
-    """Questions about the whole corpus. What it is about: a map of its topics. A question on one
-    topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
+    """Questions about the whole corpus. What it is about: a map of its series and topics. A question
+    on one subject: what many documents say, grouped, with ids to cite. Not for single facts."""
     from graphrag_mcp.query import global_
     from graphrag_mcp.query.local import Request
 
@@ -139,8 +139,8 @@ async def search_text(
     cursor: contract.Cursor = "",
     filters: contract.Filters = [],
 ) -> CallToolResult:
-    """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is. To
-    verify, or where local_search misses a literal."""
+    """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is, one of
+    "a" OR "b". For what local_search misses."""
     from graphrag_mcp.query import text_search
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
@@ -197,8 +197,7 @@ async def with_progress(
 ) -> CallToolResult:
     """The call's result; what gathers in `pieces` meanwhile goes out as progress.
 
-    Progress counts characters, so it only grows; a host that gave no token is sent nothing.
-    """
+    Progress counts characters, so it only grows; a host that gave no token is sent nothing."""
     sent = 0
 
     async def tell() -> None:

@@ -74,8 +74,7 @@ class Updates:
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         """Serve one `subscriptions/listen` stream; what may not be listened to is left out of its
-        acknowledgement.
-        """
+        acknowledgement."""
         params = dict(ctx.params or {})
         asked = params.get("notifications")
         uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None

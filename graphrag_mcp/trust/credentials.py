@@ -63,6 +63,10 @@ _NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key
     r"[_-]?key|(?:access|auth|refresh|api|bot)[_-]?token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?([A-Za-z0-9/+_~.=-]{20,400})",
     re.IGNORECASE,
 )
+# What each of these ends with, in small letters: most texts are told apart by it in a fifth of the time.
+_NAMED_END = re.compile(
+    r"(?:key|token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?[a-z0-9/+_~.=-]{20}|client_?secret"
+)
 # A key in disguise: characters of no width within it, as they are or as they are shown, and letters
 # of full width.
 _UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -139,6 +143,7 @@ def _found(text: str) -> list[tuple[int, int]]:
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
         for pattern, is_one in _FORMS
+        if pattern is not _NAMED or not text.isascii() or _NAMED_END.search(text.lower())
         for match in pattern.finditer(text)
         if is_one(match)
     ]

@@ -8,6 +8,7 @@ from graphrag_mcp.code.parse import LONGEST_LINE, parse
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.retrieval import Passage, Weights, _spread
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -135,17 +136,39 @@ def test_a_long_issue_is_read_to_its_end(tmp_path: Path) -> None:
     """Beyond 64 terms: the last line names what matters."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.py").write_text("def quayside_manifest():\n    return 1\n", "utf-8")
-    (tmp_path / "docs" / "b.py").write_text("def other():\n    return word0, word1, word2, word3\n", "utf-8")
+    words = [a + b + c for a in ("ba", "du", "fi", "go") for b in ("ka", "le", "mo", "nu", "pi") for c in ("ra", "so", "ti", "vu", "ze")]
+    (tmp_path / "docs" / "b.py").write_text(f"def other():\n    return {', '.join(words[:4])}\n", "utf-8")
     index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
-    issue = " ".join(f"word{at}" for at in range(4, 90)) + " raised in quayside_manifest"
+    issue = " ".join(words[3:]) + " raised in quayside_manifest"
     result = local_search(open_snapshot(tmp_path / "c"), issue)
     assert result.citations[0].uri.endswith("a.py")
 
 
-def test_names_as_code_in_a_comment_leave_blanks_that_stop_nothing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    text = '"""\nKell, pkg.run Sound is a bay of Tobias Fenn.\n"""\nx = 1\n'
-    (tmp_path / "docs" / "a.py").write_text(text, "utf-8")
-    result = index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
-    assert result.status == "done" and not result.errors
-    assert "tobias fenn" in open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist()
+def first_files(folder: Path, files: dict[str, str], *questions: str) -> list[list[str]]:
+    """The names of the files in the order of the citations of a search."""
+    (folder / "docs").mkdir()
+    for name, text in files.items():
+        (folder / "docs" / name).write_text(text, "utf-8")
+    index_documents(folder / "c", IndexRequest(paths=(str(folder / "docs"),)), Settings(home=folder, roots=[str(folder)]))
+    snapshot = open_snapshot(folder / "c")
+    found = [local_search(snapshot, question, max_tokens=20_000).citations for question in questions]
+    return [[one.uri.rpartition("/")[2] for one in cited] for cited in found]
+
+
+def test_what_an_issue_repeats_counts_more(tmp_path: Path) -> None:
+    files = {f"{word}.txt": f"Here stands the {word} of the harbour.\n" for word in ("anchor", "signal", "ladder")}
+    log = "; ".join(f"{a}{b} failed" for a in ("bo", "cu", "di", "fe") for b in ("kan", "lem", "mor", "nus", "pit", "rag", "sol", "tun", "vix", "wed"))
+    anchor, signal = first_files(tmp_path, files, f"signal: {log}; anchor anchor anchor", f"anchor: {log}; signal signal signal")
+    assert anchor[0] == "anchor.txt" and signal[0] == "signal.txt"
+
+
+def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
+    def passages(name: str, *scores: float) -> list[Passage]:
+        return [Passage(f"{name} {at}", 1.0, "", name, [], name, at, {"text": one}) for at, one in enumerate(scores)]
+
+    long, notes = passages("many.py", *(0.9 - n / 100 for n in range(8))), passages("many.md", 0.8, 0.79, 0.78, 0.77, 0.76)
+    every = [*long, *notes, *passages("one.py", 0.7)]
+    _spread(every, Weights())
+    order = [one.id for one in sorted(every, key=Passage.total, reverse=True)]
+    assert order[:4] == [one.id for one in long[:4]] and order[9] == "one.py 0"  # prose loses nothing
+    assert order[4:9] == [one.id for one in notes]

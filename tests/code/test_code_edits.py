@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.cli.main import main
+from graphrag_mcp.code.parse import parse, parse_prose
+from graphrag_mcp.code.resolve import documented, known, resolve, touched
+from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import pipeline
+from graphrag_mcp.index import communities, pipeline, source_code
 from graphrag_mcp.index.communities import SMALL, cluster, texts_of
 from graphrag_mcp.index.documents import Cancelled
 from graphrag_mcp.query.lookup import get_entity
@@ -44,6 +48,93 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
     monkeypatch.undo()
     again = index(folder, tmp_path / "home")
     assert digest(again) == digest(index(folder, tmp_path / "fresh"))
+
+
+SHORT = ("load", "weigh", "Crate", "Scale", "get_it", "Cart", "Net", "drop", "send", "Ship")
+MODULES = ("core", "scales", "pkg.ships", "pkg.carts")
+
+
+def random_module(rng: random.Random) -> str:
+    """A module that imports, defines, extends, names and calls things of the few names that there are."""
+    def name() -> str:
+        return rng.choice(SHORT)
+
+    def line() -> str:
+        other, star = rng.choice(MODULES), rng.random() < 0.2
+        return rng.choice((
+            f"from {other} import {'*' if star else name()}", f"from {other} import {name()} as {name()}",
+            f"import {other}", f"import {other} as {name()}", f"{name()} = {name()}", f"{name()} = {name()}()",
+            f"{other}.{name()}().{name()}()", f"{name()}().{name()}()", f"{name()}({other}.{name()}())",
+            f"def {name()}(crate: {name()}) -> {name()}:\n    return crate.{name()}(crate).{name()}()",
+            f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
+            f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
+        ))  # fmt: skip
+
+    return "".join(f"{line()}\n" for _ in range(rng.randint(1, 7)))
+
+
+def said(files: dict[str, SourceFile]) -> dict[str, list[object]]:
+    """All that the resolver says, by file."""
+    found: dict[str, list[object]] = {uri: [] for uri in files}
+    corpus = known(sorted((one for one in files.values() if one.module), key=lambda one: one.uri))
+    for one in files.values():
+        found[one.uri] += [documented(corpus, use.name) for use in one.references if use.kind == "documents"]
+    for edge in resolve([one for one in files.values() if one.module]):
+        found[edge.uri].append(edge)
+    return found
+
+
+def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch() -> None:
+    rng, left, some = random.Random(7), 0, 0
+    for _ in range(60):
+        texts = {f"x/{name.replace('.', '/')}.py": random_module(rng) for name in MODULES}
+        texts |= {"x/pkg/__init__.py": random_module(rng), "x/solo.py": "def alone():\n    return alone()\n"}
+        files = {uri: parse(uri, text) for uri, text in texts.items()}
+        files["x/a.md"] = parse_prose("x/a.md", "Use `Crate.load()` and `weigh` of `scales.Scale`.")
+        before = said(files)
+        for _ in range(12):
+            uri = rng.choice(sorted(texts))
+            old, texts[uri] = files[uri], rng.choice((random_module(rng), texts[uri] + random_module(rng)))
+            files[uri] = parse(uri, texts[uri])
+            now, reached = said(files), touched([old], [files[uri]], files.values())
+            for other in files.keys() - (files.keys() if reached is None else reached):
+                assert now[other] == before[other], (texts, uri, other)
+                left += 1
+            some += reached is not None and len(reached) > 1 and now != before
+            before = now
+    assert left > 500 and some > 100  # files that were left alone, and edits that reached others
+
+
+def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, home = tmp_path / "crates", tmp_path / "home"
+    topics = {"sea": "mussels tide harbour ships anchor nets", "rail": "trains signal platform tracks engine wagon"}
+    notes = {f"docs/{name}{n}.md": f"# Note {n}\n\n" + " ".join([*text.split()[n % 6:], f"{name}{n % 9}", *text.split()])
+             for name, text in topics.items() for n in range(40)}  # fmt: skip
+    write(folder, {**FILES, **notes, "alone.py": "def alone(item):\n    return alone(item)\n"})
+    index(folder, home)
+    divided, resolved = [], []
+    leiden, resolve_ = communities._leiden, source_code.resolve
+    monkeypatch.setattr(communities, "_leiden", lambda *given: divided.append(1) or leiden(*given))
+    monkeypatch.setattr(source_code, "resolve", lambda *given: resolved.append(given[2]) or resolve_(*given))
+    edits = [
+        ("pkg/scales.py", "class Scale:\n    def measure_mass(self, thing):\n        return 2\n"),
+        ("pkg/scales.py", "def weigh(thing):\n    return Scale(thing)\n\n\nclass Scale:\n    pass\n"),
+        ("alone.py", "def alone(item):\n    return 1\n"),
+        ("new.py", "from pkg import Crate\n\n\ndef filled():\n    return Crate().open()\n"),
+    ]
+    for name, text in edits:
+        write(folder, {name: text})
+        after = index(folder, home)
+        assert not divided
+        assert digest(after) == digest(index(folder, tmp_path / "fresh" / str(len(resolved))))
+        divided.clear()
+    reached = [one if one is None else {uri.removeprefix("crates/") for uri in one} for one in resolved[::2]]
+    assert reached[2:] == [{"alone.py"}, None] and "alone.py" not in reached[0] | reached[1] >= {"app.py", "pkg/core.py"}
+    assert len(after.rows("communities", "level = 0")) > 2
+    write(folder, {"docs/sea3.md": "# Note\n\nMussels again."})
+    assert digest(index(folder, home)) == digest(index(folder, tmp_path / "last")) and divided
 
 
 def test_source_code_is_divided_by_folder_and_small_files_lie_together() -> None:

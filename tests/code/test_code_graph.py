@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.code.parse import parse, parse_prose
-from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.code.resolve import documented, known, resolve
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.entities import symbols_named as entities_named
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
@@ -144,7 +145,7 @@ def test_symbols_are_entities_of_their_own_with_signature_and_docstring(snapshot
     assert weigh["description"] == 'def weigh(crate, unit="kg") Weigh `Crate.open` of a crate.'
     assert rows["pkg.core.Crate.open"]["title"] == "Crate.open" and rows["pkg.core"]["type"] == "module"
     assert rows["pkg.core.Crate"]["evidence"][0]["text"].startswith("class Crate(Base):")
-    assert "port kell" in rows and rows["tobias fenn"]["degree"] == 2  # names of prose stay
+    assert "port kell" in rows and "tobias fenn" not in rows  # names of documents, none of comments
 
 
 def test_call_sites_are_exact(snapshot: Snapshot) -> None:
@@ -395,8 +396,24 @@ def test_an_entity_says_where_it_is_defined_its_signature_and_its_callers(asked:
     assert 'def weigh(crate, unit="kg") Weigh `Crate.open` of a crate.' in text and "(e" in text
     assert "## Used by" in text and "app.py:9 `pkg.weigh(crate)`" in text and "## Uses" in text
     module = get_entity(asked, "pkg.core").text  # a report of a module: what it defines, who uses it
-    assert "Crates and their weight." in module and "[" in module and "Crate (class) in pkg.core" in module
-    assert "imports weigh" in module
+    assert "Crates and their weight." in module and re.search(r"\] Crate \(class\): crates/pkg/core.py:\d", module)
+    assert "imports weigh" in module  # few imports are a line each
+    assert "## In (1)\n- [" in module and re.search(r"contains pkg.core: crates/pkg/core.py:1 \[t", module)
+
+
+def test_many_imports_of_a_symbol_are_a_line_a_file(tmp_path: Path) -> None:
+    folder, use = tmp_path / "crates", "from pkg.core import weigh\n\n\ndef load():\n    return weigh(1)\n"
+    write(folder, FILES | {f"user{n}.py": use for n in range(6)})
+    text = get_entity(index(folder, tmp_path / "home"), "pkg.core.weigh").text
+    assert "- in crates/user3.py: line 1 [t" in text and text.count("load (function) calls weigh") == 6
+    assert text.index("## In (1)") < text.index("user3.py:5 `weigh(1)`") < text.index("- in crates/user3.py")
+
+
+def test_a_symbol_is_found_by_the_module_that_imports_it(asked: Snapshot) -> None:
+    assert get_entity(asked, "pkg.weigh").title == "weigh" and not entities_named(asked, "pkg.sealed")
+    files = [parse(f"crates/{name}", text) for name, text in FILES.items() if name.endswith(".py")]
+    corpus = known(sorted(files, key=lambda one: one.uri))
+    assert documented(corpus, "pkg.weigh") == "crates.pkg.core.weigh" and documented(corpus, "pkg.lost") == ""
 
 
 def test_an_unknown_kind_is_told(asked: Snapshot) -> None:

@@ -420,7 +420,7 @@ def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) 
     ]
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    result = local_search(snapshot, "", max_tokens=6000)
+    result = global_search(snapshot, "", level=0, max_tokens=6000)
     levels = {f"c{row['n']}": row["level"] for row in snapshot.rows("communities", "", ["n", "level"]).to_pylist()}
     assert {id for id in levels if levels[id] == 0} == set(result.communities)
     inside = {id for line in re.findall(r"^  Inside: .*$", result.text, re.MULTILINE) for id in re.findall(r"\[(c\d+)\]", line)}

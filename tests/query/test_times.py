@@ -15,7 +15,7 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import data as history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import times
+from graphrag_mcp.query import local, times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
@@ -66,9 +66,9 @@ def said(snapshot: Snapshot, *filters: str, query: str = "harbour crane") -> set
 
 def test_a_result_says_what_relative_words_mean_and_from_which_day(harbour: Snapshot) -> None:
     text = local_search(harbour, "harbour crane", max_tokens=3000).text
-    assert "said 2023-05-25; last Saturday = 2023-05-20" in text
-    assert "said 2023-06-02; yesterday = 2023-06-01" in text
-    assert "(said 2024-03-07; tomorrow = 2024-03-08)" in text
+    assert "2023-05-25" in text and "(last Saturday = 2023-05-20" in text  # the day stands above
+    assert "said 2023-06-02; yesterday = 2023-06-01" in text  # a turn of another day
+    assert "(tomorrow = 2024-03-08)" in text
     assert "Last week =" not in text  # nothing dates that document
 
 
@@ -374,3 +374,36 @@ def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
 def test_time_in_which_nothing_happened_lies_before_the_anchor(sentence: str, start: str, end: str) -> None:
     found = expressions(sentence, [(0, date(2023, 12, 6))], "en")
     assert [(one.start, one.end) for one in found] == [(start, end)]
+
+
+# ---- questions on what came first and what came last -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def club(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("club")
+    said = {
+        "2023-02-01": "Ida: The regatta club met. Ida rowed the regatta of the club, a long regatta with a club dinner.",
+        "2023-03-01": "Ida: The regatta club met again, and the regatta of the club was rowed in the rain by the club.",
+        "2023-04-01": "Ida: The regatta was moved, said the regatta club, to a later day of the club.",
+        "2023-06-01": "Ida: There was a flood in our town, and it kept me far from the boats and from all the people I know here.",
+        "2023-09-01": "Ida: The regatta was won at last.",
+    }
+    texts = tuple(InlineText(text, day, f"Chat {at}", {"date": day}) for at, (day, text) in enumerate(said.items()))
+    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def _days(snapshot: Snapshot, question: str) -> list[str]:
+    known = times.documents(snapshot)
+    return [known[hit.document_id]["date"] for hit in local.find(snapshot, question).passages]
+
+
+@pytest.mark.parametrize("question", ["Did Ida row the long regatta of the club before or after the flood?",
+                                      "Which came first, the long regatta of the rowing club or the flood?"])  # fmt: skip
+def test_both_sides_of_a_comparison_in_time_are_found_first(club: Snapshot, question: str) -> None:
+    assert {*_days(club, question)[:2]} == {"2023-02-01", "2023-06-01"}
+
+
+def test_what_is_latest_is_looked_for_among_the_latest(club: Snapshot) -> None:
+    assert _days(club, "news of the regatta")[0] != "2023-09-01" == _days(club, "What is the latest news of the regatta?")[0]

@@ -106,3 +106,21 @@ def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path
 ])  # fmt: skip
 def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
     assert find_title(text) == title
+
+
+@pytest.mark.parametrize(
+    ("head", "date"),
+    [
+        *((head, "") for head in (
+            "# Shop\n\n© 2019 Shop Inc.", "# Shop\n\nCopyright © 12 May 2019 Shop", "Home\nAbout\nCopyright May 2019",
+            "All rights reserved, 3 May 2019", "Archives\n- May 2019\n- June 2019\n- July 2019\n\nHello", "Archive for May 2019\n\nText",
+            "Retrieved 3 May 2019", "Printed on 3 May 2019", "Next meeting: 3 May 2025", "版权所有 2019年5月", "Abgerufen am 3. Mai 2019",
+        )),
+        ("About us\nWe sell.\nLast updated: May 3, 2019", "2019-05-03"),
+        ("Posted on May 3, 2019 by Ana\n\nText\n\n© 12 May 2021", "2019-05-03"),
+        ("Copyright © 12 May 2021\n\nPublished: 3 May 2019", "2019-05-03"),
+        ("# Letter\n\nMay 2019\n\nText", "2019-05"),
+    ],
+)  # fmt: skip
+def test_rights_archives_and_visits_do_not_date_a_page(head: str, date: str) -> None:
+    assert dates.in_head(head) == date

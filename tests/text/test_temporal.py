@@ -60,7 +60,7 @@ def meant(text: str, anchor: date | None = ANCHOR, language: str = "") -> list[s
         ("上周五下雨，下周一开会。", ["上周五 = 2023-05-05", "下周一 = 2023-05-15"]),
         ("去年三月开工，三年前获批。", ["去年三月 = 2022-03-01..2022-03-31", "三年前 = 2020-01-01..2020-12-31"]),
         ("二〇一八年十月九日，渡轮晚了一天。", ["二〇一八年十月九日 = 2018-10-09"]),
-        ("民国二十五年", []),
+        ("民国二十五年", ["民国二十五年 = 1936-01-01..1936-12-31"]),
         ("民国25年开凿", ["民国25年 = 1936-01-01..1936-12-31"]),
     ],
 )  # fmt: skip
@@ -257,7 +257,7 @@ def test_a_month_or_day_that_is_now_is_not_the_last_one_and_not_two_days() -> No
     assert meant("We met last March.", friday) == ["last March = 2023-03-01..2023-03-31"]
     assert meant("Im letzten März war es kalt.", friday) == ["Im letzten März = 2023-03-01..2023-03-31"]
     assert meant("We will meet on Friday.", friday) == []  # today or in a week
-    assert meant("We met on Friday.", friday) == ["on Friday = 2024-02-23"]
+    assert meant("We met on Friday.", friday) == ["on Friday = 2024-03-01"]  # a report of that day
     assert meant("I won on Monday, and you slept on Tuesday.", friday) == ["on Monday = 2024-02-26", "on Tuesday = 2024-02-27"]
     assert meant("It broke in the last week of May 2024.", friday) == ["May 2024 = 2024-05-01..2024-05-31"]
     assert meant("At 00:30 on 2024-03-01T00:30+14:00 it began, and at 1900 hours it ended.", friday) == ["2024-03-01 = 2024-03-01"]
@@ -266,3 +266,137 @@ def test_a_month_or_day_that_is_now_is_not_the_last_one_and_not_two_days() -> No
 def test_words_that_only_hold_letters_of_another_calendar_do_not_hide_a_date() -> None:
     assert meant("They will modify it on 3 May 2024.") == ["on 3 May 2024 = 2024-05-03"]
     assert meant("We sold 300 units in 2020 and 2000 units by 2021.") == ["in 2020 = 2020-01-01..2020-12-31", "by 2021 = 2021-01-01..2021-12-31"]
+
+# language|text|days, by the reader's own calendar, from Wednesday 10 May 2023
+READ = """
+en|We met at 5 pm on 8 May.|2023-05-08
+en|The train left at 23:59 on 31 December 2022.|2022-12-31
+en|It began on 2024-02-29T23:30:00-08:00.|2024-02-29
+en|It began on 2024-02-29T23:30:00Z and ended at 0:15.|2024-02-29
+en|At 10:30 a.m. yesterday the bell rang.|2023-05-09
+en|Call me at 1900 hours.|
+en|It ended on 29 February 2023.|
+en|It ended on 29 February 1900.|
+en|It ended on 29 February 2000.|2000-02-29
+en|On Feb. 29, 2024 she turned 30.|2024-02-29
+en|Revenue of fiscal 2023 grew.|
+en|In FY23 we grew.|
+en|In the fiscal year ended September 30, 2023 we grew.|2023-09-30
+en|It came on 3/4/2024.|
+en|It came on 13/4/2024.|2024-04-13
+en|It came on 4/13/2024.|2024-04-13
+en|It came on 4/4/2024.|2024-04-04
+en|We meet next Wednesday.|2023-05-17
+en|We met last Wednesday.|2023-05-03
+en|We meet this Friday.|2023-05-12
+en|We will meet on Wednesday.|
+en|The mayor resigned on Wednesday.|2023-05-10
+en|The mayor resigned on Tuesday.|2023-05-09
+en|He was born on 3 May 1789.|1789-05-03
+en|The king died in 1066.|1066..1066
+en|The war of 1618-1648|1618..1648
+en|In the 1890s it grew.|1890..1899
+en|It was the third fire in two months.|
+en|She finished the book in two days.|
+en|We will be back in two weeks.|2023-05-21..2023-05-27
+en|In 1943 she married, and in July she moved.|1943..1943
+en|The raid of late July 1943 failed.|1943-07-21..1943-07-31
+en|the day before yesterday|2023-05-08
+en|three weeks ago|2023-04-16..2023-04-22
+en|I saw her the other day.|
+en|They arrived at noon, May 3.|2023-05-03
+en|Open 24/7, rated 4.5/5 in 2/3 of cases.|
+de|Wir treffen uns nächsten Mittwoch.|2023-05-17
+de|Letzten Mittwoch regnete es.|2023-05-03
+de|Die Sitzung vom 29.02.2024 um 14:30 Uhr war kurz.|2024-02-29
+de|Die Sitzung vom 29.02.2023 war kurz.|
+de|Im Geschäftsjahr 2023 stieg der Umsatz.|
+de|Am 3. Mai 1789 begann es.|1789-05-03
+de|Es war der dritte Brand in zwei Monaten.|
+de|Er kommt in zwei Wochen.|2023-05-21..2023-05-27
+de|Vorgestern um 8 Uhr rief sie an.|2023-05-08
+de|Übermorgen ist Markt.|2023-05-12
+de|Anfang Mai 1945 endete der Krieg.|1945-05-01..1945-05-11
+fr|Rendez-vous mercredi prochain.|2023-05-17
+fr|Il est parti mercredi dernier.|2023-05-03
+fr|Le 29 février 2024 à 14h30, il neigea.|2024-02-29
+fr|Le 29 février 2023, il neigea.|
+fr|L'exercice 2023 fut bon.|
+fr|La prise de la Bastille eut lieu le 14 juillet 1789.|1789-07-14
+fr|Elle revient dans deux semaines.|2023-05-21..2023-05-27
+fr|Avant-hier, il a plu.|2023-05-08
+fr|Le 1er mai 2023 était férié.|2023-05-01
+fr|Il y a dix ans, il vivait ici.|2013..2013
+es|Nos vemos el próximo miércoles.|2023-05-17
+es|Se fue el miércoles pasado.|2023-05-03
+es|El 29 de febrero de 2024 a las 14:30 llovió.|2024-02-29
+es|El 29 de febrero de 2023 llovió.|
+es|El ejercicio 2023 fue bueno.|
+es|Nació el 3 de mayo de 1789.|1789-05-03
+es|Volverá dentro de dos semanas.|2023-05-21..2023-05-27
+es|Fue la tercera en dos meses.|
+es|Anteayer llovió.|2023-05-08
+es|Hace diez años vivía aquí.|2013..2013
+es|El 1 de mayo de 2023 fue fiesta.|2023-05-01
+zh|我们下周三见面。|2023-05-17
+zh|上周三下雨了。|2023-05-03
+zh|本周五开会。|2023-05-12
+zh|2024年2月29日14点30分开始。|2024-02-29
+zh|2023年2月29日|
+zh|2023财年收入增长。|
+zh|农历五月初五是端午节。|
+zh|腊月二十三祭灶。|
+zh|闰四月初三出生。|
+zh|前天下午三点他来了。|2023-05-08
+zh|后天出发。|2023-05-12
+zh|十年前他住在这里。|2013..2013
+zh|前年冬天很冷。|2021-12-01..2022-02-28
+zh|光绪二十四年变法。|
+zh|1898年6月11日变法开始。|1898-06-11
+zh|民国三十八年十月一日成立。|1949-10-01
+zh|两周后回来。|2023-05-21..2023-05-27
+zh|上个月底他辞职了。|2023-04-21..2023-04-30
+zh|今年年初开工。|2023-01-01..2023-05-02
+zh|这个周末去爬山。|2023-05-13..2023-05-14
+zh|公元前221年统一。|
+zh|半年前他走了。|
+en|I was up at 2 a.m. this morning.|2023-05-10
+en|The store opens on the 31st.|
+en|Meeting moved to 3 pm PST on May 12, 2023.|2023-05-12
+en|Easter 1916|
+en|on the eve of 1 January 1900|1900-01-01
+en|mid-March 2020|2020-03-11..2020-03-21
+en|the summer of 1914|1914-06-01..1914-08-31
+en|last summer|2022-06-01..2022-08-31
+en|In December we moved.|2022-12-01..2022-12-31
+en|We fly home in December.|
+en|Tuesday of last week|2023-05-02
+en|Chapter 12, May 2023 edition|2023-05-01..2023-05-31
+en|He may 3 times try.|
+zh|今年中国队赢了。|2023..2023
+"""
+
+
+@pytest.mark.parametrize("row", READ.strip().split("\n"))
+def test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row: str) -> None:
+    language, text, days = row.split("|")
+    first, _, last = days.partition("..")
+    years = len(first) == 4
+    expected = [(f"{first}-01-01", f"{last}-12-31") if years else (first, last or first)] if days else []
+    assert [(one.start, one.end) for one in expressions(text, [(0, ANCHOR)], language)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The minister resigned on Monday.", ["on Monday = 2023-05-08"]),  # a report of that Monday
+        ("It was the third fire in two months.", []),
+        ("They struck twice in two weeks.", []),
+        ("Es war der dritte Brand in zwei Monaten.", []),
+        ("In 1943 she married, and in July she moved.", ["In 1943 = 1943-01-01..1943-12-31"]),
+        ("He left on 3 May, in late July (1941) he was back.", []),
+        ("In 2023 she married, and in April she moved.", ["In 2023 = 2023-01-01..2023-12-31", "in April = 2023-04-01..2023-04-30"]),
+    ],
+)  # fmt: skip
+def test_a_day_or_month_of_a_report_is_that_of_its_words(text: str, expected: list[str]) -> None:
+    assert meant(text, date(2023, 5, 8)) == expected

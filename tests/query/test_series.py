@@ -1,0 +1,215 @@
+"""Series of documents: how they are found, and what lists, maps and extracts say by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing import wire
+from graphrag_mcp.query import listing, series
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest
+
+PAIRS = {"Ida_Omar": "boats", "Lena_Ravi": "bees", "Maria_Theo": "clocks"}
+ADOPTED = {
+    "Ida_Omar": "We adopted a puppy from the shelter last Friday",
+    "Lena_Ravi": "I finally got my two kittens at the market hall this weekend",
+    "Maria_Theo": "My sister gave me her old turtle when she left for Lisbon yesterday",
+}
+DOINGS = (
+    "I just sold my old {0} to a collector in Bergen",
+    "I bought new tools for the {0} last week",
+    "I broke two of my {0} yesterday and had to mend them",
+    "I'm planning to show my {0} at the fair next month",
+)
+
+
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """36 chats of three pairs; in the last of each pair somebody gets an animal."""
+    home = tmp_path_factory.mktemp("chats")
+    folder = home / "talks"
+    folder.mkdir()
+    for pair, what in PAIRS.items():
+        one, other = pair.split("_")
+        for n in range(1, 13):
+            news = ADOPTED[pair] if n == 12 else DOINGS[n % 4].format(what)
+            (folder / f"{pair}_{n:02}.txt").write_text(
+                f"Chat of {one} and {other}, {n}:15 pm on {n} May, 2023\n\n"
+                f"{one}: Hello {other}! It is so good to hear from you again!\n"
+                f"{other}: Animals make the world a better place, don't you think so?\n"
+                f"{one}: {news}.\n"
+                f"{other}: That sounds wonderful, you are really good at what you do!\n"
+            )
+    index_documents(home / "c", IndexRequest(paths=[str(folder)]), Settings(home=home, roots=(home,)))
+    return open_snapshot(home / "c")
+
+
+def uris(*names: str) -> dict[str, dict[str, object]]:
+    return {name: {"uri": name, "document": ["d1", name, "", name, name.rpartition("/")[2]]} for name in names}
+
+
+@pytest.mark.parametrize(
+    ("names", "patterns"),
+    [
+        (
+            [f"talks/{pair}_{n:02}.txt" for pair in ("Ana_Ben", "Maria_Ken") for n in range(5)],
+            ["talks/Ana_Ben_*.txt", "talks/Maria_Ken_*.txt"],
+        ),
+        (
+            [f"m/2024-0{n}_{kind}-{n}.md" for n in range(1, 6) for kind in ("notes-mar", "agenda-apr")],
+            ["m/*_agenda-*.md", "m/*_notes-*.md"],
+        ),
+        ([f"{folder}/{word}.md" for folder in ("api", "guide") for word in "one two six".split()], ["api/*", "guide/*"]),
+        ([f"issue-{n}.md" for n in range(20)], []),  # one series is all of it
+        ([f"peps/pep-{n}.rst" for n in range(20)] + ["peps/build.rst"], []),
+        ([f"{word}.txt" for word in "night river stone amber cloud".split()], []),
+        (["a[1]_1.txt", "a[1]_2.txt", "a[1]_3.txt", "b_1.txt", "b_2.txt", "b_3.txt"], ["a?*.txt", "b_*.txt"]),
+    ],
+)
+def test_names_that_differ_in_numbers_and_dates_are_a_series_else_folders(
+    names: list[str], patterns: list[str], monkeypatch: pytest.MonkeyPatch, chats: Snapshot
+) -> None:
+    monkeypatch.setattr(series.times, "documents", lambda _: uris(*names))
+    monkeypatch.setattr(series, "_known", {})
+    assert sorted({one.uri for one in series.by_document(chats).values()}) == patterns
+
+
+def test_more_documents_than_have_room_are_listed_by_series_with_what_was_done(chats: Snapshot) -> None:
+    text = listing.list_documents(chats, max_tokens=1_000).text
+    assert text.startswith("36 documents, 2023-05-01 to 2023-05-12, in 3 series.")
+    for pair in PAIRS:
+        title = f"Chat of {pair.replace('_', ' and ')}"
+        assert f"- {title}: 12 documents, 2023-05-01 to 2023-05-12 (uri=talks/{pair}_*.txt)" in text
+    said = re.findall(r"^  - \[t[\d.]+\] 2023-05-\d\d (\w+_\d\d): (.*)$", text, re.MULTILINE)
+    assert len(said) >= 6 and all(any(f": {own} " in one for own in ("I", "I'm", "We", "My")) for _, one in said)
+
+
+def test_the_pattern_of_a_series_is_a_filter_and_its_documents_have_short_names(chats: Snapshot) -> None:
+    listed = listing.list_documents(chats, filters=["uri=talks/Lena_Ravi_*.txt"], max_tokens=4_000).text
+    assert listed.startswith("12 documents") and listed.count("\n- [d") == 12
+    assert "2023-05-03 Lena_Ravi_03, " in listed and "Chat of" not in listed
+    titled = listing.list_documents(chats, sort="title", max_tokens=200)
+    assert "in 3 series" not in titled.text and titled.next_cursor  # all, one by one
+
+
+def test_the_map_of_series_says_who_talks_with_whom_and_what_sets_each_apart(chats: Snapshot) -> None:
+    result = global_search(chats, "What are these chats about: who talks with whom?", max_tokens=1_500)
+    assert result.text.startswith("36 documents in 3 series.") and result.communities
+    for pair, what in PAIRS.items():
+        about = result.text.split(f"uri=talks/{pair}_*.txt)\n  About: ", 1)[1].partition("\n")[0]
+        assert what in about and pair.partition("_")[0] not in about
+    assert {one.id for one in result.citations} >= set(re.findall(r"  - \[(t[\d.]+)\]", result.text))
+    assert result.text.startswith("36 documents in 3 series.") and wire.size(result)[0] <= 1_500
+    topics = global_search(chats, "What are these chats about?", level=0).text
+    assert " topics.\n" in topics and "series" not in topics
+
+
+def test_an_extract_groups_by_series_and_finds_what_a_general_word_asks_after(chats: Snapshot) -> None:
+    text = global_search(chats, "What do people say about their pets?", max_tokens=2_000).text
+    for pair in PAIRS:
+        part = text.split(f"## Chat of {pair.replace('_', ' and ')}\n", 1)[1].partition("\n## ")[0]
+        assert ADOPTED[pair] in part.splitlines()[-1], part
+        assert f"{pair}_12: {pair.partition('_')[0]}: {ADOPTED[pair][:5]}" in part
+
+
+def test_filters_hold_for_maps_and_extracts_by_series(chats: Snapshot) -> None:
+    one = ["uri=talks/Lena_Ravi_*.txt"]
+    assert "Omar" not in global_search(chats, "pets", filters=one).text
+    several = global_search(chats, "", filters=["uri=talks/Lena_*", "uri=talks/Ida_*"]).text
+    assert several.startswith("24 documents in 2 series.") and "Maria_Theo" not in several
+
+
+def test_a_list_of_many_documents_without_series_is_by_topic_with_titles(tmp_path: Path, note: Callable[..., None]) -> None:
+    kinds = {"harbour": "crane cargo ship quay mooring", "orchard": "apple cider harvest pear press", "museum": "statue fresco gallery canvas frame"}
+    names = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge".split()
+    for kind, words in kinds.items():
+        for name in names if kind != "museum" else names[::-1]:
+            name = f"{name}{kind[:2]}"
+            note(f"{name}{kind}.md", f"# The {name} {kind}\n\nThe {kind} of {name} has a {words.replace(' ', ' and a ')}.\n")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
+    text = listing.list_documents(open_snapshot(tmp_path / "c"), max_tokens=700).text
+    assert text.startswith("36 documents, in ") and 'sort="title" lists all' in text
+    lines = [line for line in text.splitlines() if line.startswith("- [c")]
+    assert len(lines) >= 2
+    for line in lines:  # a topic holds documents of one kind
+        assert len({kind for kind in kinds if f" {kind}" in line.split("documents: ", 1)[1]}) == 1, line
+    shown = re.findall(r"\[d\d+\] The", text)
+    assert len(shown) + sum(int(n) for n in re.findall(r"; (\d+) more", text)) == 36
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Callable[..., None]:
+    def write(name: str, text: str) -> None:
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / name).write_text(text)
+
+    return write
+
+
+def test_one_of_two_quoted_strings_is_enough_with_or(chats: Snapshot) -> None:
+    both = search_text(chats, '"old boats" OR "old clocks"', max_tokens=3_000)
+    held = {one.uri.rpartition("/")[2][:4] for one in both.citations}
+    assert held == {"Ida_", "Mari"}
+    assert search_text(chats, '"old boats" "old clocks"').state == "not_found"
+
+
+def test_a_passage_of_several_questions_is_cut_to_the_sentences_that_answer(tmp_path: Path, note: Callable[..., None]) -> None:
+    filler = " ".join(f"The committee spoke of item {n}, the weather and the state of the roads." for n in range(9))
+    note("a.md", f"# Minutes\n\n{filler} The lighthouse keeper resigned on Monday. {filler}")
+    note("b.md", "# Other\n\nBees swarm in May.\n")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    from graphrag_mcp.query import local
+    from graphrag_mcp.query.passages import Form
+
+    several = local.several([("", snapshot)], ["Who resigned as lighthouse keeper?", "When do bees swarm?"], max_tokens=4_000, form=Form())
+    first = several.text.partition("## When")[0]
+    assert "The lighthouse keeper resigned on Monday." in first and len(first) < 1_100
+    assert len(local_search(snapshot, "Who resigned as lighthouse keeper?", max_tokens=4_000).text) > 1_200
+
+
+def test_a_long_sentence_is_cut_where_the_words_of_the_question_are_worth_most() -> None:
+    from graphrag_mcp.query.passages import clipped
+
+    table = "State of Kansas Flag Nickname Sunflower " + "motto song demonym capital area width " * 12 + "Population Total 2,913,123 Density 35 " * 1
+    assert "Population Total 2,913,123" in clipped(table, {"kansas": 1.0, "population": 3.0}, 120)
+    assert clipped(table, {"kansas": 1.0}, 120).startswith("State of Kansas")
+    assert len(clipped(table, {}, 120)) <= 122
+
+
+def test_the_timeline_of_a_speaker_is_what_that_speaker_did(chats: Snapshot) -> None:
+    from graphrag_mcp.query.lookup import get_entity
+
+    text = get_entity(chats, "Lena", order="time", max_tokens=1_500).text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert len(lines) == 12 and all(" Lena: " in line for line in lines)
+    assert "I finally got my two kittens" in lines[-1] or any("kittens" in line for line in lines)
+    assert "Hello Ravi" not in text and "That sounds wonderful" not in text
+
+
+def test_words_with_or_between_them_are_alternatives(chats: Snapshot) -> None:
+    found = search_text(chats, "kittens OR turtle", max_tokens=2_000)
+    assert {one.uri.rpartition("/")[2] for one in found.citations} == {"Lena_Ravi_12.txt", "Maria_Theo_12.txt"}
+    assert search_text(chats, "kittens or turtle and many other things").state == "context"
+
+
+def test_untitled_documents_are_listed_by_their_first_words(tmp_path: Path, note: Callable[..., None]) -> None:
+    words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge moor nook orchard pond quay ridge".split()
+    for n, word in enumerate(words * 2):
+        note(f"item{n:03}.txt", f"The {word} society met in hall {n} and chose a new chair. It was late when they left.\n")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    for text in (
+        listing.list_documents(snapshot, max_tokens=400).text,
+        listing.list_documents(snapshot, sort="title", max_tokens=400).text,
+    ):
+        assert re.search(r"The \w+ society met in hall \d+ and chose a new chair", text), text
