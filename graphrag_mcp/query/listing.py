@@ -165,8 +165,7 @@ def _documents(
 def _overview(
     snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, room: float
 ) -> Listed | None:
-    """More documents than have room: series with what they say, else topics with the titles of
-    their documents; None where there is but one."""
+    """Series with what they say, else topics with titles; None where there is but one of these."""
     uri = {id: fact["uri"] for id, fact in documents(snapshot).items()}
     held = series.grouped(snapshot, ids)
     if len(held) > 1:

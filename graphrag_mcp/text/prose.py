@@ -230,8 +230,7 @@ def telling(sentence: str) -> float:
 
 
 def eventful(sentence: str) -> float:
-    """More than 1, up to 4, for what a speaker did or plans; less for what is said to or
-    of the other, or points back."""
+    """Up to 4 for what a speaker did or plans; below 1 for what addresses the other or points back."""
     worth = (2.0 if _DID.search(sentence) else 1.0) * (0.5 if _ADDRESSED.search(sentence) else 1.0)
     worth *= 2.0 if OWN.search(sentence) and _WHEN.search(sentence) else 1.0
     return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
