@@ -8,7 +8,9 @@ LoCoMo: the questions of category 2 whose answer is a date. The days that the ev
 of, with the day of their session as the anchor, are compared with the answer: `exact` when both
 ends are within a day of one of them, `overlapping` when they share a day; `session` is the day of
 the session alone. And all sessions of all talks as one corpus: which share of the sessions with
-evidence are among the first ten, by the category of the question. LongMemEval: all sessions of all questions as one corpus, documents by rank.
+evidence are among the first ten, by the category of the question. And digests: the share of the annotated events of
+which the digest of their session, in 140 and in 420 characters, holds two fifths of the words.
+LongMemEval: all sessions of all questions as one corpus, documents by rank.
 Neither data set belongs into the repository.
 """
 
@@ -24,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import filters, local
+from graphrag_mcp.query import digests, filters, local
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.temporal import expressions
+from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import IndexRequest, InlineText
 
 Interval = tuple[date, date]
@@ -68,8 +71,16 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open domain", 4: "single-hop", 
 
 def locomo_sessions(path: Path) -> None:
     texts, questions = [], []
+    events: dict[str, list[set[str]]] = {}  # the words of each, without the person's name
     for number, sample in enumerate(json.loads(path.read_text("utf-8"))):
         talk = sample["conversation"]
+        for name, of in sample["event_summary"].items():
+            events[f"{number}-D{name.rpartition('_')[2]}"] = [
+                set(terms(event)) - set(terms(who))
+                for who, all_ in of.items()
+                if who != "date"
+                for event in all_
+            ]
         for name in filter(re.compile(r"session_\d+").fullmatch, talk):
             id = f"{number}-D{name[8:]}"
             said = "\n\n".join(f"{turn['speaker']}: {turn['text']}" for turn in talk[name])
@@ -88,7 +99,19 @@ def locomo_sessions(path: Path) -> None:
             if wanted and wanted <= known:
                 top = _first_sessions(snapshot, question)
                 recall[kind].append(len(wanted & top.keys()) / len(wanted))
+        for room in (digests.SENTENCE, 420):
+            _digests(snapshot, texts, events, room)
     _printed("LoCoMo", len(texts), recall)
+
+
+def _digests(
+    snapshot: Any, texts: list[InlineText], events: dict[str, list[set[str]]], room: int
+) -> None:
+    told = []
+    for one in texts:
+        held = set(terms(digests.digest(snapshot, one.text, "", room)))
+        told += [len(words & held) >= 0.4 * len(words) for words in events.get(one.id, ()) if words]
+    print(f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events")
 
 
 def locomo(path: Path) -> None:

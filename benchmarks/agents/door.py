@@ -58,7 +58,11 @@ def main(words: list[str]) -> int:
         print(json.dumps(total(log)))
         return 0
     began = time.monotonic()
-    text, failed = _shell(look[1]) if look[0] == "shell" else anyio.run(_tool, look)
+    try:
+        text, failed = _shell(look[1]) if look[0] == "shell" else anyio.run(_tool, look)
+    except Exception as error:
+        print(f"No server answers at {os.environ.get('URL')} ({type(error).__name__}).", file=sys.stderr)
+        return 1  # no look
     row = {"look": look, "characters": len(text), "seconds": round(time.monotonic() - began, 2)}
     with log.open("a", encoding="utf-8") as file:
         file.write(json.dumps(row | {"failed": failed}, ensure_ascii=False) + "\n")

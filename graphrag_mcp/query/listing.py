@@ -148,7 +148,7 @@ def _documents(
         return head, _periods(snapshot, dates, PERIODS[by])
     if not query and sort == "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         if overview := _overview(snapshot, ids, kept, room):
-            return overview[0].format(head[:-1]), overview[1]
+            return head[:-1] + overview[0], overview[1]
     sizes = _sizes(snapshot) if ids else {}
     order = {
         "date": lambda id: (days(dates[id])[0] if dates[id] else "9999", facts[id]["uri"]),
@@ -165,15 +165,14 @@ def _documents(
 def _overview(
     snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, room: float
 ) -> Listed | None:
-    """More documents than have room: series with what they say, else topics with the titles of
-    their documents; None where there is but one."""
+    """Series with what they say, else topics with titles; None where there is but one of these."""
     uri = {id: fact["uri"] for id, fact in documents(snapshot).items()}
-    held = series.held(snapshot, ids)
+    held = series.grouped(snapshot, ids)
     if len(held) > 1:
         lines = [
             partial(_series, snapshot, one, some, room / len(held)) for one, some in held.items()
         ]
-        return f"{{}}, in {len(held)} series. A filter uri=... lists those of one.", lines
+        return f", in {len(held)} series. A filter uri=... lists those of one.", lines
     found = [one for one in topics.of_level(snapshot, 0, kept) if one.main]
     if None not in held or len(found) < 2:
         return None
@@ -189,7 +188,7 @@ def _overview(
         )
         for one in found
     ]
-    return f'{{}}, in {len(found)} topics. sort="title" lists all.', lines
+    return f', in {len(found)} topics. sort="title" lists all.', lines
 
 
 def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], room: float) -> str:

@@ -292,8 +292,7 @@ def _worth(sources: Sequence[Source]) -> dict[str, float]:
 
 
 def _focus(sources: Sequence[Source]) -> dict[str, float]:
-    """The worth of the terms within a passage: less for the names of people, which stand in it
-    wherever they are spoken to."""
+    """The worth of terms within a passage: less for names of people, who are spoken to in it."""
     every, names = _worth(sources), [one for source in sources for one in source.found.names]
     rest = without_people(every, names)
     return {term: worth * (1.0 if term in rest else NAMED) for term, worth in every.items()}

@@ -27,7 +27,7 @@ from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import times
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import language_of
+from graphrag_mcp.text.prose import OWN, language_of
 from graphrag_mcp.text.terms import (
     composed,
     is_cjk,
@@ -54,7 +54,10 @@ ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's t
 FOCUS = 4.0  # power of a passage's own score as a share of the best in its document
 BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it precedes it
 PASSED = 1e-6  # by which the first passage leads, and neighbours stay behind the second
-HEARD, WORDS_IN_COMMON = 80, 40  # passages that are read for the first person; words from them
+FIRST_PERSON_READ, WORDS_IN_COMMON = (
+    80,
+    40,
+)  # passages that are read for the first person; words from them
 FROM_FILE = 4  # passages of a file of source code that count in full
 DEFINITIONS_READ = 40  # passages in which definitions are looked for
 # Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
@@ -259,9 +262,9 @@ class _Candidates:
         """What full text and vectors find. `own`: the question is in the first person."""
         self._find(self.found.terms)
         if own and self.passages:
-            self._hear()
+            self._weigh_first_person()
             self._find(self.found.terms | self._common())
-            self._hear()
+            self._weigh_first_person()
         if vector := self.found.vector:
             known = list(self.passages)
             self.similar = vectors.similarities(
@@ -288,9 +291,9 @@ class _Candidates:
         self.passages.update((passage.id, passage) for passage in added)
         return added
 
-    def _hear(self) -> None:
+    def _weigh_first_person(self) -> None:
         """Count what the best passages say in the first person again, to the same scale."""
-        best = self._by_words()[:HEARD]
+        best = self._by_words()[:FIRST_PERSON_READ]
         new = [one.id for one in best if one.id not in self._own]
         rows = self.snapshot.by_key("passages", new, "id", ("id", "text"))
         for id, text in zip(*(rows[name].to_pylist() for name in ("id", "text")), strict=True):
@@ -681,21 +684,21 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
 # that is one sentence beside a long reply.
 
 _TABLES = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
-_OWN, _AID = (re.compile(_TABLES[name].replace("\n", "")) for name in ("OWN", "AID"))
+_AID = re.compile(_TABLES["AID"].replace("\n", ""))
 MEASURES = frozenset(terms(_TABLES["MEASURES"]))
 SEVERAL = 1.5  # of the best passage's score: more than one passage holds the word
 
 
 def in_first_person(query: str) -> bool:
     """Does the question ask of the one who asks? "Tell me" and "how do I" do not."""
-    return bool(_OWN.search(_AID.sub(" ", query[:QUERY_CHARACTERS])))
+    return bool(OWN.search(_AID.sub(" ", query[:QUERY_CHARACTERS])))
 
 
 def own_terms(text: str) -> list[str]:
     """The terms of the sentences in the first person."""
-    spans = sentences(text) if _OWN.search(text) else ()
+    spans = sentences(text) if OWN.search(text) else ()
     parts = (text[start:end] for start, end in spans)
-    return terms(" ".join(filter(_OWN.search, parts)))
+    return terms(" ".join(filter(OWN.search, parts)))
 
 
 # ---- time ----------------------------------------------------------------------------------------
@@ -716,7 +719,7 @@ def _give_sides(candidates: _Candidates) -> None:
         values = {
             id: score(one.terms, len(one.terms.split())) for id, one in candidates.passages.items()
         }
-        top = max(values.values()) or 1.0
+        top = max(values.values(), default=0.0) or 1.0
         for id, value in values.items():
             parts = candidates.passages[id].parts
             parts["side"] = max(parts.get("side", 0.0), candidates.weights.side * value / top)

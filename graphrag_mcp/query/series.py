@@ -70,7 +70,7 @@ def by_document(snapshot: Snapshot) -> dict[str, Series]:
     return _known[snapshot]
 
 
-def held(snapshot: Snapshot, ids: Collection[str]) -> dict[Series | None, list[str]]:
+def grouped(snapshot: Snapshot, ids: Collection[str]) -> dict[Series | None, list[str]]:
     """These documents (content ids) by series, in the order of their addresses."""
     known, facts = by_document(snapshot), times.documents(snapshot)
     found: dict[Series | None, list[str]] = defaultdict(list)

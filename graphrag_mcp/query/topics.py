@@ -94,7 +94,7 @@ def overview(
     for number, part in enumerate(corpora):
         share = room // (len(corpora) - number)
         own = Page(share, page.characters)
-        held = series.held(part[1], passing(part)) if level < 0 else {}
+        held = series.grouped(part[1], passing(part[1], part[2])) if level < 0 else {}
         if len(held) > 1:
             shown, rest = _add_series(own, part, held, offset)
         else:
@@ -115,9 +115,8 @@ def overview(
     return passages.finished(result, page, left, offset + len(result.communities), cursor)
 
 
-def passing(part: Part) -> set[str]:
+def passing(snapshot: Snapshot, kept: Filters | None) -> set[str]:
     """The content ids of the documents that pass the filters."""
-    _, snapshot, kept = part
     return set(times.documents(snapshot) if all_pass(kept) else kept.passing_documents(snapshot))
 
 
@@ -136,7 +135,7 @@ def _add_series(
         shown = [f"{prefix}c{one.n}" for one, _ in found]
         titles = [f"{one.title} [{id}]" for (one, _), id in zip(found, shown, strict=True)]
         page.add(f"Topics of all: {'; '.join(titles)}; {max(len(topics) - LARGEST, 0)} more.\n")
-        page.add(named.overview(snapshot, passing(part), prefix) + "\n")
+        page.add(named.overview(snapshot, passing(snapshot, kept), prefix) + "\n")
     for number, (one, ids) in enumerate(list(held.items())[first:], first):
         room = page.room // (len(held) - number)
         head = series.described(snapshot, one, ids)
@@ -322,7 +321,7 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
 def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
     """The series of the documents that pass the filters, each as a topic without a number; none
     where there is but one."""
-    held = series.held(snapshot, passing(("", snapshot, kept)))
+    held = series.grouped(snapshot, passing(snapshot, kept))
     if len(held) < 2:
         return []
     units: dict[str, set[str]] = defaultdict(set)

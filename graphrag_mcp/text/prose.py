@@ -135,9 +135,10 @@ _DID = re.compile(
     r"|[我咱][^，。！？]{0,20}[了过]",
     re.IGNORECASE,
 )
-_OWN = re.compile(
-    r"\b(?:I|we|my|our|ich|wir|mein\w*|je|nous|mon|notre|yo|mi|nuestr\w+|io|noi)\b|[我咱]",
-    re.IGNORECASE,
+# Words of the first person.
+OWN = re.compile(
+    r"(?<![\w(])(?:I(?=['’ ])|i(?=['’ ]\w)|(?i:my|mine|myself|we|our|ours|ourselves|ich|mich|mir|meine?[mnrs]?|wir|unsere?[mnrs]?|je|j(?=['’])|"
+    r"moi|nous|notre|conmigo|nosotr[oa]s|nuestr[oa]s?)|me|us|uns|mon|ma|nos|yo|mí|(?<!\d )mis?)(?!\w|\.\w)|我|咱|俺"
 )
 _WHEN = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|recently|lately|just|finally|soon|since|news|ago|plan(?:s|ned|ning)?"
@@ -152,7 +153,7 @@ _NOISE = re.compile(
     r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n"
     r"|\bcookies?\b.{0,80}\b(?:site|ads|content|accept|polic|traffic|browser|use)|\bjavascript\b|privacy policy"
     r"|terms of (?:use|service)|newsletter|\bsubscri(?:be|ption)|\bsign (?:in|up)\b|\blog ?in\b|\bskip to\b"
-    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|scroll past|receive .{0,30}e-?mails",
+    r"|\bclick (?:here|on|to)\b|permalink|your browser|press escape|donat(?:e|ion)s? (?:now|to us)|scroll past|\bfrom [\w.]{1,80} import\b|receive .{0,30}e-?mails",
     re.IGNORECASE,
 )
 # An entry of a bibliography: initials before a comma, pages, volumes, numbers of books.
@@ -229,10 +230,9 @@ def telling(sentence: str) -> float:
 
 
 def eventful(sentence: str) -> float:
-    """More than 1, up to 4, for what a speaker did or plans; less for what is said to or
-    of the other, or points back."""
+    """Up to 4 for what a speaker did or plans; below 1 for what addresses the other or points back."""
     worth = (2.0 if _DID.search(sentence) else 1.0) * (0.5 if _ADDRESSED.search(sentence) else 1.0)
-    worth *= 2.0 if _OWN.search(sentence) and _WHEN.search(sentence) else 1.0
+    worth *= 2.0 if OWN.search(sentence) and _WHEN.search(sentence) else 1.0
     return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
 
 

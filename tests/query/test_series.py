@@ -34,7 +34,7 @@ DOINGS = (
 
 @pytest.fixture(scope="module")
 def chats(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """36 chats of three pairs; in the last of each pair somebody gets an animal."""
+    """36 chats of three pairs; the last chat of each pair tells of a new animal."""
     home = tmp_path_factory.mktemp("chats")
     folder = home / "talks"
     folder.mkdir()

@@ -307,12 +307,15 @@ def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path
     asked = [("7 May 2023", "D1:1"), ("The weekend before 8 May 2023", "D1:2"), ("2019", "D1:1"), ("Max", "D1:1")]
     qa = [{"question": "When?", "answer": answer, "evidence": [turn], "category": 2} for answer, turn in asked]
     talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
-    (tmp_path / "data.json").write_text(json.dumps([{"qa": qa, "conversation": talk}]), "utf-8")
+    events = {"events_session_1": {"A": ["A goes to the fair."], "B": [], "date": "8 May, 2023"}}
+    sample = {"qa": qa, "conversation": talk, "event_summary": events}
+    (tmp_path / "data.json").write_text(json.dumps([sample]), "utf-8")
     time.locomo(tmp_path / "data.json")
     printed = capsys.readouterr().out
     assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
     time.locomo_sessions(tmp_path / "data.json")
-    assert "1 sessions, 4 questions" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1 sessions, 4 questions" in printed and "of 1 events" in printed
 
 
 # ---- no date is invented -----------------------------------------------------------------------------
