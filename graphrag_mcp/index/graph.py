@@ -140,6 +140,9 @@ def entity_id(key: str) -> str:
 LISTED, MOST_NAMES, MOST_PAIRS = 30, 128, 400
 # Share of the texts which name a family name's bearer in full that must name the same person.
 BEARER = 0.9
+# Of so many mentions of a family name one must stand in a text that names the bearer in full: where
+# "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
+SURNAME = 20
 KEPT, PART = 40, 3
 
 
@@ -264,9 +267,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             best = min(usable, key=lambda target: (-targets[target], target))
             part = f" {key} " in f" {best} "
             borne = targets[best] >= BEARER * sum(targets.values())
-            given = best.startswith(f"{key} ")
-            named = sum(row.count for row in by_key[key]) if given else 0
-            if not part or (borne and 2 * targets[best] >= named):
+            seldom = 2 if best.startswith(f"{key} ") else SURNAME
+            named = sum(row.count for row in by_key[key])
+            if not part or (borne and seldom * targets[best] >= named):
                 canonical[key] = best
     return canonical
 

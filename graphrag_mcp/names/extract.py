@@ -482,7 +482,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
             if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
                 yield start, end, "other", short or _GLOSSED.match(text, end) is not None
         elif sign[0] == "`" and sign != "``":
-            if any(map(str.isalpha, form)):  # not `100`
+            if sum(map(str.isalpha, form)) > 1:  # not `100`, nor the variable `b` of an example
                 yield start, end, "artifact", short or _identifier(form)
         elif words and (form[-1] not in ".,;:!?" or form.istitle()):
             opening = words[0][:1].isupper() or words[0][:1].isdigit()

@@ -73,8 +73,8 @@ def pattern(literal: str) -> str:
 
 
 def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[dict[str, Any]]:
-    """Rows of the passages that hold all literals, or one of them. Every passage is read, for the
-    best ones by words need not be all that hold them."""
+    """Rows of the passages that hold all literals, or one of them: within words only where no word
+    begins with them. Every passage is read, for the best by words need not be all that hold them."""
     folded = [plain(one) for one in literals]
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.utf8_normalize(texts["text"], "NFKC")
@@ -83,7 +83,18 @@ def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[
     ids = texts["id"].filter(hits).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     enough = any if either else all
-    return [row for row in rows if enough(one in plain(row["text"]) for one in folded)]
+    held = [(row, plain(row["text"])) for row in rows]
+    words = [row for row, text in held if enough(_begins_word(one, text) for one in folded)]
+    return words or [row for row, text in held if enough(one in text for one in folded)]
+
+
+def _begins_word(literal: str, text: str) -> bool:
+    """Does it stand in the text, not only within a word, as "suing" within "issuing"? Words of
+    Chinese have no such beginning."""
+    at = text.find(literal)
+    while at > 0 and all(ch.isalnum() and not is_cjk(ch) for ch in (text[at - 1], literal[0])):
+        at = text.find(literal, at + 1)
+    return at >= 0
 
 
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere

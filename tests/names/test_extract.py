@@ -139,7 +139,7 @@ def test_names_before_colons_are_people_where_lines_are_turns() -> None:
 
 
 def test_a_number_in_backticks_is_no_name() -> None:
-    assert [m.form for m in extract("The port is `8765`, see `serve_http`.")] == ["serve_http"]
+    assert [m.form for m in extract("The port `p` is `8765`, see `serve_http`.")] == ["serve_http"]
 
 
 def test_headings_do_not_become_one_long_name() -> None:

@@ -36,6 +36,14 @@ def test_two_bearers_of_a_family_name_stay_apart(tmp_path: Path) -> None:
     assert {"Gordon Merrick", "Paula Merrick", "Merrick"} <= persons(two)
 
 
+def test_a_family_name_that_mostly_stands_alone_is_not_the_one_person_named_in_full(tmp_path: Path) -> None:
+    letters = [f"Mr. Merrick spoke to Anna Berg on day {number}. Merrick laughed." for number in range(15)]
+    snapshot = indexed(tmp_path / "c", "Paula Merrick wrote a letter. Merrick sealed it.", *letters)
+    assert {"Paula Merrick", "Merrick"} <= persons(snapshot)
+    few = indexed(tmp_path / "few", "Paula Merrick wrote a letter. Merrick sealed it.", *letters[:5])
+    assert "Merrick" not in persons(few)
+
+
 def test_a_given_name_of_another_person_and_an_acronym_are_no_family_names(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path / "c", "Anna Howard met Howard Wilkinson in Oslo. Howard laughed. Doug Williams of BT agreed. BT paid.")
     assert "Howard" in persons(snapshot) and "BT" not in get_entity(snapshot, "Doug Williams").aliases

@@ -308,6 +308,17 @@ def test_a_fragment_of_a_word_is_found_in_quotes(snapshot: Snapshot) -> None:
     assert "eelgrass" in search_text(snapshot, '"eelgra"').text
 
 
+def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(tmp_path: Path) -> None:
+    texts = ("Two are suing the harbour.", "The harbour is issuing passes.", "中文的iPhone手机。", "A new microphone.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert "issuing" not in search_text(found, '"suing"').text
+    assert "issuing" in search_text(found, '"ssuing"').text
+    result = search_text(found, '"phone"').text
+    assert "iPhone" in result and "microphone" in result
+    assert "microphone" not in search_text(found, '"iphone"').text
+
+
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
     entity = get_entity(snapshot, "Tobias Fenn")
     for id in ("t1", "d1", entity.id, entity.relationships[0]["id"], "c1", "[t2]", "Sources (t1, t3)"):
