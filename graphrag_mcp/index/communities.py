@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.text.terms import is_cjk, tells_topic
+from graphrag_mcp.text.terms import is_cjk, tells_topic, without_grammar
 from graphrag_mcp.types import content_id
 
 VERSION = 2  # another number when the same content would give another hierarchy
@@ -246,12 +246,12 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
         chosen: list[str] = []
         for place in order.tolist():
             word = texts.words[terms[place]]
-            if worth[place] <= 0 or len(chosen) == most:
+            if worth[place] <= 0 or len(chosen) == 2 * most:
                 break
             digits = any(map(str.isdigit, word))  # tells_topic holds of all: see texts_of
             if not digits and (len(word) > 2 or is_cjk(word[0])):
                 chosen.append(word)
-        found[one.id] = by_rank(chosen)
+        found[one.id] = by_rank(without_grammar(chosen)[:most])
     return found
 
 

@@ -30,7 +30,7 @@ from graphrag_mcp.text.prose import substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 
-VERSION = "8"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "9"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 # Sentences considered for one report, so that no community costs quadratic time; and of them from

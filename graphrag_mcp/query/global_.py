@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.map_reduce import with_answer
 from graphrag_mcp.query.passages import Line, Page, Source
 from graphrag_mcp.query.reports import asked_about, finding_items, included_first, select
+from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
@@ -42,7 +43,9 @@ LEAST_SAID, SOME = 0.25, 4  # share of the best sentence's worth; half of it for
 OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
+LONG, MOSTLY = 8, 0.4  # passages of a long document; share of them that hold what it is about
 TAIL = 30  # characters by which a sentence is found in its passage
 CONTEXT = 0.5  # of the worth of a word of the question that stands in the passage beside a sentence
 OFTEN, WORDS = 0.25, 200  # share of the passages that hold a word which tells little; words read
@@ -227,12 +230,17 @@ class _Asked:
 
     terms: Mapping[str, float]
     related: Related
+    subject: Set[str] = frozenset()  # of the terms those that say which documents it is about
+    about: Set[str] = frozenset()  # these; none: any
     passages: dict[str, float] = field(default_factory=dict)
 
     def held_by(self, held: Set[str]) -> float:
         """The share of the question that these terms hold, where a word that says the same stands for
         a general one."""
-        value = math.fsum(self.terms[term] for term in self.terms.keys() & held)
+        value = math.fsum(
+            self.terms[term] * (SUBJECT if term in self.subject else 1.0)
+            for term in self.terms.keys() & held
+        )
         for own, said in self.related:
             if not said.isdisjoint(held):
                 whole = RELATED * math.fsum(self.terms[term] for term in own)
@@ -248,6 +256,25 @@ def _topical(known: Counts, worth: Mapping[str, float]) -> dict[str, float]:
         documents = {known.documents[row["text_unit_id"]] for row in rows}
         found[term] = value * (1 + math.log(len(rows) / len(documents))) if rows else value
     return found
+
+
+def _subject(known: Counts, worth: Mapping[str, float]) -> tuple[Set[str], Set[str]]:
+    """The terms that say which documents a question is about, and these: `typhoon` of "typhoons: dead,
+    homeless, cost" where some long documents have it in most passages and hardly any other has it.
+    None where documents are short, or where the question has no other terms."""
+    size = Counter(known.documents[row["text_unit_id"]] for row in known.passages)
+    long = {id for id, passages in size.items() if passages >= LONG}
+    found: set[str] = set()
+    about: set[str] = set()
+    for term, after in pairwise([*worth, ""]):
+        forms = {term, after} if after and is_stem(after, term) else {term}
+        places = {place for form in forms for place in known.places.get(form, ())}
+        held = Counter(known.documents[known.passages[place]["text_unit_id"]] for place in places)
+        full = [id for id in long & held.keys() if held[id] >= MOSTLY * size[id]]
+        if len(full) >= max(3, 0.05 * len(long), 0.2 * len(long & held.keys())):
+            found |= forms
+            about |= {id for id, n in held.items() if n >= MOSTLY / 2 * size[id]}
+    return (found, about) if worth.keys() - found else (set(), set())
 
 
 def _related(known: Counts, worth: Mapping[str, float]) -> Related:
@@ -318,7 +345,7 @@ def on_question(
     every = [
         (topic_of[hit.passage], line)
         for hit in hits
-        if around[hit.passage] >= least
+        if around[hit.passage] >= least and (not asked.about or hit.document in asked.about)
         for line in _lines(hit, asked, around[hit.passage])
     ]
     most = max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(in_series)) if in_series else OF_TOPIC
@@ -333,13 +360,19 @@ def on_question(
 def _asked(snapshot: Snapshot, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
     known = topics.count(snapshot)
     worth = _topical(known, worth)
+    subject, about = _subject(known, worth)
     whole = sum(worth.values()) or 1.0
-    asked = _Asked({term: value / whole for term, value in worth.items()}, _related(known, worth))
+    shares = {term: value / whole for term, value in worth.items()}
+    asked = _Asked(shares, _related(known, worth), subject, about)
     held: dict[int, set[str]] = defaultdict(set)
     for term in {*worth, *(one for _, said in asked.related for one in said)}:
         for place in known.places.get(term, ()):
             held[place].add(term)
-    rows = ((known.passages[place], asked.held_by(some)) for place, some in held.items())
+    rows = (
+        (known.passages[place], asked.held_by(some))
+        for place, some in held.items()
+        if not about or known.documents[known.passages[place]["text_unit_id"]] in about
+    )
     on_it = {row["id"]: v for row, v in rows if passing is None or row["text_unit_id"] in passing}
     best = max(on_it.values(), default=1.0) or 1.0
     asked.passages = {id: value / best for id, value in on_it.items()}

@@ -50,6 +50,7 @@ KINDS = {
 }
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
+TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
@@ -455,12 +456,13 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
         if second is None:
             return _candidates(snapshot, other, candidates, budget, note)
         both.append(second)
-    items, undated = timeline.of(snapshot, both)
     title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
+    used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
+    items, every, undated = timeline.of(snapshot, both, budget - used)
     result = EntityResult(
         id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
     )
-    intro = f"# {title}: {counted(len(items), 'statements')} by time"
+    intro = f"# {title}: {every}, by time"
     return finish(
         compose(result, [Section("Timeline", items, 1.0)], budget, lambda _: "", intro=intro),
         budget,

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,7 @@ from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import times
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import temporal
 from graphrag_mcp.text.prose import OWN, language_of
 from graphrag_mcp.text.terms import (
     composed,
@@ -98,6 +100,7 @@ class Weights:
     common: float = 0.2  # of a word's mean worth: words that the best of these have in common
     side: float = 0.6  # of the best passage on one of two sides that are compared in time
     late: float = 0.6  # of a passage's own score, for the latest of the high ones
+    period: float = 0.6  # of a passage's own score, where it was written when the question says
     defines: float = 0.7  # source code that defines a word of the question
     file: float = 0.4  # of the words of the two next best passages in a file of source code
     further: float = 0.3  # that further passages of such a file lose
@@ -123,6 +126,7 @@ PARTS = {
     "lead": "clearly best by itself",
     "side": "one side of the comparison",
     "late": "later than others",
+    "period": "written at the time asked about",
     "entities": "entities",
     "relationships": "pairs of them",
     "rerank": "reranker",
@@ -222,6 +226,7 @@ def retrieve(
     give_files(candidates.passages.values(), weights)
     _give_neighbours(candidates)
     _favour_latest(candidates)
+    _favour_period(candidates)
     _spread(candidates.passages.values(), weights)
     _put_leader_first(candidates.passages.values(), weights)
     _demote_unnamed(candidates.passages.values(), _rare_names(found, rare), weights)
@@ -704,6 +709,8 @@ def own_terms(text: str) -> list[str]:
 # ---- time ----------------------------------------------------------------------------------------
 
 LATE = 20  # high passages of which the latest are favoured
+DATED = 100  # high passages of which those of a stated time are favoured
+PERIOD, AFTER = timedelta(days=31), timedelta(days=7)
 _LATEST, _SIDES = (
     re.compile(_TABLES[name].replace("\n", ""), re.I) for name in ("LATEST", "SIDES")
 )
@@ -736,6 +743,21 @@ def _favour_latest(candidates: _Candidates) -> None:
         if day:
             share = (days.index(day) + 1) / len(days)
             one.parts["late"] = candidates.weights.late * share * one.total()
+
+
+def _favour_period(candidates: _Candidates) -> None:
+    """Where the question states a month or a few days, what was written then, or in the week after,
+    counts more."""
+    asked = temporal.expressions(candidates.found.query[:NAME_CHARACTERS])
+    spans = [(date.fromisoformat(one.start), date.fromisoformat(one.end)) for one in asked]
+    spans = [(first, last + AFTER) for first, last in spans if last - first <= PERIOD]
+    facts = times.documents(candidates.snapshot) if spans else {}
+    for one in candidates.best(DATED) if spans else ():
+        day = facts.get(one.document_id, {}).get("date", "")[:10]
+        if len(day) == 10 and any(
+            first <= date.fromisoformat(day) <= last for first, last in spans
+        ):
+            one.parts["period"] = candidates.weights.period * one.total()
 
 
 # ---- source code ---------------------------------------------------------------------------------

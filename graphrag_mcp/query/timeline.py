@@ -16,8 +16,9 @@ from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.passages import with_speaker
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, substance
+from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, substance, telling
 from graphrag_mcp.text.terms import counted, is_cjk, sentences
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 
 UNITS = 500  # text units of an entity that are read
@@ -55,8 +56,9 @@ class Statement:
         return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
 
 
-def of(snapshot: Snapshot, entities: Sequence[Row]) -> tuple[list[Item], str]:
-    """Items of the timeline of what names all of these entities, and a sentence on what has no date."""
+def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:
+    """Items of the timeline of what names all of these entities, within so many tokens; how many
+    there are; and a sentence on what has no date. Where not all fit, those that tell most."""
     found = _naming(snapshot, entities)
     if len(entities) == 1:
         found += _claims(snapshot, entities)
@@ -64,7 +66,20 @@ def of(snapshot: Snapshot, entities: Sequence[Row]) -> tuple[list[Item], str]:
     _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
     said = f"{counted(undated, 'statements')} without a date are left out." if undated else ""
-    return [one.item() for one in dated], said
+    items = [one.item() for one in dated]
+    ranked = sorted(
+        range(len(items)), key=lambda at: (not dated[at].beside, -telling(dated[at].text))
+    )
+    kept = set()
+    for at in ranked:
+        room -= count_tokens(items[at].text) + 1
+        if room < 0:
+            break
+        kept.add(at)
+    every = counted(len(items), "statements")
+    if len(kept) < len(items):
+        every += f", of which the {len(kept)} that tell most"
+    return [items[at] for at in sorted(kept)], every, said
 
 
 def of_passages(

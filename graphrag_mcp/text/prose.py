@@ -125,6 +125,12 @@ _REACTION = re.compile(
     r"|哇|哈哈|好的|是的|嗯|真的|太好了|没错|对啊",
     re.IGNORECASE,
 )
+# A sentence on the conversation itself: "Been ages since we chatted!", "How's it going since we talked?"
+_TALK = re.compile(
+    r"\bsince (?:we|our) [^.!?]{0,20}\b(?:talk(?:ed)?|chat(?:ted)?|spoke|met|caught up|saw each other|conversation|hung out)"
+    r"[.!?…]*\Z|\b(?:let's|talk to you|chat) (?:\w+ ){0,2}(?:again )?soon[.!]*\Z|\blong time no\b",
+    re.IGNORECASE,
+)
 # What a person did or plans: "I started my own firm", "we're moving", 我们上周去了北京.
 _DID = re.compile(
     r"\b(?:I|we|my \w{1,30}|our \w{1,30}|(?:I|we)['’]ve) (?:(?:just|also|recently|finally|even|already|both) ){0,2}"
@@ -212,7 +218,7 @@ def substance(sentence: str) -> float:
     row, code, a notice, a menu or a bibliography's entry; less for a question or an exclamation."""
     bare = spoken(sentence)
     said = bare or sentence
-    worth = 0.1 if _NOISE.search(sentence) or _GREETING.match(said) else 1.0
+    worth = 0.1 if _NOISE.search(sentence) or _GREETING.match(said) or _TALK.search(said) else 1.0
     worth *= 0.4 if _REACTION.match(said) else 1.0
     dense = any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:

@@ -324,6 +324,17 @@ def tells_topic(term: str) -> bool:
     return len(term) > 1 and term not in _WEB and term not in STOP_WORDS
 
 
+def without_grammar(found: Sequence[str]) -> list[str]:
+    """Characteristic terms without the words of grammar of a language that several of them are of:
+    "und", "der", "das" of German texts; "war" and "die" of English ones stay."""
+    dropped: set[str] = set()
+    for words in folding.LANGUAGES.values():
+        grammar = words.intersection(found)
+        dropped |= grammar if len(grammar) >= GRAMMAR else set()
+    return [term for term in found if term not in dropped]
+
+
+GRAMMAR = 4  # words of it among the characteristic terms show a language
 # Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not
 # about 的公.
 _JOINTS, _NO_JOINTS = (

@@ -35,6 +35,7 @@ _GENERAL = frozenset(
     "people person thing things way ways year years month months week weeks day days time times hour hours lot lots "
     "number numbers part parts one two three first second last next new today "
     "without within across later earlier among around since per toward towards via upon despite whether yet still "
+    "january february march april june july august september october november december "
     "already according including also even much many said says say".split()
 )
 _AFTER_VERB = frozenset("the a an his her its their our him them us".split())

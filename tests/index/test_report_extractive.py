@@ -12,6 +12,7 @@ from graphrag_mcp.index.report_extractive import Report, telling
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.prose import stands_alone, substance
+from graphrag_mcp.text.terms import without_grammar
 from graphrag_mcp.text.titles import phrase
 from graphrag_mcp.types import content_id
 from tests.support.reports import extractive_report
@@ -256,6 +257,11 @@ def test_a_name_is_said_whole() -> None:
     )
 
 
+def test_words_of_grammar_of_a_language_that_shows_are_no_characteristic_terms() -> None:
+    assert without_grammar(["wehrmacht", "der", "und", "die", "des", "ausstellung"]) == ["wehrmacht", "ausstellung"]
+    assert without_grammar(["war", "die", "treaty"]) == ["war", "die", "treaty"]
+
+
 def test_a_chinese_title_is_made_of_names() -> None:
     assert (
         phrase({"铁路": 1.0, "广州": 0.6}, ["大莱龙铁路", "广州"], ["大莱龙铁路通车。"])
@@ -272,10 +278,12 @@ def test_a_sentence_of_characteristic_terms_tells_more_and_a_figure_helps() -> N
 def test_greetings_tables_code_and_notices_have_little_substance() -> None:
     for text in (
         "Hi Anna, see you tomorrow.", "Thanks for the call.", "你好，大家。", "| 2008 | 2007 |",
+        "Been ages since we chatted.", "We had a wild few days since we talked!", "How's it going since our last talk?",
         "LENGTH = timedelta(minutes=52)", "Copyright 2011, all rights reserved.", "See https://example.org for more.",
     ):  # fmt: skip
         assert substance(text) <= 0.1, text
     assert substance("The bank raised interest rates in May.") == 1.0
+    assert substance("Since we talked I have sold the boat.") == 1.0
     assert substance("Can't wait for our next jam!") == 0.2
 
 

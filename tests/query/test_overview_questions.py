@@ -117,3 +117,29 @@ def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
     assert "More: get_community_report" in result.text
     text, flags = wire.dressed(result, result.text, wire.footer(result))
     assert not flags and "Flagged" not in text
+
+
+def _long(subject: str, said: str, number: int) -> InlineText:
+    filler = " ".join(
+        f"Observers of the {subject} wrote line {line} of log {number} and went on with column {7 * line} of their table." for line in range(90)
+    )
+    return InlineText(f"{filler} {said} {filler}", f"{subject}-{number}")
+
+
+def test_a_question_on_a_subject_of_long_documents_leaves_out_other_documents(tmp_path: Path) -> None:
+    """"dead" and "relief" stand in documents on war as well; words of the subject itself choose no sentences."""
+    storms = (
+        "The harbour counted 31 dead and asked the capital for relief.", "Boats brought relief after forty fishermen were found dead ashore.",
+        "Nurses gave relief in the school where the dead of Orrin lay.", "Relief for 900 families came late, with 12 dead in the hills.",
+    )  # fmt: skip
+    wars = (
+        "The army counted 500 dead and sent relief to its western wing.", "Relief of the fort cost the army 80 dead in one night.",
+        "Generals asked for relief when the army had 700 dead at the bridge.", "Of the army's dead and of its relief nothing was written.",
+    )  # fmt: skip
+    texts = [_long("typhoon", said, n) for n, said in enumerate(storms)] + [_long("war", said, n) for n, said in enumerate(wars)]
+    texts += [_long("typhoon", "The typhoon committee keeps typhoon tables of every typhoon of the typhoon season.", 9)]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    found = global_search(open_snapshot(tmp_path / "corpus"), "Which typhoons did the most damage: dead, relief given?", max_tokens=800)
+    shown = [line for line in found.text.splitlines() if line.startswith("- [")]
+    assert sum(one.split()[0] in found.text for one in storms) == 4
+    assert not any("army" in line for line in shown) and "committee" not in shown[0]

@@ -171,6 +171,32 @@ def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: S
     assert "1 statement" in found.hint and "without a date" in found.hint
 
 
+def test_a_timeline_that_does_not_fit_keeps_what_tells_most_over_all_its_time(tmp_path: Path) -> None:
+    talks = tuple(
+        InlineText(
+            f"Ida: I sold boat number {day} at the fair yesterday.\nTom: Ida, the weather of that day was fine.", f"n{day}", "", {"date": f"2024-03-{day:02}"}
+        )
+        for day in range(2, 28)
+    )  # fmt: skip
+    index_documents(tmp_path / "c", IndexRequest(texts=talks), Settings(home=tmp_path))
+    found = get_entity(open_snapshot(tmp_path / "c"), "Ida", order="time", max_tokens=700)
+    days = [line[2:12] for line in found.text.splitlines() if line.startswith("- ")]
+    assert f"of which the {len(days)} that tell most, by time" in found.text and 5 < len(days) < 26
+    assert days == sorted(days) and "weather" not in found.text
+
+
+def test_what_was_written_at_the_time_that_a_question_states_comes_first(tmp_path: Path) -> None:
+    notes = tuple(
+        InlineText(f"The crane of the harbour was painted by {who} and the crew.", who, "", {"date": day})
+        for who, day in (("Ada", "2022-04-20"), ("Bob", "2022-07-28"), ("Cid", "2023-07-11"), ("Dan", "2023-01-03"))
+    )  # fmt: skip
+    index_documents(tmp_path / "c", IndexRequest(texts=notes), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    asked = {"Bob": "Who painted the crane in July 2022?", "Cid": "谁在2023年7月 painted the crane?", "Dan": "Who painted the crane on 2 January 2023?"}
+    for who, question in asked.items():
+        assert local_search(snapshot, question).citations[0].uri == f"text:{who}", question
+
+
 def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
     assert "met Pelle Krans" in text and "Norrland" not in text
