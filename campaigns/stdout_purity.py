@@ -56,7 +56,7 @@ def noise():
             subprocess.run([sys.executable, "-S", "-c", "print('noise of another Python')"])
         time.sleep(0.004)
 threading.Thread(target=noise, daemon=True).start()
-from graphrag_mcp.server import main
+from graphrag_mcp.cli.main import main
 main()
 """
 KINDS = (

@@ -130,7 +130,7 @@ product.take_stdio = leaking
 
 @pytest.mark.skipif(os.name == "nt", reason="ctypes.CDLL(None)")
 def test_a_server_whose_output_is_not_its_own_is_found(tmp_path: Path) -> None:
-    server = stdout_purity.NOISY.replace("from graphrag_mcp.server import main", f"{LEAK}from graphrag_mcp.server import main")
+    server = stdout_purity.NOISY.replace("from graphrag_mcp.cli.main import main", f"{LEAK}from graphrag_mcp.cli.main import main")
     wrong = stdout_purity.faults(stdout_purity.run(5, tmp_path, server))
     assert any(one.startswith("no message of the protocol: ") and "noise" in one for one in wrong), wrong
 

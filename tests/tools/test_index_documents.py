@@ -135,8 +135,8 @@ def noise():
         libc.puts(b"kept in a buffer of C")
         time.sleep(0.005)
 threading.Thread(target=noise, daemon=True).start()
-from graphrag_mcp.server import main
-main()
+from graphrag_mcp.cli.main import main
+main([])
 """
 
 
