@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -615,8 +617,8 @@ def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
 
 
 def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
-    """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
-    From the best sentence on, the run grows on the side that is worth more."""
+    """The run of whole sentences with the best one that is worth most, at most so many tokens; the
+    whole text if it fits."""
     if count_tokens(text) <= room:
         return text
     spans = sentences(text)
@@ -627,13 +629,13 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
     best = max(range(len(spans)), key=lambda at: (values[at], -at))
     if prices[best] > room:
         return _cut(text[slice(*spans[best])], worth, room)
-    first, last, left = best, best, room - prices[best]
-    while True:
-        sides = [at for at in (last + 1, first - 1) if 0 <= at < len(spans) and prices[at] <= left]
-        if not sides:
-            break
-        at = max(sides, key=lambda at: (values[at], at))
-        first, last, left = min(first, at), max(last, at), left - prices[at]
+    runs = []
+    for first in range(best + 1):
+        cost = list(accumulate(prices[first:]))
+        last = first + bisect_right(cost, room) - 1
+        if last >= best:
+            runs.append((round(math.fsum(values[first : last + 1]), 9), first, last))
+    _, first, last = max(runs)
     before, after = "… " if first else "", " …" if last < len(spans) - 1 else ""
     return before + text[spans[first][0] : spans[last][1]].strip() + after
 
