@@ -10,6 +10,7 @@ documents keep coming back to; a general word of the question stands for those o
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -37,12 +38,15 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
+FEW, MOST, ROOMY = 40, 80, 4_000  # sentences on a question, the more of them from that budget on
 THEMES = 8  # titles shown when no report is relevant
-ASKED = 120  # passages on a question that are read, by the search and by the worth of their words
+ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
 LEAST_SAID, SOME = 0.25, 4  # share of the best sentence's worth; half of it for the first SOME
 OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
-ON_TOPIC = 0.5  # of what the best passage holds of the question, from which another is on it
+# Share of what the best passage holds of the question, from which another is on it; of a question that
+# lists things, of which each passage need not hold more than one.
+ON_TOPIC, ON_LISTED, LISTED = 0.5, 0.25, re.compile(r"[,;，、；]")
 SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
 LONG, MOSTLY = 8, 0.4  # passages of a long document; share of them that hold what it is about
@@ -132,7 +136,7 @@ def show(
     for part in parts:
         if not offset:
             result.communities += _add_reports(page, part, query, level)
-        for head, id, line in _by_topic(part, query, request):
+        for head, id, line in _by_topic(part, query, request, MOST if budget >= ROOMY else FEW):
             lines.append((head, line))
             result.communities += [id] if id and not offset else []
     result.communities = list(dict.fromkeys(result.communities))
@@ -171,9 +175,9 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     return found
 
 
-def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, Line]]:
-    """Sentences on the question as (heading of the topic, id of the topic, line); by time within a
-    topic if most have a date."""
+def _by_topic(part: Part, query: str, request: Request, most: int) -> list[tuple[str, str, Line]]:
+    """At most so many sentences on the question as (heading of the topic, id of the topic, line); by
+    time within a topic if most have a date."""
     corpus, snapshot, kept = part
     found = local.find(snapshot, query, filters=kept)
     general = general_words(query)
@@ -186,7 +190,7 @@ def _by_topic(part: Part, query: str, request: Request) -> list[tuple[str, str, 
     worth = {term: known for term in general if term not in worth} | worth
     worth = passages.without_people(worth, found.names)
     lines: list[tuple[str, str, Line]] = []
-    for topic, held in on_question(worth, source, request.level):
+    for topic, held in on_question(worth, source, request.level, most):
         id = f"{corpus}/c{topic.n}".removeprefix("/") if topic and topic.n >= 0 else ""
         head = f"## {f'[{id}] ' if id else ''}{topic.title}" if topic else "## Of no topic"
         if sum(bool(line.hit.date) for line in held) * 2 > len(held):
@@ -242,7 +246,7 @@ class _Asked:
             for term in self.terms.keys() & held
         )
         for own, said in self.related:
-            if not said.isdisjoint(held):
+            if not said.isdisjoint(held) or not own.isdisjoint(held):
                 whole = RELATED * math.fsum(self.terms[term] for term in own)
                 value += max(whole - math.fsum(self.terms[term] for term in own & held), 0.0)
         return value
@@ -307,7 +311,7 @@ def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
 
 
 def on_question(
-    worth: Mapping[str, float], source: Source, level: int = -1
+    worth: Mapping[str, float], source: Source, level: int = -1, most: int = FEW
 ) -> list[tuple[Topic | None, list[Line]]]:
     """What the documents say on a question: sentences by topic, the topic of the best one first; None
     for sentences of no topic. `worth` of the terms of the question, `source` what a search for it
@@ -340,7 +344,8 @@ def on_question(
     around = {
         hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
     }
-    least = ON_TOPIC * max(around.values(), default=0.0)
+    listed = len(LISTED.findall(source.found.query)) >= SOME - 1
+    least = (ON_LISTED if listed else ON_TOPIC) * max(around.values(), default=0.0)
     least = least if sum(value >= least for value in around.values()) >= SOME else 0.0
     every = [
         (topic_of[hit.passage], line)
@@ -348,9 +353,9 @@ def on_question(
         if around[hit.passage] >= least and (not asked.about or hit.document in asked.about)
         for line in _lines(hit, asked, around[hit.passage])
     ]
-    most = max(OF_TOPIC, 2.5 * passages.MOST_LINES / len(in_series)) if in_series else OF_TOPIC
+    each = max(OF_TOPIC, 2.5 * most / len(in_series)) if in_series else OF_TOPIC * most / FEW
     lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _joined(_chosen(every, most)):
+    for id, line in _joined(_chosen(every, each, most)):
         lines[id].append(line)
     if in_series:
         return [(one, lines[one.id]) for one in in_series if one.id in lines]
@@ -394,7 +399,9 @@ def _lines(hit: passages.Hit, asked: _Asked, around: float) -> Iterable[Line]:
         yield Line(hit, passages.with_speaker(hit.body, start, said), value)
 
 
-def _chosen(lines: Sequence[tuple[str, Line]], of_one: float) -> list[tuple[str, Line]]:
+def _chosen(
+    lines: Sequence[tuple[str, Line]], of_one: float, in_all: int
+) -> list[tuple[str, Line]]:
     """The best sentences with their topics, none that repeats another: first
     one of each document, then others of theirs that are worth more than half of the best.
     `of_one`: sentences of a topic."""
@@ -408,7 +415,7 @@ def _chosen(lines: Sequence[tuple[str, Line]], of_one: float) -> list[tuple[str,
         for id, line in order:
             least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
             least = least if most == 1 else AGAIN
-            if line.value < least * order[0][1].value or len(chosen) == passages.MOST_LINES:
+            if line.value < least * order[0][1].value or len(chosen) == in_all:
                 break
             held = set(terms(line.text))
             if (

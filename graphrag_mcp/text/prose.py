@@ -136,6 +136,7 @@ _DID = re.compile(
     r"\b(?:I|we|my \w{1,30}|our \w{1,30}|(?:I|we)['’]ve) (?:(?:just|also|recently|finally|even|already|both) ){0,2}"
     r"(?:\w{3,30}ed|went|got|took|made|began|lost|won|bought|sold|met|had|came|saw|found|left|broke|wrote|gave|told"
     r"|felt|became|ran|led|built|held|kept|spent|taught|caught|flew|drove|hurt|hit|set|put|quit|read|been|done|seen)\b"
+    r"|(?:\A|: )(?:(?:just|finally|recently|also) )?(?:went|got|took|lost|won|bought|sold|met|had|came|saw|found|left|finished|started)\b"
     r"|\b(?:I|we)['’](?:ve|m|re) (?:just )?(?:been )?\w{1,30}(?:ed|ing)\b"
     r"|\b(?:ich habe|wir haben|ich bin|wir sind|j['’]ai|nous avons|je suis|he \w+do|hemos|ho \w+to|abbiamo)\b"
     r"|[我咱][^，。！？]{0,20}[了过]",
