@@ -247,8 +247,10 @@ def _line(
             name += f" ({begins})"
         said = said or first
     said = said or (digests.digest(snapshot, text, title, room) if room else "")
+    if not room and not speaks:  # in a list of names
+        name = one_line(title or file, 80)
     when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
-    length = "" if speaks else f", {size[0]:,} characters"
+    length = "" if speaks or not room else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
     return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"
 
