@@ -70,11 +70,10 @@ def _jvm(file: SourceFile, statement: str) -> Bound:
     if brace:  # scala
         for one in inner.rstrip("} ").split(","):
             words = re.findall(r"\w+", one)
+            whole = words[:1] == ["_"]
             if words:
-                yield (
-                    (words[-1] if words[0] != "_" else "*"),
-                    head.rstrip(". ") + (f".{words[0]}" if words[0] != "_" else ""),
-                )
+                place = head.rstrip(". ")
+                yield "*" if whole else words[-1], place if whole else f"{place}.{words[0]}"
         return
     name, _, alias = bare.partition(" as ")
     name = name.strip().replace(" ", "")
@@ -242,8 +241,9 @@ class _Reader:
     def span(self, node: Any) -> tuple[int, int]:
         return self.offsets.at(*node.start_point), self.offsets.at(*node.end_point)
 
-    def text_of(self, node: Any) -> str:
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    def text_of(self, node: Any, most: int = 1 << 30) -> str:
+        start = node.start_byte
+        return self.data[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
         for found in matches:
@@ -301,9 +301,8 @@ class _Reader:
         if kind == "scope":
             self._enter(node, full, "scope")
             return
-        kind = kind.removeprefix("def.")
         member = within in _TYPES or "." in name
-        kind = "method" if kind == "function" and member else kind
+        kind = "method" if kind == "def.function" and member else kind.removeprefix("def.")
         above = node.parent
         outer = above if above is not None and above.type.startswith("export") else node
         start, end = self.span(outer)[0], self.span(node)[1]
@@ -343,7 +342,8 @@ class _Reader:
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]
         inside, _ = self.inside(callee.start_byte, callee.end_byte)
-        receiver = self.text_of(found["receiver"][0]) if "receiver" in found else ""
+        # The receiver of a chain of calls is all of the chain before.
+        receiver = self.text_of(found["receiver"][0], 200) if "receiver" in found else ""
         receiver = receiver.replace("::", ".").replace("->", ".").lstrip("&*")
         known = self._type(receiver, inside)
         if receiver and not re.fullmatch(r"[$\w.]+", receiver):
