@@ -8,7 +8,8 @@
 `find`: TASKS is a JSONL file of {id, repo, base_commit, issue, gold_files, patch}; REPOSITORIES has a git directory
 `owner+name/repo` for each repository. The source files of the commit, without tests, docs and examples, are
 indexed in WORK, and the text of the issue is searched for as it is. The rank of a file is its place among the files
-of the citations of `local_search` with 20,000 tokens, that of a function its place among the functions in them.
+of the citations of `local_search` with 20,000 tokens, that of a function its place among the functions in them. The halves
+are those of the checksum of the id.
 `calls`: edges between functions of a Python package against those that its syntax trees state.
 `callers`: the callers of some symbols, each asked for in one call, and by grep for the name and a bracket, against the
 same syntax trees.
@@ -27,6 +28,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +124,7 @@ def solve(task: dict[str, Any], repositories: Path, work: Path, kept: bool) -> d
         shutil.rmtree(home, ignore_errors=True)
     began = time.process_time()
     if not (home / "c").exists():
-        settings = Settings(home=home, roots=[str(folder)])
+        settings = Settings(home=home, roots=[str(folder)], engine="inline")
         index_documents(home / "c", IndexRequest(paths=(str(folder),)), settings)
     spent = time.process_time() - began
     found = local_search(open_snapshot(home / "c"), task["issue"], max_tokens=20_000)
@@ -174,7 +176,9 @@ def find(args: argparse.Namespace) -> None:
     for task in tasks:
         rows.append(solve(task, Path(args.repositories), Path(args.work), args.kept))
         print(json.dumps(rows[-1]), flush=True)
-    print(summary(rows))
+    for name, half in (("all", (0, 1)), ("first half", (0,)), ("second half", (1,))):
+        some = [row for row in rows if zlib.crc32(row["id"].encode()) % 2 in half]
+        print(f"{name}:\n{summary(some)}")
 
 
 # ---- call edges ------------------------------------------------------------------------------------
@@ -432,7 +436,7 @@ def edit(args: argparse.Namespace) -> None:
         files = sorted(folder.rglob("*.py"), key=lambda path: (path.stat().st_size, path))
         for what in ("fresh", "a function more"):
             began = time.process_time()
-            settings = Settings(home=home, roots=[str(folder)])
+            settings = Settings(home=home, roots=[str(folder)], engine="inline")
             result = index_documents(home / "c", IndexRequest(paths=(str(folder),)), settings)
             spent = time.process_time() - began
             print(f"{what}: {result.total} files, {spent:.2f} s CPU, {result.seconds}", flush=True)

@@ -22,12 +22,6 @@ _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']"""
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
 
 
-def imports_of(file: SourceFile, statement: str, start: int, end: int) -> list[Import]:
-    reader = _READERS.get(file.language)
-    bound = reader(file, statement) if reader else ()
-    return [Import(local, target, start, end) for local, target in bound if target]
-
-
 def _relative(file: SourceFile, path: str) -> str:
     """`./x` and `../x` as the dotted path of a module; others as a path."""
     folders = file.uri.split("/")[:-1]
@@ -71,18 +65,15 @@ def _script(file: SourceFile, statement: str) -> Bound:
 
 def _jvm(file: SourceFile, statement: str) -> Bound:
     words = statement.strip().removesuffix(";").split()
-    bare = " ".join(
-        words[2 if words[1:2] == ["static"] else 1 :] if words[:1] == ["import"] else words
-    )
+    bare = " ".join(words[(words[:1] == ["import"]) * (1 + (words[1:2] == ["static"])) :])
     head, brace, inner = bare.partition("{")
     if brace:  # scala
         for one in inner.rstrip("} ").split(","):
             words = re.findall(r"\w+", one)
+            whole = words[:1] == ["_"]
             if words:
-                yield (
-                    (words[-1] if words[0] != "_" else "*"),
-                    head.rstrip(". ") + (f".{words[0]}" if words[0] != "_" else ""),
-                )
+                place = head.rstrip(". ")
+                yield "*" if whole else words[-1], place if whole else f"{place}.{words[0]}"
         return
     name, _, alias = bare.partition(" as ")
     name = name.strip().replace(" ", "")
@@ -212,9 +203,8 @@ def installed() -> bool:
 @lru_cache(maxsize=32)
 def _query(language: str) -> tuple[Any, Any] | None:
     """Parser and compiled query of a language; None where its grammar is not installed."""
-    module, function, name = GRAMMARS.get(
-        language, (f"tree_sitter_{language}", "language", language)
-    )
+    usual = f"tree_sitter_{language}", "language", language
+    module, function, name = GRAMMARS.get(language, usual)
     try:
         from tree_sitter import Language, Parser, Query
 
@@ -251,8 +241,9 @@ class _Reader:
     def span(self, node: Any) -> tuple[int, int]:
         return self.offsets.at(*node.start_point), self.offsets.at(*node.end_point)
 
-    def text_of(self, node: Any) -> str:
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    def text_of(self, node: Any, most: int = 1 << 30) -> str:
+        start = node.start_byte
+        return self.data[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
         for found in matches:
@@ -275,17 +266,17 @@ class _Reader:
             if "var" in found:
                 place = found["var"][0]
                 inside = self.inside(place.start_byte, place.end_byte)[0]
-                self.types.setdefault(
-                    (inside, self.text_of(place).lstrip("$")), self.text_of(found["type"][0])
-                )
+                name = inside, self.text_of(place).lstrip("$")
+                self.types.setdefault(name, self.text_of(found["type"][0]))
+        reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("base", ()):
                 self._base(node)
             for node in found.get("call", ()):
                 self._call(node, found)
-            for node in found.get("import", ()):
-                start, end = self.span(node)
-                self.file.imports += imports_of(self.file, self.text_of(node), start, end)
+            for node in found.get("import", ()) if reader else ():
+                bound = reader(self.file, self.text_of(node))
+                self.file.imports += [Import(*one, *self.span(node)) for one in bound if one[1]]
 
     def _comment(self, node: Any) -> None:
         start, end = self.span(node)
@@ -302,9 +293,7 @@ class _Reader:
         return (self.file.module, "module") if at < 0 else self.scopes[at][2:]
 
     def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
-        name = re.sub(
-            r"::|\s+", lambda match: "." if match[0] == "::" else "", self.text_of(found["name"][0])
-        )
+        name = re.sub(r"\s+", "", self.text_of(found["name"][0])).replace("::", ".")
         parent, within = self.inside(node.start_byte, node.end_byte)
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
@@ -312,21 +301,14 @@ class _Reader:
         if kind == "scope":
             self._enter(node, full, "scope")
             return
-        kind = kind.removeprefix("def.")
         member = within in _TYPES or "." in name
-        kind = "method" if kind == "function" and member else kind
-        outer = (
-            node.parent
-            if node.parent is not None and node.parent.type.startswith("export")
-            else node
-        )
+        kind = "method" if kind == "def.function" and member else kind.removeprefix("def.")
+        above = node.parent
+        outer = above if above is not None and above.type.startswith("export") else node
         start, end = self.span(outer)[0], self.span(node)[1]
         body = node.child_by_field_name("body")
-        head = (
-            self.text[start : self.span(body)[0]]
-            if body
-            else self.text[start:end].partition("\n")[0]
-        )
+        head = self.text[start : self.span(body)[0] if body else end]
+        head = head if body else head.partition("\n")[0]
         signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
         doc = self._doc(outer.start_point[0])
         parent = full.rpartition(".")[0]
@@ -354,15 +336,14 @@ class _Reader:
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
         if kind in _TYPES:
-            start, end = self.span(node)
-            self.file.references.append(
-                Reference("inherits", self.text_of(node), start, end, inside)
-            )
+            base = self.text_of(node), *self.span(node), inside
+            self.file.references.append(Reference("inherits", *base))
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]
         inside, _ = self.inside(callee.start_byte, callee.end_byte)
-        receiver = self.text_of(found["receiver"][0]) if "receiver" in found else ""
+        # The receiver of a chain of calls is all of the chain before.
+        receiver = self.text_of(found["receiver"][0], 200) if "receiver" in found else ""
         receiver = receiver.replace("::", ".").replace("->", ".").lstrip("&*")
         known = self._type(receiver, inside)
         if receiver and not re.fullmatch(r"[$\w.]+", receiver):
@@ -384,12 +365,8 @@ class _Reader:
         owner = next((name for name in self._around(inside) if name in self.owners), "")
         if head in OWN:
             return owner if not rest else self.types.get((owner, rest), "")
-        if rest:
-            return ""
-        for name in self._around(inside):
-            if (name, head) in self.types:
-                return self.types[name, head]
-        return ""
+        ways = (self.types.get((name, head), "") for name in self._around(inside))
+        return "" if rest else next(filter(None, ways), "")
 
     def _around(self, name: str) -> list[str]:
         """The name and what contains it, innermost first."""

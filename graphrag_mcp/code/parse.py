@@ -75,26 +75,26 @@ class _Reader:
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self.offsets.at(node.lineno - 1, node.col_offset), self.offsets.at(
-            end[0] - 1, end[1]
-        )
+        first = self.offsets.at(node.lineno - 1, node.col_offset)
+        return first, self.offsets.at(end[0] - 1, end[1])
 
-    def _block(self, body: Iterable[ast.stmt], scope: _Scope) -> None:
-        for node in body:
+    def _block(self, body: Iterable[ast.AST], scope: _Scope) -> None:
+        todo = [*body][::-1]  # a stack: a long chain of `elif` is as deep as it is long
+        while todo:
+            node = todo.pop()
             if isinstance(node, ast.ClassDef):
                 self._class(node, scope)
             elif isinstance(node, _Function):
                 self._function(node, scope)
             else:
-                self._statement(node, scope)
+                todo += self._statement(node, scope)[::-1]
 
-    def _statement(self, node: ast.AST, scope: _Scope) -> None:
-        """The calls of a statement, the statements inside of it, and what it binds."""
+    def _statement(self, node: ast.AST, scope: _Scope) -> list[ast.AST]:
+        """The calls of a statement and what it binds; gives the statements inside of it."""
+        inner: list[ast.AST] = []
         for part in ast.iter_child_nodes(node):
-            if isinstance(part, ast.stmt):
-                self._block([part], scope)
-            elif isinstance(part, ast.excepthandler | ast.match_case):
-                self._statement(part, scope)
+            if isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
+                inner.append(part)
             else:
                 self._calls(part, scope)
                 if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
@@ -103,6 +103,7 @@ class _Reader:
             self._imports(node)
         elif isinstance(node, _Assignment):
             self._assign(node, scope)
+        return inner
 
     # ---- definitions -----------------------------------------------------------------------------
 
@@ -338,20 +339,22 @@ _SPOKEN = re.compile(
 )
 
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
-LONGEST_LINE = 20_000  # characters of a line; longer ones are minified
+LONGEST_LINE = 20_000  # characters of a line; longer ones are minified, which is generated too
 
 
 @lru_cache(maxsize=4)
 def parse(uri: str, text: str) -> SourceFile | None:
-    """What a source file defines and uses; None where its language is unknown or it is generated."""
+    """What a source file defines and uses, of a generated one only its module; None where its
+    language is unknown."""
     language = language_of(uri)
-    if not language or len(text) > LARGEST or _minified(text):
+    if not language:
         return None
-    file = SourceFile(uri, language, module_name(uri, language))
-    file.symbols.append(Symbol(file.module, "module", 0, len(text)))
+    file = _module(uri, language, text)
+    if len(text) > LARGEST or _minified(text):
+        return file
     if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
-    elif not grammars.read(file, text):
+    elif not grammars.read(file := _module(uri, language, text), text):
         return None
     prose, file.prose, at = sorted(file.prose), [], 0
     for start, end in prose:
@@ -360,6 +363,12 @@ def parse(uri: str, text: str) -> SourceFile | None:
             file.references += spoken(text[start:end], start, file.module)
             at = end
     return _ordered(file)
+
+
+def _module(uri: str, language: str, text: str) -> SourceFile:
+    file = SourceFile(uri, language, module_name(uri, language))
+    file.symbols.append(Symbol(file.module, "module", 0, len(text)))
+    return file
 
 
 def parse_prose(uri: str, text: str) -> SourceFile | None:

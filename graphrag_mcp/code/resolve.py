@@ -163,9 +163,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
         for one in file.symbols:
             if one.name not in corpus.symbols:
                 corpus.symbols[one.name] = one
-                (corpus.modules if one.kind == "module" else corpus.short)[one.short].append(
-                    one.name
-                )
+                named = corpus.modules if one.kind == "module" else corpus.short
+                named[one.short].append(one.name)
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
         for name, value in file.variables.items():
@@ -348,9 +347,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         if returned is None:
             return ""
         home = _home(corpus, found)
-        return meant(corpus, SourceFile(corpus.uri[home], file.language, home), returned[1], home)[
-            0
-        ]
+        file = SourceFile(corpus.uri[home], file.language, home)
+        return meant(corpus, file, returned[1], home)[0]
     if written in corpus.symbols:
         return written
     owner, _, last = written.rpartition(".")
@@ -417,11 +415,9 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return found, certainty
         return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
     if one.type == "super":
-        owner = _class_around(corpus, one.inside)
-        bases = corpus.bases.get(owner, ())
-        return next(
-            (found for base in bases if (found := member(corpus, base, one.name))), ""
-        ), MEMBER
+        bases = corpus.bases.get(_class_around(corpus, one.inside), ())
+        ways = (member(corpus, base, one.name) for base in bases)
+        return next(filter(None, ways), ""), MEMBER
     if one.type:
         owner = _type_of(corpus, file, one.type, one.inside)
         if owner:

@@ -254,8 +254,7 @@ class _Passages:
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
             text = document.text[span.start : span.end]
             names = self.code.names(span.start, span.end) if self.code else []
-            words = [*self.title_terms, *(term for name in names for term in terms(name))]
-            words += terms(text)
+            words = [*self.title_terms, *terms(" ".join(names)), *terms(text)]
             yield {
                 "id": id,
                 "n": 0,
@@ -434,6 +433,11 @@ def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[s
 # ---- the commit of a batch ----------------------------------------------------------------------
 
 
+# Passages of source code that count as one in the size of a batch: the last batch links all of it, so
+# that others save no memory, and what they merge is merged again.
+AS_ONE = 10
+
+
 @dataclass
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
@@ -443,6 +447,7 @@ class Batch:
     documents: list[Row] = field(default_factory=list)
     units: list[Row] = field(default_factory=list)
     passages: list[Row] = field(default_factory=list)
+    size: float = 0.0  # in passages
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
@@ -456,6 +461,7 @@ class Batch:
         self.documents.append(rows.document)
         self.units += rows.units
         self.passages += rows.passages
+        self.size += len(rows.passages) / (AS_ONE if rows.is_source_code else 1)
         self.fresh |= rows.fresh
         self.kept |= rows.kept
         self.claims |= rows.claims

@@ -1,11 +1,12 @@
 """Indexing: from a request to committed generations.
 
-read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
-then communities -> reports -> vectors -> commit. One call holds the writer's lock from its first
+read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages
+(of source code 20,000); then communities -> reports -> vectors -> commit. One call holds the writer's lock from its first
 look to its last commit; readers never wait. Blocking: run it in a thread or a process."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, OutOfMemory
-from graphrag_mcp.executors import InProcess
+from graphrag_mcp.executors import RARELY, InProcess
 from graphrag_mcp.index import communities_stage, documents, edits, models, vectors
 from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Before, Cancelled, DocumentRows, Progress, Row, Run
@@ -77,6 +78,7 @@ def index_documents(
     ours, run = asker is None, None
     if ours and not request.dry_run and request.method != "fast":
         priced(settings)
+    collects = gc.get_threshold()
     asker = asker or open_asker(
         folder, settings, refresh=request.refresh_answers, mend=not request.dry_run
     )
@@ -91,11 +93,14 @@ def index_documents(
         # only what is little work.
         own_process = threading.current_thread() is threading.main_thread()
         most = settings.max_memory if own_process else 0
+        if own_process:
+            gc.set_threshold(*RARELY)
         with _lock(folder, cancelled), limited(most, cancelled, ended) as stop:
             manifest = documents.of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, stop)
             return _result(run, *_work(run, request, asker, bring))
     finally:
+        gc.set_threshold(*collects)
         if run is not None:
             run.executor.close()
         if ours:
@@ -268,7 +273,7 @@ def _batches(
     for edit, derived in _derived(run, plan, chain(found, run.brought), total):
         _add(run, plan, batch, edit, numbers, rederive, derived)
         done += 1
-        size = len(batch.passages)
+        size = batch.size
         full = size >= BATCH_PASSAGES and (
             total - done >= BATCH_PASSAGES // 2 or size >= 2 * BATCH_PASSAGES
         )

@@ -559,7 +559,9 @@ class _Walk:
         if status.st_size > settings.max_file_bytes:
             reason = f"over {settings.max_file_bytes / 1e6:g} MB"
         else:
-            reason = start_reason(entry.name, _start(path)) if status.st_size else "empty"
+            start = _start(path)
+            blank = status.st_size <= len(start) and not start.strip()
+            reason = "empty" if blank else start_reason(entry.name, start)
         if reason:
             self.found.skip(reason)
             return

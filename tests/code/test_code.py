@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphrag_mcp.code.parse import LONGEST_LINE, parse
+import pytest
+
+from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
+from graphrag_mcp.code.symbols import SourceFile, Symbol
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
@@ -94,10 +97,30 @@ def test_a_call_over_several_lines_is_its_line_with_the_name() -> None:
     assert [text[one.start : one.end] for one in file.references] == ["first(1)", ".second(2,"]
 
 
-def test_what_is_no_source_broken_minified_or_generated_gives_nothing_and_never_raises() -> None:
+def test_a_minified_or_generated_file_is_its_module_and_nothing_else() -> None:
+    for text in ("def f(): g()\ny=[" + "1," * LONGEST_LINE + "]", "def f(): g()\n" * 200_000):
+        file = parse("lab/made.py", text)
+        assert file is not None and not file.references
+        assert [(one.name, one.end) for one in file.symbols] == [("lab.made", len(text))]
+
+
+def test_a_long_chain_of_elif_is_read_once_by_the_parser_of_python() -> None:
+    text = "def long(x):\n    if x: pass\n" + "    elif g(x): pass\n" * 900 + "\ndef behind(): g()\n"
+    file = SourceFile("lab/a.py", "python", "lab.a", [Symbol("lab.a", "module", 0, len(text))])
+    assert read(file, text) and len(file.references) == 901
+    assert [one.name for one in file.symbols] == ["lab.a", "lab.a.long", "lab.a.behind"]
+
+
+def test_what_the_parser_of_python_left_half_read_is_not_read_twice() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = "def first(): pass\nx = " + "a if b else " * 990 + "c\n"
+    assert not read(SourceFile("lab/a.py", "python", "lab.a", [Symbol("lab.a", "module", 0, 9)]), text)
+    file = parse("lab/a.py", text)
+    assert file is not None and [one.name for one in file.symbols] == ["lab.a", "lab.a.first"]
+
+
+def test_what_is_no_source_or_broken_never_raises() -> None:
     assert parse("lab/notes.md", "def f(): pass") is None
-    assert parse("lab/min.py", "x = 1\n" + "y=[" + "1," * LONGEST_LINE + "]") is None
-    assert parse("lab/huge.py", "x = 1\n" * 400_000) is None
     for broken in ("def f(:\n  pass", "x = '\0'", "(" * 5_000, "print 'two'\n"):
         file = parse("lab/broken.py", broken)  # a grammar, where there is one, reads what it can
         assert file is None or file.symbols[0].kind == "module"

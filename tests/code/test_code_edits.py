@@ -15,8 +15,10 @@ from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import communities, pipeline, source_code
 from graphrag_mcp.index.communities import SMALL, cluster, texts_of
-from graphrag_mcp.index.documents import Cancelled
+from graphrag_mcp.index.documents import AS_ONE, Cancelled
 from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.diff import changes
 from graphrag_mcp.store.tables import Snapshot
 from tests.code.test_code_graph import FILES, index, write
 
@@ -30,7 +32,7 @@ def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
     index(folder, tmp_path / "home")
     (folder / "pkg/scales.py").unlink()
     write(folder, prose)
-    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2)
+    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2 / AS_ONE)
     written = pipeline.documents.commit_batch
     calls: list[bool] = []
 
@@ -215,7 +217,7 @@ def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) ->
         "deep/paren.py": "x = " + "(" * 300 + "1" + ")" * 300 + "\n",
         "deep/sum.py": "x = " + "+".join(["a"] * 9000) + "\n", "deep/list.json": "[" * 9000 + "]" * 9000,
         "bad/open.py": "def weigh(:\n  x = (\n", "bad/old.py": 'print "two"\n', "bad/tabs.py": "def a():\n\tif 1:\n        pass\n",
-        "empty.py": "",
+        "empty.py": "", "blank.py": "\n \n", "web/bundle.js": "var hold_all_crates = weigh_it(1);" * 700,
     })  # fmt: skip
     encoded = {"latin.py": ('# -*- coding: latin-1 -*-\ndef größe():\n    return 1\n', "latin-1"),
                "wide.py": ("def sixteen():\n    return 1\n", "utf-16")}  # fmt: skip
@@ -224,7 +226,9 @@ def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) ->
     snapshot = index(folder, tmp_path / "home")
     keys = set(snapshot.rows("entities")["key"].to_pylist())
     assert {"mixed.src.scales.measure_mass", "mixed.latin.größe", "mixed.wide.sixteen", "mixed.gen.many.f1999"} <= keys
-    assert not any(key.endswith("gone") for key in keys)
+    assert not any(key.endswith(("gone", "hold_all_crates")) for key in keys)
+    settings = Settings(home=tmp_path / "home", roots=[str(folder)])
+    assert not any(changes(snapshot.folder, snapshot.manifest, settings).values())
     rows = {row["uri"]: row["text"] for row in snapshot.rows("documents").to_pylist()}
     told = rows["mixed/nb/mass.ipynb"]
     assert "```python\nprint(weigh_all(crates))\n```\n\n```text\n41.2 tonnes\n```" in told and "iVBOR" not in told

@@ -15,6 +15,7 @@ from graphrag_mcp.code.resolve import documented, known, resolve
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.entities import symbols_named as entities_named
 from graphrag_mcp.query.explore import explore_graph
@@ -199,8 +200,11 @@ def test_several_batches_give_the_graph_of_one(tmp_path: Path, monkeypatch: pyte
     folder = tmp_path / "crates"
     write(folder, FILES)
     whole = index(folder, tmp_path / "one")
-    monkeypatch.setattr("graphrag_mcp.index.pipeline.BATCH_PASSAGES", 2)
-    assert digest(index(folder, tmp_path / "two")) == digest(whole)
+    monkeypatch.setattr("graphrag_mcp.index.pipeline.BATCH_PASSAGES", 2)  # of source code it is 20
+    assert index(folder, tmp_path / "fewer").manifest.generation == whole.manifest.generation
+    monkeypatch.setattr("graphrag_mcp.index.pipeline.BATCH_PASSAGES", 2 / AS_ONE)
+    several = index(folder, tmp_path / "two")
+    assert several.manifest.generation > whole.manifest.generation and digest(several) == digest(whole)
 
 
 def test_the_order_of_files_changes_no_edge() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError
-from graphrag_mcp.executors import AHEAD, PART, Executor, InProcess, Processes, executor
+from graphrag_mcp.executors import AHEAD, PART, RARELY, Executor, InProcess, Processes, executor
 from graphrag_mcp.index.chunk import ChunkParams, chunk, most_units
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings, load
@@ -22,6 +24,10 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.command import ROOT, SAMPLE, clean_environment
 from tests.support.workload import until
+
+
+def thresholds(_: int) -> tuple[int, int, int]:
+    return gc.get_threshold()
 
 
 def squared(item: int) -> int:
@@ -190,6 +196,16 @@ def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
         (folder / "note-new.md").write_text(
             "# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8"
         )
+
+
+def test_circles_of_garbage_are_looked_for_rarely_while_indexing_and_as_before_behind_it(tmp_path: Path) -> None:
+    usual, seen = gc.get_threshold(), set()
+    settings = Settings(home=tmp_path, roots=[str(SAMPLE)])
+    request = IndexRequest(paths=(str(SAMPLE),))
+    index_documents(tmp_path / "c", request, settings, progress=lambda *_: seen.add(gc.get_threshold()))
+    assert seen == {RARELY} and gc.get_threshold() == usual != RARELY
+    with contextlib.closing(Processes(1)) as processes:
+        assert list(processes.map(thresholds, [1])) == [RARELY]
 
 
 def test_a_call_ends_with_the_same_document_at_the_limit_of_text_units(tmp_path: Path) -> None:
