@@ -111,7 +111,9 @@ def _digests(
     for one in texts:
         held = set(terms(digests.digest(snapshot, one.text, "", room)))
         told += [len(words & held) >= 0.4 * len(words) for words in events.get(one.id, ()) if words]
-    print(f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events")
+    print(
+        f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events"
+    )
 
 
 def locomo(path: Path) -> None:
@@ -173,8 +175,7 @@ def longmemeval(path: Path, most: int) -> None:
                 continue
             days[id] = said
             text = "\n\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
-            day = said[:10].replace("/", "-")
-            texts[id] = InlineText(text, id, id, {"date": day})
+            texts[id] = InlineText(text, id, id, {"date": said})
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "corpora" / "sessions"
         index_documents(
@@ -203,11 +204,11 @@ def _recall(snapshot: Any, questions: list[dict[str, Any]], days: dict[str, str]
 
 
 def _first_sessions(snapshot: Any, question: str) -> dict[str, str]:
-    """The first ten sessions for a question, each with its day."""
+    """The first ten sessions for a question, each with its moment."""
     facts = filters.documents(snapshot)
     found = local.find(snapshot, question).passages
     ranked = list(dict.fromkeys(hit.document_id for hit in found))[:10]
-    return {facts[id]["uri"].removeprefix("text:"): facts[id]["date"] for id in ranked}
+    return {facts[id]["uri"].removeprefix("text:"): facts[id]["moment"] for id in ranked}
 
 
 def _printed(name: str, sessions: int, recall: dict[str, list[float]]) -> None:

@@ -18,9 +18,8 @@ class Repeats(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.passed: dict[
-            Hashable, tuple[float, int]
-        ] = {}  # when, and how many were left out since
+        # when, and how many were left out since
+        self.passed: dict[Hashable, tuple[float, int]] = {}
         self.lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:

@@ -376,12 +376,12 @@ def _budget(options: argparse.Namespace) -> dict[str, int]:
 def status(options: argparse.Namespace) -> int:
     """What is indexed, and what is running."""
     app = app_of(options)
-    if options.since is not None:
+    if options.since is not None or options.about:
         from graphrag_mcp.doctor.generations import changes, generation_of, told
 
         folder = app.folder(app.corpus_for_reading(options.corpus))
-        found = changes(folder, generation_of(folder, options.since), options.about)
-        return say(options, asdict(found), fencing.clean("\n".join(told(found))))
+        found = changes(folder, generation_of(folder, options.since or ""), options.about)
+        return say(options, asdict(found), fencing.clean("\n".join(told(found, options.about))))
     # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import status as status_of
 

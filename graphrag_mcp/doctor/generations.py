@@ -261,7 +261,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
     )
 
 
-def told(found: Changes) -> list[str]:
+def told(found: Changes, about: str = "") -> list[str]:
     """Lines on what changed: counts of the graph, names that came, statements, the documents by what
     became of them."""
     if found.since == found.generation:
@@ -277,6 +277,8 @@ def told(found: Changes) -> list[str]:
         lines.append(f"Names that came: {', '.join(found.names)}.")
     if found.statements:
         lines += ["New statements:", *found.statements]
+    elif about.strip():
+        lines.append(f"No new statement on {one_line(about, 60)}.")
     documents = {"added": found.added, "changed": found.changed, "removed": found.removed}
     for how, uris in documents.items():
         if uris:

@@ -36,9 +36,8 @@ WINDOW = 0.5
 SHORT = 3
 LEAST = 40  # tokens of a passage of source code behind which the next definition begins one
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
-_BLOCK = (
-    1_000_000  # characters given to `sentences` at once, so that memory is bounded by the block
-)
+# characters given to `sentences` at once, so that memory is bounded by the block
+_BLOCK = 1_000_000
 _FINE = 24  # tokens of an atom in mode "tokens"
 
 

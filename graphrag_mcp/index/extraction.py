@@ -50,9 +50,8 @@ ANY_TYPE = "whatever fits best, in one or two lower-case words"
 # at 3 and 2/5, 10 % at 4 and 1/2.
 MISSED_LEAST, MISSED_SHARE = 4, 1 / 2
 NAMES_WORTH_A_RECORD = 3  # strong names in a unit from which an empty list is not believed
-SHOWN = (
-    24_000  # characters of a first reply that a gleaning repeats; usual replies have up to 16,000
-)
+# characters of a first reply that a gleaning repeats; usual replies have up to 16,000
+SHOWN = 24_000
 MOST_HITS = 50
 NOTHING_MORE = 600  # characters in which a second look may say that it found nothing
 

@@ -64,9 +64,8 @@ log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
 _keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
-_troubles: dict[
-    tuple[Path, str], str
-] = {}  # why this process cannot do what is open, where no record can say so
+# why this process cannot do what is open, where no record can say so
+_troubles: dict[tuple[Path, str], str] = {}
 _woken = threading.Event()
 _forgot = 0.0
 

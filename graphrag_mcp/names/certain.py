@@ -32,9 +32,8 @@ from graphrag_mcp.text.tokens import ONE_TOKEN
 
 Candidate = tuple[int, int, str, bool]
 _MARK = re.compile(r"[ \t>]*(?:[-*+•‣▪–—]|\d{1,3}[.)]|#{1,6}|\|)[ \t]")  # of a list item, a heading
-SHORT = (
-    9  # words of a line with a full stop, up to which one word in small letters makes a sentence
-)
+# words of a line with a full stop, up to which one word in small letters makes a sentence
+SHORT = 9
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")

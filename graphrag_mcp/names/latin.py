@@ -229,12 +229,8 @@ class Names:
         if "\n" in gap:  # a short line, or a sentence that begins
             line = self.text.rfind("\n", 0, token.start - 1)
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
-        if gap in (
-            " and ",
-            " and the ",
-            " for ",
-            " for the ",
-        ):  # the Ministry for Health, not A and B
+        # the Ministry for Health, not A and B
+        if gap in (" and ", " and the ", " for ", " for the "):
             bodied = any(one.low in BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:

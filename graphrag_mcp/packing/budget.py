@@ -349,9 +349,8 @@ def compose(
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
         if page.cut and budget >= SMALL and shown[0].id.rpartition("/")[2].startswith("t"):
-            result.next_call = (
-                f'get_source(ids=["{shown[0].id}"])'  # the next page begins behind it
-            )
+            # the next page begins behind it
+            result.next_call = f'get_source(ids=["{shown[0].id}"])'
         tokens, characters = sent(result)
         over = max(tokens - budget, int(characters > CHARACTERS))
         if over <= 0:

@@ -110,4 +110,4 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
 
 def _order(row: dict[str, Any], facts: dict[str, dict[str, Any]]) -> tuple[str, str, int]:
     fact = facts[row["document_id"]]
-    return fact["date"] or "9999", fact["uri"], row["position"]
+    return fact["moment"] or "9999", fact["uri"], row["position"]

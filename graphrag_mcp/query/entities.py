@@ -115,9 +115,8 @@ _SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
 _GENITIVE = frozenset("का की के".split())
 _MARKS = MARKS.replace("'", "")
-_UNTITLED = frozenset(
-    ("location", "organization", "natural object", "event")
-)  # 北京市长 is not 北京
+# 北京市长 is not 北京
+_UNTITLED = frozenset(("location", "organization", "natural object", "event"))
 _SURNAMES = frozenset(
     name.translate(SIMPLIFY)  # as keys are
     for name in (*lexicon.JA_SURNAMES, *lexicon.ZH_SURNAMES, *lexicon.ZH_SURNAMES_TWO)

@@ -150,16 +150,18 @@ class Filters:
         """What is said where nothing that passes speaks of a question, and an advice; with the first
         documents that pass by date, for a question that has no word but "what happened?"."""
         facts = documents(snapshot)
-        passed = len(facts if self.documents is None else self.documents)
+        passed = len(self.passing_documents(snapshot))
         said = (one_line(f"{one.field}{one.op}{one.value}", 80) for one in self.conditions)
         text = f"Nothing that passes the filters ({', '.join(said)}) speaks of this question."
         text += f" {passed} of {counted(len(facts), 'documents')} pass."
         advice = f"Ask again with fewer filters{', or read one with get_source' * bool(passed)}."
         if self.documents:
             some = [facts[id] for id in self.documents]
-            some.sort(key=lambda fact: (fact["date"], fact["uri"]))
+            some.sort(key=lambda fact: (fact["moment"], fact["uri"]))
+            shown = times.shown(some[:LISTED])
             lines = [
-                f"- [{fact['document'][0]}] {fact['date']} {one_line(fact['document'][2], 80)}"
+                f"- [{fact['document'][0]}] {shown[fact['document'][1]]} "
+                + one_line(fact["document"][2], 80)
                 for fact in some[:LISTED]
             ]
             more = [f"- and {len(some) - LISTED} more"] if len(some) > LISTED else []

@@ -194,7 +194,7 @@ def _by_topic(part: Part, query: str, request: Request, most: int) -> list[tuple
         id = f"{corpus}/c{topic.n}".removeprefix("/") if topic and topic.n >= 0 else ""
         head = f"## {f'[{id}] ' if id else ''}{topic.title}" if topic else "## Of no topic"
         if sum(bool(line.hit.date) for line in held) * 2 > len(held):
-            held = sorted(held, key=lambda line: (line.hit.date or "9999", -line.value))
+            held = sorted(held, key=lambda line: (line.hit.moment or "9999", -line.value))
         lines += [(head, id, line) for line in held]
     return lines
 

@@ -23,13 +23,13 @@ from graphrag_mcp.query import (
     series,
     text_search,
     timeline,
+    times,
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.passages import Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.dates import days
 from graphrag_mcp.text.prose import readable, says_something
 from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -44,10 +44,8 @@ TELLING = digests.SENTENCE  # characters of that sentence
 SAME = 40  # letters of a title that its address repeats
 PAGE = 30  # documents that are listed one by one, on several pages if need be
 DIGEST = 420  # of several, where few documents are listed
-TITLE, TITLES = (
-    60,
-    0.75,
-)  # characters of a title in a topic; share of the room, since titles have more tokens
+# characters of a title in a topic; share of the room, since titles have more tokens
+TITLE, TITLES = (60, 0.75)
 SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
@@ -151,14 +149,15 @@ def _documents(
             return head[:-1] + overview[0], overview[1]
     sizes = _sizes(snapshot) if ids else {}
     order = {
-        "date": lambda id: (days(dates[id])[0] if dates[id] else "9999", facts[id]["uri"]),
+        "date": lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     ids.sort(key=order)
-    none = (0, 0)
+    none, shown = (0, 0), times.shown(facts[id] for id in ids)
     return head, [
-        partial(_line, snapshot, id, sizes.get(id, none), said.get(id), each) for id in ids
+        partial(_line, snapshot, id, shown[id], sizes.get(id, none), said.get(id), each)
+        for id in ids
     ]
 
 
@@ -228,6 +227,7 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 def _line(
     snapshot: Snapshot,
     id: str,
+    date: str,
     size: tuple[int, int],
     speaks: Callable[[int], str] | None,
     room: int,
@@ -249,7 +249,7 @@ def _line(
     said = said or (digests.digest(snapshot, text, title, room) if room else "")
     if not room and not speaks:  # in a list of names
         name = one_line(title or file, 80)
-    when = local.joined(fact["by"], fact["date"], name) if fact["date"] else name
+    when = local.joined(fact["by"], date, name) if date else name
     length = "" if speaks or not room else f", {size[0]:,} characters"
     parts = f", {size[1]} parts" if size[1] > 1 else ""
     return f"- [{alias}] {when}{length}{parts}{': ' if said else ''}{said}"

@@ -99,7 +99,8 @@ class Hit:
     body: str
     citation: Citation
     times: times.Times
-    date: str = ""
+    date: str = ""  # with the clock of its document where another hit has that day
+    moment: str = ""  # sorts by time
     passage: str = ""
     document: str = ""
     corpus: str = ""
@@ -420,12 +421,14 @@ def read(
         for row in snapshot.served("passages", first, context.PASSAGE)
     }
     facts, valid = times.documents(snapshot), times.validity(snapshot)
+    shown = times.shown(facts[id] for id in ids if id in facts)
     of_series = series.by_document(snapshot)
     spoken = times.read(snapshot, rows)
     hits = []
     for row in rows:
         fact, time = facts.get(row["document_id"]), spoken[row["id"]]
         said = next(iter(time.said), "")
+        date = said or (fact["date"] if fact and not fact["by"] else "")
         alias = fact["document"][0] if fact else row["document_id"]
         cited = citation(row, score[row["id"]], alias)
         cited = context.placed(corpus, cited) if corpus else cited
@@ -436,7 +439,8 @@ def read(
                 _body(row["text"], row["title"], row["uri"]),
                 cited.model_copy(update={"why": why.get(row["id"], ""), "said": said}),
                 time,
-                said or (fact["date"] if fact and not fact["by"] else ""),
+                shown[row["document_id"]] if fact and date == fact["date"] else date,
+                time.moment(date),
                 row["id"],
                 row["document_id"],
                 corpus,
@@ -476,7 +480,7 @@ def _body(raw: str, title: str, uri: str) -> str:
 
 def _when(hit: Hit) -> tuple[str, str, int]:
     """Dated ones first, oldest first; within a document in the order of the text."""
-    return hit.date or "9999", hit.uri, hit.citation.char_start
+    return hit.moment or "9999", hit.uri, hit.citation.char_start
 
 
 def show(

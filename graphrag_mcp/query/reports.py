@@ -226,9 +226,8 @@ def finding_items(
     found: list[tuple[float, int, int, Row, str]] = []
     for place, row in enumerate(snapshot.served("reports", list(rating), REPORT)):
         listed = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
-        for number, one in enumerate(
-            listed, 1
-        ):  # of equal ones those of the weightier report first
+        # of equal ones those of the weightier report first
+        for number, one in enumerate(listed, 1):
             text = _point(str(one.get("summary", "")), str(one.get("explanation", "")))
             words = " ".join(terms(_IDS.sub("", text)))
             own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number

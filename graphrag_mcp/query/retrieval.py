@@ -56,10 +56,8 @@ ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's t
 FOCUS = 4.0  # power of a passage's own score as a share of the best in its document
 BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it precedes it
 PASSED = 1e-6  # by which the first passage leads, and neighbours stay behind the second
-FIRST_PERSON_READ, WORDS_IN_COMMON = (
-    80,
-    40,
-)  # passages that are read for the first person; words from them
+# passages that are read for the first person; words from them
+FIRST_PERSON_READ, WORDS_IN_COMMON = (80, 40)
 FROM_FILE = 4  # passages of a file of source code that count in full
 DEFINITIONS_READ = 40  # passages in which definitions are looked for
 # Shares of a question's worth that the best passage holds, from all to nothing left to vectors.
@@ -107,9 +105,8 @@ class Weights:
     lead: float = 0.8  # share of the best passage's own worth below which no other comes near
 
 
-WORDS_ALONE = Weights(
-    named=0, holds=0, link=0, shared=0, quiet=0, beside=0, around=0, defines=0
-)  # without the graph
+# without the graph
+WORDS_ALONE = Weights(named=0, holds=0, link=0, shared=0, quiet=0, beside=0, around=0, defines=0)
 
 
 PARTS = {
@@ -737,7 +734,8 @@ def _favour_latest(candidates: _Candidates) -> None:
     if not _LATEST.search(candidates.found.query[:NAME_CHARACTERS]):
         return
     facts = times.documents(candidates.snapshot)
-    dated = [(facts.get(one.document_id, {}).get("date", ""), one) for one in candidates.best(LATE)]
+    best = candidates.best(LATE)
+    dated = [(facts.get(one.document_id, {}).get("moment", ""), one) for one in best]
     days = sorted({day for day, _ in dated if day})
     for day, one in dated:
         if day:

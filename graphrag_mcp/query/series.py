@@ -17,10 +17,8 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted
 
 MOST = 40  # series of a corpus; more would be no overview
-LEAST, COVERED = (
-    3,
-    0.7,
-)  # documents of a series; share of all that lie in one, and in the largest at most
+# documents of a series; share of all that lie in one, and in the largest at most
+LEAST, COVERED = (3, 0.7)
 DEPTH = 6  # folders of an address
 SAID = 5  # letters of a title beside its series, from which on it says something
 

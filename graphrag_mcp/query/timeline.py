@@ -6,6 +6,7 @@ other as `later` or `earlier`; neither is withdrawn."""
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
@@ -39,6 +40,8 @@ class Statement:
     id: str
     text: str
     days: tuple[tuple[str, str], ...] = ()
+    moment: str = ""  # sorts by time: the first day, or the moment in which it was said
+    clock: str = ""  # of that moment
     note: str = ""
     cited: Citation | None = None
     bare: str = ""  # its text without expressions of time
@@ -51,8 +54,12 @@ class Statement:
     def start(self) -> str:
         return self.days[0][0] if self.days else ""
 
+    @property
+    def date(self) -> str:
+        return f"{self.start} {self.clock}".strip()
+
     def item(self) -> Item:
-        parts = ("-", self.start, self.text, f"[{self.id}]", self.note, self.beside)
+        parts = ("-", self.date, self.text, f"[{self.id}]", self.note, self.beside)
         return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
 
 
@@ -62,7 +69,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     found = _naming(snapshot, entities)
     if len(entities) == 1:
         found += _claims(snapshot, entities)
-    dated = sorted((one for one in found if one.days), key=lambda one: (one.start, one.id))
+    dated = _by_time(found)
     _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
     said = f"{counted(undated, 'statements')} without a date are left out." if undated else ""
@@ -96,9 +103,7 @@ def of_passages(
             id for id in row["entity_ids"] if any(form in one.text for form in forms.get(id, ()))
         )
         every.append(one)
-    dated = sorted(
-        (one for one in every if one.days and passes(one)), key=lambda one: (one.start, one.id)
-    )
+    dated = _by_time(one for one in every if passes(one))
     _compare([one for one in dated if one.about][:STATEMENTS])
     return dated, sum(not one.days for one in every)
 
@@ -106,8 +111,19 @@ def of_passages(
 def lines(snapshot: Snapshot, entity: Row, documents: set[str]) -> list[str]:
     """Sentences of these documents (content ids) that name the entity, by day, undated ones last."""
     found = _naming(snapshot, [entity], documents)
-    found.sort(key=lambda one: (one.start or "9999", one.id))
-    return [one.item().text for one in found]
+    undated = sorted((one for one in found if not one.days), key=lambda one: one.id)
+    return [one.item().text for one in (*_by_time(found), *undated)]
+
+
+def _by_time(found: Iterable[Statement]) -> list[Statement]:
+    """Those with a day, by time. The clock is kept where the day has two moments."""
+    dated = sorted((one for one in found if one.days), key=lambda one: (one.moment, one.id))
+    of_day: dict[str, set[str]] = defaultdict(set)
+    for one in dated:
+        of_day[one.start].add(one.moment)
+    for one in dated:
+        one.clock = one.clock if len(of_day[one.start]) > 1 else ""
+    return dated
 
 
 def _forms(row: Mapping[str, Any]) -> list[str]:
@@ -172,7 +188,10 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     days = tuple((one.start, one.end) for one in when) or ((said, said),)[: bool(said)]
     note = spoken.note(one_line(text, 4_000), when)
     note = note or (f"(said {said})" if said and days != ((said, said),) else "")
-    return Statement(cited.id, shown, days, note, cited, bare)
+    day = days[0][0] if days else ""
+    moment = spoken.moment(said) if days[:1] == ((said, said),) else day
+    clock = spoken.document["clock"] if moment > day else ""
+    return Statement(cited.id, shown, days, moment, clock, note, cited, bare)
 
 
 def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
@@ -184,7 +203,7 @@ def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
         text = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 300)}"
         note = f"(claim{until}, {one_line(row['status'], 20)})"
         days = ((start, end or start),)[: start[:4].isdigit()]
-        found.append(Statement(f"k{row['n']}", text, days, note))
+        found.append(Statement(f"k{row['n']}", text, days, start, note=note))
     return found
 
 
@@ -199,13 +218,13 @@ def _compare(statements: Sequence[Statement], own: frozenset[str] = frozenset())
         one.words = " ".join(_WORD.findall(one.bare)).casefold()
     for at, one in enumerate(statements):
         for other in statements[at + 1 :]:
-            if other.start.startswith(one.start) or one.words == other.words:
+            if other.moment.startswith(one.moment) or one.words == other.words:
                 continue
             if one.about.isdisjoint(other.about) and (one.about or other.about):
                 continue
             if _same_form(one.form, other.form):
-                one.beside = one.beside or f"(later: [{other.id}] {other.start})"
-                other.beside = f"(earlier: [{one.id}] {one.start})"
+                one.beside = one.beside or f"(later: [{other.id}] {other.date})"
+                other.beside = f"(earlier: [{one.id}] {one.date})"
                 break
 
 

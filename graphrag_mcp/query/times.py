@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
@@ -52,8 +52,8 @@ _validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: names (alias, id, title, uri,
-    file), uri, date, metadata. The day of the last commit dates what states no date; no relative
-    word counts from it."""
+    file), uri, date with its clock and the moment that sorts by them, metadata. The day of the last
+    commit dates what states no date; no relative word counts from it."""
     if snapshot not in _facts:
         rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
@@ -62,11 +62,25 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 def _fact(row: Row) -> dict[str, Any]:
     metadata = _metadata_of(row)
-    stated = stated_date(row)
+    stated = dates.of_metadata(metadata) or dates.in_name(row["uri"].rpartition("/")[2])
     date = stated or dates.read(str(metadata.get("committed") or ""))
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     by = "committed" if date and not stated else ""
-    return {"document": names, "uri": row["uri"], "date": date, "by": by, "metadata": metadata}
+    clock = dates.clock(metadata)
+    own = {"date": date, "clock": clock, "moment": dates.moment(date, clock), "by": by}
+    return {"document": names, "uri": row["uri"], "metadata": metadata, **own}
+
+
+def shown(facts: Iterable[Fact]) -> dict[str, str]:
+    """The date of each document by content id, with its clock where another one has that date."""
+    of_date: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        of_date[fact["date"]].append(fact)
+    return {
+        fact["document"][1]: f"{date} {fact['clock']}".strip() if some[1:] else date
+        for date, some in of_date.items()
+        for fact in some
+    }
 
 
 def _metadata_of(row: Row) -> dict[str, Any]:
@@ -77,12 +91,6 @@ def _metadata_of(row: Row) -> dict[str, Any]:
         metadata = {}
     known = metadata if isinstance(metadata, dict) else {}
     return {str(name).casefold(): value for name, value in known.items()}
-
-
-def stated_date(row: Row) -> str:
-    """The date that the metadata give, else the file's name: `2024`, `2024-Q3`, `2024-03` or
-    `2024-03-04`; "" for none."""
-    return dates.of_metadata(_metadata_of(row)) or dates.in_name(row["uri"].rpartition("/")[2])
 
 
 def validity(snapshot: Snapshot) -> dict[str, str]:
@@ -97,9 +105,10 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
         later = _later_versions(snapshot, facts)
         for id, fact in facts.items():
             metadata = fact["metadata"]
-            status = one_line(str(metadata.get("status") or ""), 30)
-            if status.casefold() in OUTDATED:
-                found[id].append(f"status: {status}")
+            status = metadata.get("status") or []
+            for one in status if isinstance(status, list) else [status]:
+                if str(one).casefold() in OUTDATED:
+                    found[id].append(f"status: {one}")
             if id in later and not any(one.startswith("superseded") for one in found[id]):
                 found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
             for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
@@ -182,6 +191,7 @@ class Times:
     text: str = ""
     start: int = 0
     anchors: tuple[Anchor, ...] = ()  # in force in the passage
+    document: Fact = field(default_factory=dict)  # of `documents`
 
     @cached_property
     def said(self) -> tuple[str, ...]:
@@ -202,6 +212,10 @@ class Times:
         days = [day for at, day in self.anchors if at <= offset]
         return days[-1].isoformat() if days else ""
 
+    def moment(self, day: str) -> str:
+        """What sorts by time what was said on this day: that of the document, if it is its day."""
+        return self.document["moment"] if day and day == self.document.get("date") else day
+
     def days(self) -> tuple[When, ...]:
         """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
         if self.when or not self.said:
@@ -221,7 +235,7 @@ class Times:
         are in the part that is shown; "" for none. `date` stands beside it already."""
         if not self.anchors:
             return ""
-        some = self.when if among is None else among
+        date, some = date[:10], self.when if among is None else among
         seen = [one for one in some if one.kind == "resolved" and self.words(one) in shown]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
@@ -239,23 +253,22 @@ def interval(when: When) -> str:
 
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
-    known = _anchors.setdefault(snapshot, {})
+    known, facts = _anchors.setdefault(snapshot, {}), documents(snapshot)
     missing = sorted({row["document_id"] for row in rows} - known.keys())
     for at in range(0, len(missing), BATCH):
-        columns = ["id", "uri", "metadata", "text"]
         for one in snapshot.by_key(
-            "documents", missing[at : at + BATCH], "id", columns
+            "documents", missing[at : at + BATCH], "id", ["id", "text"]
         ).to_pylist():
-            day = stated_date(one)
+            day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             known[one["id"]] = anchors(one["text"], day if len(day) == 10 else "")
-    return {row["id"]: _times(row, known.get(row["document_id"], [])) for row in rows}
+    return {row["id"]: _times(row, known.get(row["document_id"], []), facts) for row in rows}
 
 
-def _times(row: Row, known: Sequence[Anchor]) -> Times:
+def _times(row: Row, known: Sequence[Anchor], facts: Mapping[str, Fact]) -> Times:
     start, end = row["char_start"], row["char_end"]
     above = [(start, day) for at, day in known if at <= start][-1:]
     here = (*above, *((at, day) for at, day in known if start < at < end))
-    return Times(row["text"], start, here)
+    return Times(row["text"], start, here, facts.get(row["document_id"], {}))
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:

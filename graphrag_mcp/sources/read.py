@@ -21,7 +21,7 @@ from typing import Any
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git
-from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
+from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date
 from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
@@ -206,7 +206,9 @@ def _document(
     known = {key.casefold(): value for key, value in metadata.items()}
     dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
     if piece.prose and not dated:
-        said = dates.in_address(metadata) or dates.in_head(piece.text)
+        said = dates.in_address(metadata) or dates.in_head(
+            piece.text[front_matter(piece.text)[1] :]
+        )
         metadata |= {"date": said} if said else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")

@@ -60,9 +60,8 @@ def check_values(table: pa.Table) -> pa.Array:
     names = sorted(name for name in table.column_names if name != "check")
     for batch in table.select(names).to_batches(BATCH):
         numbers: list[Any] = []  # one int64 a row each
-        pieces: list[
-            tuple[memoryview, list[int]]
-        ] = []  # bytes, and where each row's part begins (and the last ends)
+        # bytes, and where each row's part begins (and the last ends)
+        pieces: list[tuple[memoryview, list[int]]] = []
         for column in batch.columns:
             _take_apart(column, np.arange(batch.num_rows + 1), True, numbers, pieces)
         width = 8 * len(numbers)

@@ -182,9 +182,8 @@ def commit(folder: Path, manifest: Manifest) -> None:
     nothing has changed then, or, at the very end, everything."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        from graphrag_mcp.store import (
-            checksums,
-        )  # Arrow and numpy: the one that only reads a manifest does without
+        # Arrow and numpy: the one that only reads a manifest does without
+        from graphrag_mcp.store import checksums
 
         files, record = checksums.record(
             folder, before.files, before.tables, manifest.tables, manifest.generation
@@ -222,10 +221,8 @@ def writing(folder: Path) -> Iterator[None]:
     move."""
     try:
         yield
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # the latter is what LanceDB raises, with lines of its source
+    # the latter is what LanceDB raises, with lines of its source
+    except (OSError, RuntimeError) as error:
         if out_of_files(error):
             raise too_many_files() from error
         said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]

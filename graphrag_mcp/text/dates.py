@@ -1,16 +1,19 @@
 """Dates as people write them: of a document, in its metadata, file name or first lines, and of an argument.
 
 Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-Q3`, `2024-03` or
-`2024-03-04`, or "". Knows how a dozen languages write a day, a month or a quarter with its year; no
-times, and nothing where day and month could be taken for each other (03/04/2024)."""
+`2024-03-04`, or "". Knows how a dozen languages write a day, a month or a quarter with its year, and
+nothing where day and month could be taken for each other (03/04/2024). The time of day is read of
+metadata alone (`clock`)."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.text.folding import folded
@@ -28,87 +31,30 @@ _TIMED = (
     re.compile(rf"(?<!\d){_CLOCK},?(?: on| am| le| el)? ?\Z", re.I),
     re.compile(rf"(?:T|,? ?(?:at |um |à |a las )?\(?){_CLOCK}(?!\d)", re.I),
 )
-# Beside a date in a short line: the day of an event, of a right or of a visit, not the day on which
-# the text was written. "Last updated" is the day of the text.
+_TABLE = tomllib.loads(Path(__file__).with_name("dates.toml").read_text("utf-8"))
 EVENT = re.compile(
-    r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
-    r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
-    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde"
-    r"|copyright|rights reserved|archives?|retrieved|accessed|visited|printed|next|abgerufen|nächste[nrs]?"
-    r"|droits réservés|consultée?|prochaine?|derechos reservados|consultad[oa]|próxim[oa])\b"
-    r"|©|出生|生于|卒于|逝世|成立|截止|到期|版权|归档|存档|下次",
-    re.IGNORECASE,
+    rf"(?<![^\W_])(?:{'|'.join(_TABLE['event_words'])})(?![^\W_])|{_TABLE['event_signs']}", re.I
 )
-
-_MONTHS = [
-    "january jan januar janner janvier enero gennaio janeiro januari янв января",
-    "february feb februar fevrier fevr febrero febbraio fevereiro februari фев февраля",
-    "march mar marz mars marzo marco maart мар марта",
-    "april apr avril avr abril aprile апр апреля",
-    "may mai mayo maggio maio mei мая",
-    "june jun juni juin junio giugno junho июн июня",
-    "july jul juli juillet juil julio luglio julho июл июля",
-    "august aug aout agosto augustus авг августа",
-    "september sep sept septembre septiembre settembre setembro сен сентября",
-    "october oct okt oktober octobre octubre ottobre outubro окт октября",
-    "november nov novembre noviembre novembro ноя ноября",
-    "december dec dez dezember decembre diciembre dicembre dezembro дек декабря",
-]
-_NUMBER = {folded(word): at for at, words in enumerate(_MONTHS, 1) for word in words.split()}
-_QUARTERS = (
-    "1 1st first erstes erstem ersten premier primer primero primeiro primo 一",
-    "2 2nd second zweites zweitem zweiten deuxieme segundo secondo 二",
-    "3 3rd third drittes drittem dritten troisieme tercer tercero terceiro terzo 三",
-    "4 4th fourth viertes viertem vierten quatrieme cuarto quarto 四",
-)
-_QUARTER = {word: at for at, words in enumerate(_QUARTERS, 1) for word in words.split()}
+_NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
+_QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 _PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
-_YEAR, _WORD = r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
-_ORDINAL = r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?"
-_SLASHED = re.compile(rf"(?<![\d/-])(?P<a>\d\d?)([/-])(?P<b>\d\d?)\2{_YEAR}(?![/-]\d)")
-NUMERIC = [  # a day in figures
-    _SLASHED,
-    re.compile(
-        r"(?<![\d./-])(?P<y>(?:1[4-9]|2\d)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d./-]\d|\d)"
-    ),
-    re.compile(rf"(?<![\d.])(?P<d>\d\d?)\. ?(?P<m>\d\d?)\. ?{_YEAR}(?!\.\d)"),
-]
-DAYS = [  # a day with its month and year
-    *NUMERIC,
-    *(
-        re.compile(form)
-        for form in (
-            rf"{_YEAR} ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
-            rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?[,-]? ?(?:of |de )?{_WORD}\.?[,-]? ?(?:del? )?{_YEAR}",
-            rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
-        )
-    ),
-]
-_SPANS = [  # a month or a quarter with its year
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        rf"(?<![^\W_])Q(?P<q>[1-4])[ ,/-]{{0,2}}(?:of )?{_YEAR}",
-        rf"{_YEAR}[ /-]?Q(?P<q>[1-4])(?!\w)",
-        rf"(?<!\w){_ORDINAL} (?:quarter|quartal|trimestre),? (?:of |des jahres |del? )?{_YEAR}",
-        rf"{_YEAR} ?年 ?第?(?P<q>[1-4一二三四])季度?",
-        rf"{_YEAR} ?[年년] ?(?P<m>\d\d?) ?[月월](?! ?\d)",
-        rf"(?<!\d )(?<!\d\. )(?<!\d\w\w )(?<!\d (?:de|of) )\b{_WORD}\.?,? (?:of |del? )?{_YEAR}",
-    )
-]
-# Alone these are dates, in a line they could be numbers.
-_ALONE = [
-    re.compile(form)
-    for form in (
-        r"(?P<y>\d{4})",
-        rf"{_YEAR} ?[年년]",
-        r"(?P<y>\d{4})[-/.](?P<m>\d\d?)",
-        rf"(?P<m>\d\d?)[/.]{_YEAR}",
-        rf"{_YEAR},? {_WORD}",
-        rf"{_YEAR},? {_WORD} (?P<d>\d\d?)",
-        r"(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)",
-    )
-]
+_PARTS = {
+    "{year}": r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)",
+    "{word}": r"(?P<word>[^\W\d_]{3,10})",
+    "{ordinal}": r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?",
+}
+
+
+def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
+    part = re.compile("|".join(map(re.escape, _PARTS)))
+    return [re.compile(part.sub(lambda m: _PARTS[m[0]], form), flags) for form in _TABLE[name]]
+
+
+NUMERIC = _forms("figures")
+_SLASHED = NUMERIC[0]
+DAYS = [*NUMERIC, *_forms("days")]
+_SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
 _DECLARED = re.compile(
     r"(?:date|year|datum|jahr|fecha|año|année|日期|年份)\s*[:：]\s*(.+)", re.IGNORECASE
 )
@@ -116,9 +62,15 @@ _WEEKDAY = re.compile(
     r"\A(?:[^\W\d_]{2,12}\.?, ?(?:den |the |le |el )?(?=\w)|(?:am|on|le|el) (?=\d))", re.I
 )
 _TIME = re.compile(
-    r"(?<=\d)(?:T|,? (?:at |um )?|,)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
-    r"(?: ?[ap]\.?m\.?)?(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?\Z"
-    r"|(?:,? | ?\()(?:星期|周)[一二三四五六日天]\)?\Z"
+    r"(?<=[\d)日号])(?:T|,? (?:at |um )?|,)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
+    r"(?: ?[ap]\.?m\.?| ?Uhr)?(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?\Z"
+    r"|(?:,? | ?\()(?:星期|周)[一二三四五六日天]\)?\Z| ?\([^\W\d_]{2,10}\.?\)\Z"
+)
+_BEFORE = re.compile(rf"\A{_CLOCK},?(?: on| am| le| el)? ", re.IGNORECASE)
+_HOUR = re.compile(
+    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,]\d{1,9})?)?"
+    r"(?: ?([ap])\.?m\b)?(?: ?(?:(Z|UTC|GMT)|([+-](?:0\d|1[0-4])):?([0-5]\d)))?(?![\d:])",
+    re.IGNORECASE,
 )
 _WORDS = re.compile(r"[^\W\d_]+")
 
@@ -127,7 +79,8 @@ def read(written: str) -> str:
     """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
     what is no date of the calendar, and where day and month could be exchanged."""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
-    text = _TIME.sub("", _TIME.sub("", _WEEKDAY.sub("", text, count=1)))
+    text = _WEEKDAY.sub("", _BEFORE.sub("", text), count=1)
+    text = _TIME.sub("", _TIME.sub("", text))
     matches = (form.fullmatch(text) for form in (*DAYS, *_SPANS, *_ALONE))
     return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
 
@@ -155,15 +108,44 @@ def days(date: str) -> tuple[str, str]:
 
 def of_metadata(metadata: Mapping[str, Any]) -> str:
     """The date that the metadata of a document (names in lower case) give, in the form of `read`."""
-    return next(filter(None, (_value(metadata[name]) for name in KEYS if metadata.get(name))), "")
+    return read(_written(metadata))
 
 
-def _value(value: Any) -> str:
-    """A date, or the UTC day of seconds or milliseconds since 1970."""
-    text = str(value).strip()
-    if re.fullmatch(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?", text):
-        return datetime.fromtimestamp(int(text[:10]), UTC).date().isoformat()
-    return read(text)
+def _written(metadata: Mapping[str, Any]) -> str:
+    """The first date of metadata as it is written; of seconds or milliseconds since 1970 in UTC."""
+    for name in KEYS:
+        text = str(metadata.get(name) or "").strip()
+        if re.fullmatch(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?", text):
+            return datetime.fromtimestamp(int(text[:10]), UTC).isoformat()
+        if read(text):
+            return text
+    return ""
+
+
+def clock(metadata: Mapping[str, Any]) -> str:
+    """The time of day beside the date of metadata: `02:21`, `23:30:05`, `23:30-07:00`; "" for none,
+    and for midnight, which programs write where they know a day alone."""
+    written = _written(metadata)
+    match = _HOUR.search(written)
+    if match is None or len(read(written)) < 10:  # 10:30 of a month
+        return ""
+    hour, minute, second, half, utc, east, rest = match.groups()
+    if half and int(hour) <= 12:
+        hour = str(int(hour) % 12 + 12 * (half in "pP"))
+    said = f"{int(hour):02}:{minute}" + (f":{second}" if second else "")
+    zone = f"{east}:{rest}" if east else "+00:00" if utc else ""
+    return "" if not said.strip("0:") else said + zone.replace("+00:00", "Z")
+
+
+def moment(date: str, clock: str) -> str:
+    """What sorts documents by time: the first day of what `read` gives, and the second of that day,
+    in UTC where a zone is written. A day without a clock comes before all its hours."""
+    day = days(date)[0] if date else ""
+    if not day or not clock:
+        return day
+    at = datetime.fromisoformat(f"{day}T{clock}")
+    local = at.replace(tzinfo=None) - (at.utcoffset() or timedelta())
+    return f"{day}T{int((local - datetime.fromisoformat(day)).total_seconds()) + 86_400:06}"
 
 
 def in_name(name: str) -> str:

@@ -73,7 +73,7 @@ def readable(text: str) -> str:
             lines += menu if len(menu) < RUN else []
             menu = []
         shown = _line(line)
-        if shown or (not line.strip() and lines and lines[-1]):
+        if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
 
@@ -185,13 +185,10 @@ _LEANING = re.compile(
     re.IGNORECASE,
 )
 _GRAMMAR = STOP_WORDS.union(*folding.LANGUAGES.values())
-_LEAST_GRAMMAR = (
-    0.15  # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
-)
-_DIGITS, _DENSE_DIGITS = (
-    0.15,
-    0.4,
-)  # share of digits in a table's row; in Chinese a word is two characters
+# share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
+_LEAST_GRAMMAR = 0.15
+# share of digits in a table's row; in Chinese a word is two characters
+_DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 
 
 def spoken(sentence: str) -> str:

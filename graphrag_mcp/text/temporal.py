@@ -35,6 +35,7 @@ _TURN = re.compile(
     r"\s*(?:[-*>] )?(?:\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}(?=[\sT,:|–—-])"
     r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
 )
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)\n[\w-]+ *[:=].*\n(?:.+\n)*?(?:\1|\.\.\.) *(?:\n|\Z)")
 HEADING = 80  # characters of a line whose date holds for what stands below it
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
@@ -64,8 +65,10 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
     by default it is recognised. Time is linear in the length of the text."""
     starts = [offset for offset, _ in anchors]
-    # An empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
-    found = [When(start, end, day, day, "stated") for start, end, day in _in_figures(text)]
+    # 2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language. An
+    # empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
+    figures = dates.found(text, dates.NUMERIC) if _FIGURES.search(text) else []
+    found = [When(start, end, day, day, "stated") for start, end, day in figures]
     for vocabulary in _vocabularies(text, language):
         for match, rule in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
@@ -83,20 +86,18 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     return _joined(text, [one for one in _outermost(found) if one.start])
 
 
-def _in_figures(text: str) -> list[tuple[int, int, str]]:
-    """2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language."""
-    return dates.found(text, dates.NUMERIC) if _FIGURES.search(text) else []
-
-
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
     The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them."""
+    states one full date and little else. A sentence is none of them. Of front matter only the date
+    of a document counts, where none is given."""
     found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
-    at = 0
+    at, matter = 0, _FRONT_MATTER.match(text)
     for line in text.splitlines(keepends=True):
-        if day := _heading_day(line):
+        own = not document_date and line.partition(":")[0].strip().lower() in dates.KEYS
+        inside = matter is not None and at < matter.end()
+        if (own or not inside) and (day := _heading_day(line)):
             found.append((at, date.fromisoformat(day)))
         at += len(line)
     return found
@@ -240,6 +241,16 @@ def _nearest(anchor: date, month: int, day: int) -> Interval:
     return near, near
 
 
+def _week(year: int, week: int) -> Interval:
+    return _period(date.fromisocalendar(year, week, 1), "week", 0)
+
+
+def _week_near(anchor: date, week: int) -> Interval:
+    """The calendar week of that number that is nearest to the anchor."""
+    days = [_week(anchor.year + shift, week) for shift in (-1, 0, 1)]
+    return min(days, key=lambda one: abs((one[0] - anchor).days))
+
+
 def _day_near(anchor: date, day: int, which: int) -> Interval:
     """The last such day of a month up to the anchor, or (0) the next one from it on."""
     months = range(0, -3, -1) if which < 0 else range(3)
@@ -287,9 +298,8 @@ def _part_of(interval: Interval, part: str) -> Interval:
 
 # ---- rules: what the words of a match mean -------------------------------------
 
-Values = Mapping[
-    str, Any
-]  # of the placeholders: day, weekday, month, unit, number, slack, which, season, y, d
+# of the placeholders: day, weekday, month, unit, number, slack, which, season, y, d
+Values = Mapping[str, Any]
 
 _STATED: dict[str, Callable[[Values], Interval]] = {
     "date": lambda v: _day(v["y"], v["month"], v["d"]),
@@ -306,6 +316,7 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
         _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
     ),
     "season of year": lambda v: _months(v["y"], v["season"], 3),
+    "week of year": lambda v: _week(v["y"], v["week"]),
     "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
     "half of year": lambda v: _half(_years(v["y"]), v["half"]),
     "century": lambda v: _centuries(v["ordinal"], v["ordinal"]),
@@ -315,7 +326,9 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
     "decade of year": lambda v: _years(v["y"], 10),
     "year": lambda v: _years(v["y"]),
     "years": lambda v: _span(v["y"], v["z"]),
-    "decade": lambda v: _years(v["decade"], 10),
+    "decade": lambda v: _years(
+        v["decade"], 10 if v["decade"] % 100 or v["decade"] == 2000 else 100
+    ),  # the 1800s
     "minguo": lambda v: _within(1911 + v["minguo"], v),
 }
 _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
@@ -324,6 +337,7 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "unit before last": lambda a, v: _period(a, v["unit"], -2),
     "ago": lambda a, v: _around(a, v["unit"], -v["number"], v["slack"]),
     "ahead": lambda a, v: _ahead(a, v),
+    "ahead of now": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
     "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
@@ -335,7 +349,9 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
     "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
     "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
-    "month": lambda a, v: _month_near(a, v["month"], _tense(v)),
+    "month": lambda a, v: _month_by_tense(a, v),
+    "week near": lambda a, v: _week_near(a, v["week"]),
+    "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
     "relative year": lambda a, v: _within(a.year + v["year_word"], v),
 }
 
@@ -345,8 +361,7 @@ _OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
 
 
 def _tense(values: Values) -> int:
-    """-1 where the sentence speaks of the past, 0 where it speaks of the future. Where the words of
-    the past are not listed, what is not of the future is past."""
+    """-1 where the sentence speaks of the past, 0 where it speaks of the future."""
     if values["future"] == values["past"]:
         raise _Unclear
     return 0 if values["future"] else -1
@@ -360,6 +375,16 @@ def _weekday_by_tense(anchor: date, values: Values) -> Interval:
     if which == 0:
         raise _Unclear  # today or in a week
     return anchor, anchor
+
+
+def _month_by_tense(anchor: date, values: Values) -> Interval:
+    """Where no word tells the past from the future: the nearest such month, up to a quarter away."""
+    if values["future"] != values["past"]:
+        return _month_near(anchor, values["month"], _tense(values))
+    ahead = (values["month"] - anchor.month + 3) % 12 - 3
+    if ahead > 3:
+        raise _Unclear
+    return _months(anchor.year, anchor.month + ahead)
 
 
 def _unit(anchor: date, values: Values) -> Interval:
@@ -412,39 +437,16 @@ def _meaning(
 
 # ---- vocabularies -------------------------------------
 
+_TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
 _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
-_PLACES = {
-    "y": r"1\d\d\d|20\d\d|21\d\d",
-    "z": r"1\d\d\d|20\d\d|21\d\d",
-    "d": r"3[01]|[12]\d|0?[1-9]",
-    "decade": r"1\d\d0s|20\d0s|1\d\d0er(?: Jahren?)?|20\d0er(?: Jahren?)?",
-}
-_HAN_NUMBER = (
-    r"(?<![\d一二三四五六七八九十百千万萬两兩])(?:\d{1,3}|[二三四五六七八九]?十[一二三四五六七八九]?"
-    r"|[一二三四五六七八九两兩几幾数數])"
-)
-_HAN_PLACES = {
-    "y": r"(?<!\d)(?:1\d\d\d|20\d\d|21\d\d)|[一二][〇○零一二三四五六七八九]{3}",
-    "z": r"1\d\d\d|20\d\d|21\d\d",
-    "d": r"3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]",
-    "minguo": r"\d{1,3}|[二三四五六七八九]?十[一二三四五六七八九]?|[一二三四五六七八九]",
-    "ordinal": r"(?<![\d前])(?:1\d|2[01]|[1-9])|(?<![一二三四五六七八九十前])(?:二十一?|十[一二三四五六七八九]?|[一二三四五六七八九])",
-    "tens": r"[1-9]0|[二三四五六七八九]?十",
-}
 _CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d\d(?![\d%])")
 _FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
-_OTHER_YEAR = re.compile(  # begins on another day than 1 January
-    r"[财財]年|[财財]政|[会會][计計]年度|[学學]年"
-    r"|\bfiscal|\bFY|\b(?:financial|tax|budget|school|academic)[ -]year|(?:Geschäfts|Wirtschafts|Haushalts|Schul)jahr"
-    r"|\bexercice|\bejercicio|\bannée (?:fiscale|scolaire)|\baño (?:fiscal|escolar)",
-    re.IGNORECASE,
+_OTHER_YEAR, _OTHER_CALENDAR, _BEFORE_CHRIST = (
+    re.compile(_TABLES["other"][name], re.IGNORECASE)
+    for name in ("year", "calendar", "before_christ")
 )
-_OTHER_CALENDAR = re.compile(
-    r"农历|農曆|阴历|陰曆|[正腊臘闰閏]月|月初[一二三四五六七八九十]|[闰閏][一二三四五六七八九十]|公元前|前\d{3,4}年"
-    r"|\d ?B\.? ?C\b|\bBCE\b|\bv\. ?(?:Chr|u\. ?Z)|\bav\. ?J|\ba\. ?C\b",
-    re.IGNORECASE,
-)
+_CLAUSE = re.compile(r"[,;!?。，；！？\n]")
 _JOINT = re.compile(
     r" ?(?:(?:to|until|till|through|bis(?: zum)?|à|au|al?|hasta(?: el)?) |[至到~～–—] ?|- )(?:the |den |le |el )?"
 )
@@ -456,7 +458,7 @@ _DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th|er|[.ºª])?(?: of| de)? ?\Z")
 # A pattern is tried around the words of the first of these that it holds.
 KEY_KINDS = (
     *("month", "weekday", "season", "day", "unit", "year_word", "minguo", "century", "decade"),
-    *("y", "d"),
+    *("calendar_week", "y", "d"),
 )
 BEFORE, AFTER = 70, 40  # characters before and after such a word
 _TOKEN = re.compile(r"[^\W_]+")
@@ -477,7 +479,7 @@ class _Vocabulary:
             | dict.fromkeys(few, 3),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
-        for kind in ("day", "which", "season", "part", "year_word", "century"):
+        for kind in ("day", "which", "season", "part", "year_word", "century", "calendar_week"):
             self._words[kind] = _words(table.get(kind, {}))
         for kind in ("quarter", "half", "ordinal"):
             listed = enumerate(table.get(kind, ()), 1)
@@ -485,11 +487,12 @@ class _Vocabulary:
         self._few = frozenset(few)
         self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
         han = name == "zh"
-        places = (_HAN_PLACES if han else _PLACES) | {
-            kind: _alternatives(words) for kind, words in self._words.items() if words
-        }
+        places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
+        places |= {kind: _alternatives(words) for kind, words in self._words.items() if words}
         # Of twenty-five years, "five years" is no part.
-        places["number"] = _HAN_NUMBER if han else rf"{places['number']}|\d{{1,3}}"
+        places["number"] = (
+            _TABLES["han_places"]["number"] if han else rf"{places['number']}|\d{{1,3}}"
+        )
         counted = table.get("counted", "")
         self._counted = re.compile(
             rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b" if counted else r"(?!)",
@@ -522,7 +525,9 @@ class _Vocabulary:
     def _is_none(self, match: re.Match[str], rule: str) -> bool:
         """Is this of another calendar, a number of things, or behind the number of no day?"""
         text, start, end = match.string, match.start(), match.end()
-        if _OTHER_CALENDAR.search(text, max(start - 12, 0), end + 12):
+        first = start - len(_CLAUSE.split(text[max(start - 12, 0) : start])[-1])
+        last = end + len(_CLAUSE.split(text[end : end + 12])[0])
+        if _OTHER_CALENDAR.search(text, first, last) or _BEFORE_CHRIST.search(text, start, last):
             return True
         if "d" not in match.groupdict() and _OTHER_YEAR.search(text, max(start - 20, 0), end + 12):
             return True
@@ -555,7 +560,7 @@ class _Vocabulary:
         return dict.fromkeys(KEY_KINDS, found.get("day", [])) if self.name == "zh" else found
 
     def _kind(self, token: str) -> str:
-        kind = self._triggers.get(token.lower(), "")
+        kind = self._triggers.get(token.lower().rstrip("0123456789"), "")  # KW12
         if kind or not token[0].isdigit():
             return kind
         if len(token) >= 4 and token[:4].isdecimal():
@@ -644,12 +649,7 @@ def _number(word: str) -> int:
 
 @cache
 def _vocabulary(name: str) -> _Vocabulary:
-    return _Vocabulary(name, _tables()[name])
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
+    return _Vocabulary(name, _TABLES[name])
 
 
 def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
@@ -659,5 +659,5 @@ def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
             names.append("zh")
         if re.search(r"[A-Za-z]", text):
             latin = latin_language(text)
-            names.append(latin if latin in _tables() else "en")
+            names.append(latin if latin in _TABLES else "en")
     return [_vocabulary(name) for name in names]

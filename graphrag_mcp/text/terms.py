@@ -23,9 +23,8 @@ _CJK = (
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"
     + _HANGUL
 )
-_UNSPACED = (
-    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
-)
+# Thai, Lao, Burmese, Khmer: no spaces between words
+_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"
 _CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
     re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+")
 )

@@ -19,9 +19,8 @@ _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
 _TITLED = re.compile(
     r"(?:mr|mrs|ms|miss|mx|dr|prof|professor|herr|frau|señora?)\.? ", re.IGNORECASE
 )
-_CODE = re.compile(
-    r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$"
-)  # chunk_size, a/b, maxTokens
+# chunk_size, a/b, maxTokens
+_CODE = re.compile(r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$")
 _BEFORE_NOUN = frozenset(
     "the a an of his her its their our my your this these that those some many any all no new "
     "for in on with from by and".split()

@@ -110,7 +110,7 @@ async def graph_status(
 
     def work(app: App) -> Result:
         name, job, page = corpus.strip(), job_id.strip(), cursor.strip()
-        if since.strip():
+        if since.strip() or about.strip():
             return _changes(app, name, since, about)
         if not job and (documents != "counts" or page):
             job = _newest(app, name)
@@ -307,7 +307,7 @@ def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
     name = app.corpus_for_reading(corpus)
     folder = app.folder(name)
     found = changes(folder, generation_of(folder, since), about)
-    lines = told(found)
+    lines = told(found, about)
     more = len(lines) - SHOWN_CHANGES
     text = "\n".join(lines[:SHOWN_CHANGES]) + (f"\nand {more} more lines." if more > 0 else "")
     return StatusResult(corpus=name, generation=found.generation, text=text, truncated=more > 0)

@@ -23,6 +23,7 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import When, anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
@@ -245,6 +246,8 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
         generations.generation_of(folder, "last week")
     with connected(build_server(App(Settings(home=tmp_path)))) as call:
         text = call.good("graph_status", corpus="jobs", since=str(first.generation), about="Ida Holm")["text"]
+        assert "No new statement on Pelle" in call.good("graph_status", corpus="jobs", since=str(last.generation - 1), about="Pelle Krans")["text"]
+        assert "is no generation and no day" in call.bad("graph_status", corpus="jobs", about="Ida Holm")
     assert "2 documents added" in text and "Pelle Krans (e" in text.partition("Names that came")[2]
     assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
     with pytest.raises(NotFound):
@@ -367,7 +370,8 @@ _HAN = str.maketrans("〇○零一二三四五六七八九", "000123456789")
 def _says(words: str, when: When) -> bool:
     """Do the words hold a year of the interval? Nothing else makes it a stated one."""
     figures = words.translate(_HAN)
-    years = [when.start[:3] if re.search(r"\ds|年代", words) else when.start[:4], when.end[:4]]
+    length = 2 if re.search("[1-9]00s", words) else 3 if re.search(r"\ds|年代", words) else 4
+    years = [when.start[:length], when.end[:4]]
     return bool(_WITHOUT_YEAR.search(words)) or any(year in figures for year in years)
 
 
@@ -403,6 +407,105 @@ def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
 def test_time_in_which_nothing_happened_lies_before_the_anchor(sentence: str, start: str, end: str) -> None:
     found = expressions(sentence, [(0, date(2023, 12, 6))], "en")
     assert [(one.start, one.end) for one in found] == [(start, end)]
+
+
+def test_dates_of_front_matter_are_no_anchors_and_only_its_date_is_the_document_s(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    body = "The pier of Turku was opened yesterday by Ida Holm.\n"
+    (folder / "dated.md").write_text(f"---\ndate: 2022-01-10\nvalid_until: 2024-06-30\nstart: 2030-01-01\n---\n{body}", "utf-8")
+    (folder / "undated.md").write_text(f"---\nvalid_until: 2024-06-30\nstart: 2030-01-01\nstatus: [draft, weird]\n---\n{body}", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    text = list_documents(snapshot, by="statement").text
+    assert re.findall(r"yesterday = (\S+)\)", text) == ["2022-01-09"] and "1 statement without a date" in text
+    assert [fact["date"] for fact in times.documents(snapshot).values()] == ["2022-01-10", ""]
+    assert "valid_until" not in list_documents(snapshot).text.partition("by Ida")[0].rpartition(": ")[2]
+    assert any("status: draft" in one for one in times.validity(snapshot).values())
+
+
+def test_a_search_that_finds_nothing_counts_the_documents_that_pass_filters_on_time(harbour: Snapshot) -> None:
+    text = local_search(harbour, "harbour crane", filters=["said>=2024", "said<=2023"]).text
+    assert "0 of 4 documents pass" in text
+
+
+# ---- the hour of a document ------------------------------------------------------------------------------
+
+SHIFT = (
+    InlineText("Ola Lund wrote: the north pump of the mill is broken and stands still.", "a-evening", "Log", {"date": "2023/05/20 (Sat) 21:51"}),
+    InlineText("Ola Lund wrote: the north pump of the mill is repaired and runs again.", "z-morning", "Log", {"date": "2023-05-20T05:10:00-04:00"}),
+    InlineText("Ola Lund wrote: the north pump of the mill is watched and tested daily.", "m-day", "Log", {"date": "2023-05-20"}),
+    InlineText("Ola Lund wrote: the north pump of the mill is painted and shines today.", "b-next", "Log", {"date": "2023-05-21 00:00:00"}),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shift(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("shift")
+    index_documents(home / "corpora" / "shift", IndexRequest(texts=SHIFT), Settings(home=home))
+    return open_snapshot(home / "corpora" / "shift")
+
+
+def _order(text: str) -> list[str]:
+    words = re.findall("broken|repaired|watched|painted", text)
+    return list(dict.fromkeys(words))
+
+
+def test_documents_of_one_day_are_sorted_by_their_hour_and_show_it(shift: Snapshot) -> None:
+    text = list_documents(shift).text
+    assert re.findall("m-day|z-morning|a-evening|b-next", text) == ["m-day", "z-morning", "a-evening", "b-next"]
+    assert "2023-05-20 21:51" in text and "2023-05-20 05:10:00-04:00" in text and "00:00:00" not in text
+    alone = list_documents(shift, filters=["uri=*a-evening"]).text
+    assert "2023-05-20" in alone and "21:51" not in alone
+    assert list_documents(shift, filters=["said=2023-05-20"]).total == 3
+
+
+def test_a_timeline_of_one_day_is_in_the_order_of_hours_and_names_the_later_one(shift: Snapshot) -> None:
+    lines = [one for one in list_documents(shift, by="statement").text.splitlines() if one.startswith("- ")]
+    assert _order("\n".join(lines)) == ["watched", "repaired", "broken", "painted"]
+    assert lines[1].startswith("- 2023-05-20 05:10:00-04:00") and re.search(r"\(later: \[\S+\] 2023-05-20 21:51\)", lines[1])
+    assert "21:51" not in lines[0]  # no hour, no order within the day
+    assert _order(get_entity(shift, "Ola Lund", order="time").text) == _order("\n".join(lines))
+
+
+def test_the_latest_of_a_day_counts_most_and_results_show_the_hours(shift: Snapshot) -> None:
+    found = [hit.document_id for hit in local.find(shift, "What is the latest on the north pump on 2023-05-20?").passages]
+    facts = times.documents(shift)
+    of_day = [facts[id]["uri"] for id in found if facts[id]["date"] == "2023-05-20"]
+    assert of_day[0] == "text:a-evening"
+    shown = local_search(shift, "north pump of the mill", max_tokens=3000).text
+    assert "2023-05-20 21:51" in shown and "(said" not in shown
+
+
+@pytest.mark.parametrize(
+    ("written", "day", "clock"),
+    [
+        ("2023/05/20 (Sat) 02:21", "2023-05-20", "02:21"),
+        ("1:14 pm on 25 May, 2023", "2023-05-25", "13:14"),
+        ("12:05 am, 3 May 2023", "2023-05-03", "00:05"),
+        ("Thu, 25 May 2023 10:12:00 +0200", "2023-05-25", "10:12:00+02:00"),
+        ("3. Mai 2023, 14:30 Uhr", "2023-05-03", "14:30"),
+        ("2023年5月20日 14:30", "2023-05-20", "14:30"),
+        ("1684585865", "2023-05-20", "12:31:05Z"),
+        ("2023-05-20T00:00:00Z", "2023-05-20", ""),
+        ("2023-05-20", "2023-05-20", ""),
+        ("May 2023", "2023-05", ""),
+        ("2023-05-20 25:61", "", ""),
+    ],
+)  # fmt: skip
+def test_the_clock_of_metadata_is_read_and_never_made_up(written: str, day: str, clock: str) -> None:
+    assert (dates.of_metadata({"date": written}), dates.clock({"date": written})) == (day, clock)
+
+
+def test_clocks_of_files_are_those_of_front_matter_and_fields(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("---\ndate: 2024-03-02 18:30\n---\nThe late note on the pump of the mill.\n", "utf-8")
+    rows = [{"id": "x", "text": "The early note on the pump of the mill.", "created": "2024-03-02T07:15:00"}]
+    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
+    text = list_documents(open_snapshot(tmp_path / "c")).text
+    assert text.index("2024-03-02 07:15") < text.index("2024-03-02 18:30")
 
 
 # ---- questions on what came first and what came last -------------------------------------------------

@@ -374,6 +374,45 @@ en|Tuesday of last week|2023-05-02
 en|Chapter 12, May 2023 edition|2023-05-01..2023-05-31
 en|He may 3 times try.|
 zh|今年中国队赢了。|2023..2023
+de|Wir treffen uns im Juni wieder.|2023-06-01..2023-06-30
+de|Im Dezember fliegen wir nach Hause, das ist gebucht.|
+de|Im Dezember war ich in Wien.|2022-12-01..2022-12-31
+de|Im Dezember haben wir das Haus gekauft.|2022-12-01..2022-12-31
+de|Der Zug kam um 1830 Uhr an.|
+de|Das Haus wurde in zwei Wochen gebaut.|
+fr|On se retrouve en juin.|2023-06-01..2023-06-30
+fr|En décembre nous partons chez ma mère.|
+fr|Il est arrivé en décembre.|2022-12-01..2022-12-31
+fr|Il était parti, il revient dans deux semaines.|2023-05-21..2023-05-27
+es|La tienda está cerrada hasta agosto.|2023-08-01..2023-08-31
+es|En diciembre volamos a casa.|
+es|En diciembre estuve en Viena.|2022-12-01..2022-12-31
+zh|店铺到八月都关门。|2023-08-01..2023-08-31
+zh|他在十二月回家。|
+zh|我在十二月去了维也纳。|2022-12-01..2022-12-31
+zh|2023年春节下雪。|2023..2023
+zh|去年春节我们在家。|2022..2022
+zh|2008年中国举办奥运会。|2008..2008
+zh|2024年中秋节放假。|2024..2024
+zh|去年的今天下雪。|2022..2022
+zh|两周后开会。农历三月初三休息。|2023-05-21..2023-05-27
+zh|2024年第12周开会。|2024-03-18..2024-03-24
+en|A week from tomorrow I leave.|
+en|We met a year ago today.|
+en|Two weeks from Friday it opens.|
+en|He came half a year ago.|
+en|It ships in week 34 of 2023.|2023-08-21..2023-08-27
+en|See 2023-W34.|2023-08-21..2023-08-27
+en|In week 34 she rested.|
+de|Die Lieferung kommt in KW 20.|2023-05-15..2023-05-21
+de|Sie kam in KW52 an.|2022-12-26..2023-01-01
+de|In der Kalenderwoche 3/2023 war frei.|2023-01-16..2023-01-22
+de|KW 53 2021|
+fr|La semaine 12 de 2024 est chargée.|2024-03-18..2024-03-24
+es|La semana 12 de 2024 es larga.|2024-03-18..2024-03-24
+en|Jazz came later than the 1800s.|1800..1899
+en|Version 2023.5.1 is out, and v2023.5.2 follows.|
+en|He fell in 44 BC and it was built in 1868.|1868..1868
 """
 
 
