@@ -22,7 +22,7 @@ from campaigns.bits import (
     places,
     try_all,
 )
-from graphrag_mcp.doctor.doctor import DERIVE, doctor
+from graphrag_mcp.doctor.doctor import DERIVE
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.graph import merge
@@ -31,6 +31,7 @@ from graphrag_mcp.store import checksums, tables
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.promises import doctor
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from campaigns.model_campaign import EAGER, demo, write_documents
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.exchange.export import export
@@ -32,6 +31,7 @@ from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import EditResult, IndexRequest, InlineText
 from tests.support.command import ROOT, clean_environment
 from tests.support.openai_server import openai_server
+from tests.support.promises import doctor
 from tests.test_index import document, index
 from tests.test_upkeep import spoil
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index.pipeline import index_documents
@@ -24,6 +23,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support import foreign_indexes as made
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.promises import doctor
 from tests.test_import import Row, bring, rows
 
 # ---- LightRAG ------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import edits
 from graphrag_mcp.index.edits import replay
@@ -16,6 +15,7 @@ from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 from tests.test_edits import content, made, undo
 from tests.test_index import index
 

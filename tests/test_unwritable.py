@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.jobs import delete, queue, start
 from graphrag_mcp.jobs import queue as records
@@ -23,6 +22,7 @@ from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 from tests.support.workload import until
 from tests.test_jobs import over
 
