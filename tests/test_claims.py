@@ -22,8 +22,9 @@ from graphrag_mcp.index.claims import (
     read_claims,
 )
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import Rule, ScriptedChat, demonstration
+from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.settings import Settings
+from tests.support.demonstration import demonstration
 from tests.support.workload import ends, linear
 
 
