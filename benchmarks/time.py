@@ -111,7 +111,9 @@ def _digests(
     for one in texts:
         held = set(terms(digests.digest(snapshot, one.text, "", room)))
         told += [len(words & held) >= 0.4 * len(words) for words in events.get(one.id, ()) if words]
-    print(f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events")
+    print(
+        f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events"
+    )
 
 
 def locomo(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 from collections import Counter
 
 import pytest
@@ -67,7 +66,6 @@ SAME = {
     "HTML entities": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;"),
     "twice": f"({FINE})##({BRIBE})##({FINE})##({BRIBE})<|COMPLETE|>",
     "quotes in capitals": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("is suspected of bribery.)", "IS SUSPECTED OF\n  BRIBERY)"),
-    "JSON": json.dumps({"claims": ITEMS}), "JSON, a list": json.dumps(ITEMS), "JSON in fences": f"```json\n{json.dumps(ITEMS)}\n```",
 }  # fmt: skip
 
 
@@ -88,9 +86,8 @@ def test_a_reply_without_anything_usable_is_refused(reply: str) -> None:
         parse_claims(reply, TEXT)
 
 
-@pytest.mark.parametrize("reply", ["<|COMPLETE|>", '{"claims": []}', "[]"])
-def test_a_text_may_have_no_claims(reply: str) -> None:
-    assert parse_claims(reply, TEXT) == []
+def test_a_text_may_have_no_claims() -> None:
+    assert parse_claims("<|COMPLETE|>", TEXT) == []
 
 
 def test_quotes_are_the_texts_own_characters_and_invented_ones_are_dropped() -> None:

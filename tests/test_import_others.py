@@ -50,7 +50,7 @@ def test_a_storage_of_lightrag_becomes_a_corpus(tmp_path: Path) -> None:
     assert doctor(tmp_path / "c") == []
     (source / "graph_chunk_entity_relation.graphml").unlink()
     counts, notes = bring(tmp_path / "other", source)
-    assert counts["entities"] == 7 and any("vector files" in note for note in notes)
+    assert counts["documents_total"] == 2 and any("graphml is missing" in note for note in notes)
 
 
 # ---- our own export ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,16 +38,9 @@ UNREADABLE = "Give this user the right to read it, or take away what stands in i
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 LEFT = "The next run that writes removes it, or graphrag-mcp doctor --repair"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
-OVERTAKEN = (
-    "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
-    "purpose, delete the later files in generations. The next commit would drop them"
-)
 SALVAGE = (
     "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
 )
-# Communities depend on those before them: where these are sound (rows of two of the tables have
-# check values, and the third is compared with them), what is derived again begins with them.
-HISTORY = ("communities", "memberships", "reports")
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ def doctor(
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
         if derivable and whole and rebuild is not None:
-            _forget_tables(folder, {finding.where.removeprefix("tables/") for finding in derivable})
+            _forget_tables(folder)
     if derivable and whole and rebuild is not None:
         rebuild(folder)
         with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
@@ -129,9 +122,6 @@ def _manifest(folder: Path) -> Iterator[Finding]:
     advice = (
         "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
     )
-    if later := _overtaken(folder):
-        what = f"generation {later} was committed after the one it names"
-        yield Finding("manifest", "manifest.json", what, OVERTAKEN)
     for path in [folder / "manifest.json", *sorted((folder / "generations").glob("*.json"))]:
         try:
             generation = manifests.parse(path.read_bytes(), path.name).generation
@@ -144,19 +134,6 @@ def _manifest(folder: Path) -> Iterator[Finding]:
         except OSError as error:
             what = f"{path.name} cannot be read ({error.strerror})"
             yield Finding("manifest", path.name, what, UNREADABLE)
-
-
-def _overtaken(folder: Path) -> int:
-    """The newest whole generation, where manifest.json names an earlier one; else 0. The one after
-    the current may be of a commit that was killed before its end. Two are of commits that came to
-    theirs: an older file was put back."""
-    path = folder / "manifest.json"
-    try:
-        current = manifests.parse(path.read_bytes(), path.name).generation
-    except (OSError, Damaged, NewerFormat):
-        return 0
-    later = [kept.generation for kept in manifests.generations(folder) if kept.generation > current]
-    return later[-1] if len(later) > 1 else 0
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -258,7 +235,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
             path.unlink()
         except OSError:  # found, and not ours to mend
             continue
-    if manifest is not None and not _overtaken(folder):  # a commit forgets what is later
+    if manifest is not None:
         manifests.commit(folder, manifest)
     for path, _ in _orphaned(folder):
         if path.is_dir():
@@ -267,7 +244,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
             path.unlink()
 
 
-def _forget_tables(folder: Path, damaged: Set[str]) -> None:
+def _forget_tables(folder: Path) -> None:
     """A generation without tables: the one that indexes next derives everything from the truth. Numbers
     are not reused.
 
@@ -276,39 +253,28 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     next repair begins again."""
     manifest = manifests.read(folder)
     assert manifest is not None
-    unsound = {where.split(".")[0] for where in damaged}
-    history = [name for name in HISTORY if name not in unsound and "indexes" not in unsound]
-    if "communities" not in history:  # they tell which reports have to go
-        history = [name for name in history if name != "reports"]
-    kept = {name: manifest.tables[name] for name in history if name in manifest.tables}
     # Deriving replaces each document of the log, so these count as there; all other counters start
     # again.
     counters = {"documents": segment_store.live_documents(folder, manifest).num_rows}
-    counters |= {name: manifest.counters[name] for name in kept if name in manifest.counters}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
     named = manifest.parameters
-    parameters = {"extraction": named["extraction"]} if "extraction" in named else {}
     empty = replace(
         manifest,
         generation=manifest.generation + 1,
-        tables=kept,
+        tables={},
         counters=counters,
-        parameters=parameters,
-        stale=["communities"] if kept else [],
+        parameters={"extraction": named["extraction"]} if "extraction" in named else {},
+        stale=[],
     )
     manifests.commit(folder, empty)
     for path in (folder / "generations").glob("*.json"):
         if int(path.stem) != empty.generation:
             path.unlink()
     disconnect(folder)
-    old, new = (folder / f".tables-{which}-{os.getpid()}.tmp" for which in ("old", "new"))
-    (folder / "tables").mkdir(exist_ok=True)
-    new.mkdir()
-    for name in kept:
-        os.replace(folder / "tables" / f"{name}.lance", new / f"{name}.lance")
-    os.replace(folder / "tables", old)
-    os.replace(new, folder / "tables")
-    shutil.rmtree(old)
+    if (folder / "tables").exists():
+        old = folder / f".tables-old-{os.getpid()}.tmp"
+        os.replace(folder / "tables", old)
+        shutil.rmtree(old)
 
 
 def _shortened(findings: list[Finding]) -> list[Finding]:

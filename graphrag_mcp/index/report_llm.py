@@ -41,11 +41,9 @@ COLUMNS = {
     "Relationships": "id,source,target,description,weight",
     "Claims": "id,subject,object,type,status,description",
 }
-# No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing
-# need be counted.
-BYTES = 2
-HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
-ROUNDED = 4  # tokens by which a row's price may be over what it adds to a table
+# No text has fewer or more bytes a token (English 4, Chinese 3): most communities are so small, or so
+# large, that nothing need be counted.
+BYTES = 2, 16
 FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
 SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
@@ -195,14 +193,8 @@ class Rows:
         """Do all rows together stay within so many tokens?"""
         lines = list(chain.from_iterable(self.tables.values()))
         size = sum(len("".join(line.fields).encode()) + 2 * len(line.fields) for line in lines)
-        if size <= BYTES * budget:
-            return True
-        # A sum of parts is a little more than the whole, by ROUNDED tokens a row at most: only what
-        # comes as near has to be counted as a whole.
-        most = sum(line.price() for line in lines)
-        if most > budget * 1.25 or most - ROUNDED * len(lines) > budget + 1:
-            return False
-        return most + HEADINGS <= budget or count_tokens(self.text()) <= budget
+        fits = size <= BYTES[0] * budget
+        return fits or (size <= BYTES[1] * budget and count_tokens(self.text()) <= budget)
 
     def price(self, members: Set[str], most: int) -> int:
         """Tokens of the rows that lie within these members; counting ends where it passes `most`."""

@@ -41,26 +41,6 @@ def json_values(text: str) -> tuple[list[Any], bool]:
     return [value for value, _ in values], closed
 
 
-def json_items(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """The objects of a reply that hold no other objects; and whether all was closed."""
-    values, closed = json_values(text)
-    items: list[dict[str, Any]] = []
-    waiting = values[::-1]
-    while waiting:
-        value = waiting.pop()
-        within = list(value.values()) if isinstance(value, dict) else value
-        within = [one for one in within if isinstance(one, dict | list)]
-        deeper = [one for one in within if isinstance(one, dict) or not _is_flat(one)]
-        if isinstance(value, dict) and value and not deeper:
-            items.append(value)
-        waiting += (within if isinstance(value, list) else deeper)[::-1]
-    return items, closed
-
-
-def _is_flat(value: list[Any]) -> bool:
-    return not any(isinstance(one, dict | list) for one in value)
-
-
 def _values(text: str) -> tuple[list[tuple[Any, int]], bool]:
     """Each object and array and its length. Commas before a closing bracket are forgiven."""
     found, closed = _scanned(text)
@@ -134,7 +114,6 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
-_LITERAL = re.compile(r"(?<!\\)(?:\\r)?\\n")
 _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5});", re.IGNORECASE)
 
 
@@ -143,8 +122,6 @@ def plain_reply(reply: str) -> tuple[str, bool]:
     mark."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
-    if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
-        text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what no one unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
     # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold
