@@ -6,7 +6,7 @@ index.
 Takes seeds; prints one line each. After every step the index must be what a new index of the same
 folder with the same edit log is: content digest, degrees, and nothing for doctor to find. A dry run
 must say what then happens; an undo made at once must give the digest from before, and its own undo
-the one after. The short form of this is tests/test_edits.py.
+the one after. The short form of this is tests/index/test_edits.py.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.edits import Target
 from graphrag_mcp.store.tables import open_snapshot
+from tests.index.test_edits import content, do, fresh, index, random_edit, undo
+from tests.index.test_index import document
 from tests.support.promises import doctor
-from tests.test_edits import content, do, fresh, index, random_edit, undo
-from tests.test_index import document
 
 FIELDS: list[dict[str, Any]] = [
     {"description": "Said by hand."},

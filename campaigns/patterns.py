@@ -1,4 +1,4 @@
-"""Is every regular expression of the package linear? The long form of tests/test_patterns.py, with
+"""Is every regular expression of the package linear? The long form of tests/project/test_patterns.py, with
 a clock.
 
     python campaigns/patterns.py [--sizes 1000 10000 100000]
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests.test_patterns import PUMPS, every_pattern, more_than_linear, pumped
+from tests.project.test_patterns import PUMPS, every_pattern, more_than_linear, pumped
 
 RATIO = 15.0  # of the times of two sizes ten apart; a quadratic pattern has 100
 # Seconds below which a time is noise: a quadratic pattern takes far more at 10,000 characters.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.test_index import document
+from tests.index.test_index import document
 
 
 def write(base: Path, files: dict[str, str | bytes]) -> Path:

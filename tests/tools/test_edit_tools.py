@@ -15,10 +15,10 @@ from graphrag_mcp.query.duplicates import log, proposals
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from tests.index.test_edits import content, do, entities, made, target, undo
+from tests.index.test_index import index
 from tests.support.client import Caller, connected
 from tests.support.command import run_cli
-from tests.test_edits import content, do, entities, made, target, undo
-from tests.test_index import index
 
 NAMES = {
     "a.md": "John Smith met Mary Stone in Leeds. Mary Stone praised John Smith.",

@@ -1,0 +1,233 @@
+"""Source code: an edit, communities by folder, and reports by rule."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.cli.main import main
+from graphrag_mcp.code.parse import parse, parse_prose
+from graphrag_mcp.code.resolve import documented, known, resolve, touched
+from graphrag_mcp.code.symbols import SourceFile
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.index import communities, pipeline, source_code
+from graphrag_mcp.index.communities import SMALL, cluster, texts_of
+from graphrag_mcp.index.documents import Cancelled
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.store.tables import Snapshot
+from tests.code.test_code_graph import FILES, index, write
+
+
+def test_a_run_that_ends_between_two_batches_leaves_no_old_edge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch takes a definition away, the second is never written: the next run knows."""
+    folder, prose = tmp_path / "crates", {f"docs/n{n}.md": f"# Note {n}\n\nCrate {n}." for n in range(4)}
+    write(folder, FILES)
+    index(folder, tmp_path / "home")
+    (folder / "pkg/scales.py").unlink()
+    write(folder, prose)
+    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2)
+    written = pipeline.documents.commit_batch
+    calls: list[bool] = []
+
+    def once(*args: object, **named: bool) -> None:
+        calls.append(bool(named.get("last")))
+        if named.get("last"):
+            raise Cancelled
+        written(*args, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.documents, "commit_batch", once)
+        with pytest.raises(AssertionError):
+            index(folder, tmp_path / "home")
+    assert calls[0] is False and calls[-1] is True
+    monkeypatch.undo()
+    again = index(folder, tmp_path / "home")
+    assert digest(again) == digest(index(folder, tmp_path / "fresh"))
+
+
+SHORT = ("load", "weigh", "Crate", "Scale", "get_it", "Cart", "Net", "drop", "send", "Ship")
+MODULES = ("core", "scales", "pkg.ships", "pkg.carts")
+
+
+def random_module(rng: random.Random) -> str:
+    """A module that imports, defines, extends, names and calls things of the few names that there are."""
+    def name() -> str:
+        return rng.choice(SHORT)
+
+    def line() -> str:
+        other, star = rng.choice(MODULES), rng.random() < 0.2
+        return rng.choice((
+            f"from {other} import {'*' if star else name()}", f"from {other} import {name()} as {name()}",
+            f"import {other}", f"import {other} as {name()}", f"{name()} = {name()}", f"{name()} = {name()}()",
+            f"{other}.{name()}().{name()}()", f"{name()}().{name()}()", f"{name()}({other}.{name()}())",
+            f"def {name()}(crate: {name()}) -> {name()}:\n    return crate.{name()}(crate).{name()}()",
+            f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
+            f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
+        ))  # fmt: skip
+
+    return "".join(f"{line()}\n" for _ in range(rng.randint(1, 7)))
+
+
+def said(files: dict[str, SourceFile]) -> dict[str, list[object]]:
+    """All that the resolver says, by file."""
+    found: dict[str, list[object]] = {uri: [] for uri in files}
+    corpus = known(sorted((one for one in files.values() if one.module), key=lambda one: one.uri))
+    for one in files.values():
+        found[one.uri] += [documented(corpus, use.name) for use in one.references if use.kind == "documents"]
+    for edge in resolve([one for one in files.values() if one.module]):
+        found[edge.uri].append(edge)
+    return found
+
+
+def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch() -> None:
+    rng, left, some = random.Random(7), 0, 0
+    for _ in range(60):
+        texts = {f"x/{name.replace('.', '/')}.py": random_module(rng) for name in MODULES}
+        texts |= {"x/pkg/__init__.py": random_module(rng), "x/solo.py": "def alone():\n    return alone()\n"}
+        files = {uri: parse(uri, text) for uri, text in texts.items()}
+        files["x/a.md"] = parse_prose("x/a.md", "Use `Crate.load()` and `weigh` of `scales.Scale`.")
+        before = said(files)
+        for _ in range(12):
+            uri = rng.choice(sorted(texts))
+            old, texts[uri] = files[uri], rng.choice((random_module(rng), texts[uri] + random_module(rng)))
+            files[uri] = parse(uri, texts[uri])
+            now, reached = said(files), touched([old], [files[uri]], files.values())
+            for other in files.keys() - (files.keys() if reached is None else reached):
+                assert now[other] == before[other], (texts, uri, other)
+                left += 1
+            some += reached is not None and len(reached) > 1 and now != before
+            before = now
+    assert left > 500 and some > 100  # files that were left alone, and edits that reached others
+
+
+def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, home = tmp_path / "crates", tmp_path / "home"
+    topics = {"sea": "mussels tide harbour ships anchor nets", "rail": "trains signal platform tracks engine wagon"}
+    notes = {f"docs/{name}{n}.md": f"# Note {n}\n\n" + " ".join([*text.split()[n % 6:], f"{name}{n % 9}", *text.split()])
+             for name, text in topics.items() for n in range(40)}  # fmt: skip
+    write(folder, {**FILES, **notes, "alone.py": "def alone(item):\n    return alone(item)\n"})
+    index(folder, home)
+    divided, resolved = [], []
+    leiden, resolve_ = communities._leiden, source_code.resolve
+    monkeypatch.setattr(communities, "_leiden", lambda *given: divided.append(1) or leiden(*given))
+    monkeypatch.setattr(source_code, "resolve", lambda *given: resolved.append(given[2]) or resolve_(*given))
+    edits = [
+        ("pkg/scales.py", "class Scale:\n    def measure_mass(self, thing):\n        return 2\n"),
+        ("pkg/scales.py", "def weigh(thing):\n    return Scale(thing)\n\n\nclass Scale:\n    pass\n"),
+        ("alone.py", "def alone(item):\n    return 1\n"),
+        ("new.py", "from pkg import Crate\n\n\ndef filled():\n    return Crate().open()\n"),
+    ]
+    for name, text in edits:
+        write(folder, {name: text})
+        after = index(folder, home)
+        assert not divided
+        assert digest(after) == digest(index(folder, tmp_path / "fresh" / str(len(resolved))))
+        divided.clear()
+    reached = [one if one is None else {uri.removeprefix("crates/") for uri in one} for one in resolved[::2]]
+    assert reached[2:] == [{"alone.py"}, None] and "alone.py" not in reached[0] | reached[1] >= {"app.py", "pkg/core.py"}
+    assert len(after.rows("communities", "level = 0")) > 2
+    write(folder, {"docs/sea3.md": "# Note\n\nMussels again."})
+    assert digest(index(folder, home)) == digest(index(folder, tmp_path / "last")) and divided
+
+
+def test_source_code_is_divided_by_folder_and_small_files_lie_together() -> None:
+    names = [f"lab/pkg/net/tcp.py {n}" for n in range(6)] + [f"lab/pkg/net/udp.py {n}" for n in range(7)]
+    names += [f"lab/pkg/store.py {n}" for n in range(8)] + ["lab/pkg/a.py 0", "lab/pkg/b.py 0", "lab/run.py 0"]
+    files = {f"{at:032x}": name.partition(" ")[0] for at, name in enumerate(names)}
+    assert SMALL == 3
+    tree = cluster(texts_of([], {}), {}, files=files)
+    titles = {tree.titles[one.id]: [tree.titles[id] for id in one.children] for one in tree.communities.values()}
+    assert titles.keys() == {"pkg", "run.py", "pkg/net", "pkg/net/tcp.py", "pkg/net/udp.py", "pkg/store.py",
+                             "pkg: a.py, b.py"}  # fmt: skip
+    assert sorted(titles["pkg/net"]) == ["pkg/net/tcp.py", "pkg/net/udp.py"]
+    more = {**files, "f" * 32: "lab/run.py"}
+    after = cluster(texts_of([], {}), {}, files=more)
+    assert len(tree.communities.keys() - after.communities.keys()) == 1  # of a longer file only its own
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder = tmp_path_factory.mktemp("a") / "crates"
+    body = "".join(f'def load_{n}(crate):\n    """Load crate number {n}."""\n    return crate\n\n\n' for n in range(200))
+    files = {f"pkg/{name}.py": f'"""{text}"""\n{body}' for name, text in
+             (("ships", "Ships that carry crates."), ("trains", "Trains of the harbour line."))}  # fmt: skip
+    files["pkg/__init__.py"] = '"""Transport of crates by sea and rail."""\n' + body.replace("load_", "send_")
+    files["pkg/bare.py"] = body.replace("load_", "drop_")
+    write(folder, files)
+    return index(folder, tmp_path_factory.mktemp("home"))
+
+
+def test_a_report_on_source_code_says_what_a_folder_or_file_holds(large: Snapshot) -> None:
+    reports = {row["title"]: row for row in large.rows("reports").to_pylist()}
+    whole = reports["pkg"]
+    assert whole["summary"].startswith("Transport of crates by sea and rail. [Data: Entities (")
+    assert "Holds __init__.py, bare.py, ships.py, trains.py." in whole["summary"]
+    assert "ships.py: Ships that carry crates." in whole["full_content"]
+    file = reports["pkg/ships.py"]
+    assert file["summary"].startswith("Ships that carry crates.") and "function load_" in file["summary"]
+    assert "def load_0(crate) Load crate number 0." in file["full_content"]
+    assert reports["pkg/bare.py"]["summary"].startswith("Defines function drop_")
+    rows = large.rows("entities", "key = 'crates.pkg.bare'", ["description"]).to_pylist()
+    assert rows == [{"description": "Module pkg.bare."}]  # and not the first lines
+
+
+def test_an_entity_of_a_package_or_file_shows_what_it_does(large: Snapshot) -> None:
+    package = get_entity(large, "pkg").text
+    assert "Transport of crates by sea and rail." in package and "trains.py: Trains of the harbour line." in package
+    assert "Ships that carry crates." in get_entity(large, "pkg/ships.py").text
+
+
+def test_the_command_follows_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "crates"
+    write(folder, FILES)
+    home = ["--home", str(tmp_path / "home"), "--corpus", "c"]
+    assert main(["index", str(folder), *home]) == 0
+    capsys.readouterr()
+    assert main(["explore", "Scale.measure_mass", "--kind", "calls", "--direction", "in", *home]) == 0
+    told = capsys.readouterr().out
+    assert "pkg/core.py:23 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told
+
+
+def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) -> None:
+    """Notebooks, generated, vendored and minified files, other encodings, broken syntax, deep nesting."""
+    folder = tmp_path / "mixed"
+    image = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo" * 3000}}
+    stream = {"output_type": "stream", "name": "stdout", "text": ["41.2 tonnes\n"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Mass of crates\n", "Weighed with `measure_mass`."]},
+        {"cell_type": "code", "source": "print(weigh_all(crates))\n", "outputs": [stream, image]},
+    ]
+    write(folder, {
+        "src/scales.py": "def measure_mass(thing):\n    return 1\n",
+        "nb/mass.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}),
+        "nb/broken.ipynb": '{"cells": [',
+        "gen/many.py": "".join(f"def f{n}(x):\n    return f{max(n - 1, 0)}(x)\n\n\n" for n in range(2000)),
+        "web/chain.js": "a" + ".b()" * 9000 + ";\n", "web/one.min.js": "function gone(){}",
+        "deep/paren.py": "x = " + "(" * 300 + "1" + ")" * 300 + "\n",
+        "deep/sum.py": "x = " + "+".join(["a"] * 9000) + "\n", "deep/list.json": "[" * 9000 + "]" * 9000,
+        "bad/open.py": "def weigh(:\n  x = (\n", "bad/old.py": 'print "two"\n', "bad/tabs.py": "def a():\n\tif 1:\n        pass\n",
+        "empty.py": "",
+    })  # fmt: skip
+    encoded = {"latin.py": ('# -*- coding: latin-1 -*-\ndef größe():\n    return 1\n', "latin-1"),
+               "wide.py": ("def sixteen():\n    return 1\n", "utf-16")}  # fmt: skip
+    for name, (text, encoding) in encoded.items():
+        (folder / name).write_bytes(text.encode(encoding))
+    snapshot = index(folder, tmp_path / "home")
+    keys = set(snapshot.rows("entities")["key"].to_pylist())
+    assert {"mixed.src.scales.measure_mass", "mixed.latin.größe", "mixed.wide.sixteen", "mixed.gen.many.f1999"} <= keys
+    assert not any(key.endswith("gone") for key in keys)
+    rows = {row["uri"]: row["text"] for row in snapshot.rows("documents").to_pylist()}
+    told = rows["mixed/nb/mass.ipynb"]
+    assert "```python\nprint(weigh_all(crates))\n```\n\n```text\n41.2 tonnes\n```" in told and "iVBOR" not in told
+    assert rows["mixed/nb/broken.ipynb"] == '{"cells": ['
+    named = snapshot.rows("entities", "key = 'mixed.src.scales.measure_mass'", ["text_unit_ids"]).to_pylist()
+    assert len(named[0]["text_unit_ids"]) == 2  # the definition and the notebook

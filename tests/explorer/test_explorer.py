@@ -1,0 +1,1026 @@
+"""The explorer page in a real browser, on real indexes, served by the real command. Skipped without Chromium."""
+
+from __future__ import annotations
+
+import ast
+import http.client
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.extension import advertise
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
+
+from graphrag_mcp.app import App
+from graphrag_mcp.explorer import page as pages
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
+from graphrag_mcp.explorer.topics import read_map as last_map
+from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.tokens import count_tokens
+from tests.support.client import Caller, connected
+from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SECONDS = 60_000  # milliseconds that a view may take before a test fails: the machine may be busy
+TEMPLATE = 150_000  # bytes
+
+browser_only = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@contextmanager
+def explored(home: Path, corpus: str = "sample") -> Iterator[str]:
+    """The address that `graphrag-mcp explore` prints."""
+    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home), "--corpus", corpus]
+    server = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@contextmanager
+def serving(home: Path, *options: str, **environment: str) -> Iterator[str]:
+    """Where `graphrag-mcp serve --http` listens."""
+    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(home), *options]
+    server = subprocess.Popen(command, cwd=ROOT, env=clean_environment(**environment), stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if "listening on" in line)
+        yield re.search(r"http://[\w.:]+\d", line)[0]
+    finally:
+        server.kill()
+        server.wait(20)
+
+
+class Tab:
+    """One tab of a browser; `wrong` collects console errors, exceptions and violations of the policy."""
+
+    def __init__(self, context: Any) -> None:
+        self.page = context.new_page()
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda one: self.wrong.append(one.text) if one.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.wrong.append("dialog: " + dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, address: str) -> Tab:
+        self.page.goto(address)
+        return self.settled()
+
+    def go(self, view: str) -> Tab:
+        self.page.evaluate("view => { document.getElementById('side').replaceChildren(); location.hash = '#' + view; }", view)
+        return self.settled()
+
+    def settled(self) -> Tab:
+        ready = "() => document.querySelector('#side h1') && !document.getElementById('status').textContent.startsWith('Loading')"
+        self.page.wait_for_function(ready, timeout=SECONDS)
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return self
+
+    @property
+    def heading(self) -> str:
+        return str(self.page.locator("#side h1").first.inner_text())
+
+    @property
+    def text(self) -> str:
+        return str(self.page.locator("#side").inner_text())
+
+    def links(self) -> list[str]:
+        found = self.page.eval_on_selector_all("#side a[href^='#']", "all => all.map(one => one.getAttribute('href').slice(1))")
+        return list(dict.fromkeys(found))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as run:
+        started = run.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def sample(deep_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sample's home, with a DRIFT session in it."""
+    home = tmp_path_factory.mktemp("explored") / "home"
+    shutil.copytree(deep_home, home)
+    app = App(Settings(home=home), "sample")
+    session = Drift(app.snapshot(), app.drift_path("session-1"))
+    begun = session.start("Why was the array moved out of the Narrows?")
+    session.step(begun.open_node, "A sill crosses the Narrows [t2].", 80, ["Who found the sill?", "Who signed the accord?", "What is a sill?"], open_next="none")
+    pruned = next(name for name, node in session.walk().graph.nodes(data=True) if node["query"] == "Who signed the accord?")
+    session.step(begun.open_node, prune=[pruned])
+    return home
+
+
+@pytest.fixture(scope="module")
+def served(sample: Path) -> Iterator[str]:
+    with explored(sample) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def context(browser: Any, served: str) -> Iterator[Any]:
+    """A browser that has opened the address once: its tabs share the session."""
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    Tab(made).open(served)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tab(context: Any, served: str) -> Iterator[Tab]:
+    """A tab on the map. Every test that uses it fails on a console error or a violation of the policy."""
+    made = Tab(context).open(served.partition("#")[0])
+    yield made
+    made.page.close()
+    assert made.wrong == []
+
+
+def numbers(home: Path) -> dict[str, dict[str, int]]:
+    """Numbers of entities by title and of documents by uri."""
+    snapshot = App(Settings(home=home), "sample").snapshot()
+    entities = {row["title"]: row["n"] for row in snapshot.rows("entities", "", ["title", "n"]).to_pylist()}
+    documents = {row["uri"]: row["n"] for row in snapshot.rows("documents", "", ["uri", "n"]).to_pylist()}
+    return {"entities": entities, "documents": documents}
+
+
+# ---- views ----------------------------------------------------------------------------------------
+
+
+@browser_only
+def test_the_first_view_says_what_the_corpus_is(tab: Tab) -> None:
+    assert tab.heading == "sample"
+    assert "26 documents" in tab.text and "LARGEST TOPICS" in tab.text and "MOST CONNECTED NAMES" in tab.text
+    assert tab.page.locator("[role=treeitem]").count() >= 5
+    assert tab.page.evaluate("graphragExplorer.map.drawn.length") >= 7
+
+
+@browser_only
+def test_every_link_of_every_view_opens(tab: Tab) -> None:
+    """Two steps from the first view and from a search: at most three links of each kind of each page."""
+    seen: set[str] = set()
+    todo = ["map", "search/Narrows", "timeline", "changes", "drift"]
+    while todo and len(seen) < 60:
+        view = todo.pop(0)
+        seen.add(view)
+        tab.go(view)
+        assert tab.heading != "This cannot be shown", view
+        assert tab.text.strip().count("\n") > 0, view
+        by_kind: dict[str, list[str]] = {}
+        for link in tab.links():
+            by_kind.setdefault(link.partition("/")[0], []).append(link)
+        for links in by_kind.values():
+            todo += [one for one in links[:3] if one not in seen and one not in todo]
+    assert {one.partition("/")[0] for one in seen} >= {"map", "community", "entity", "passage", "document", "search", "drift"}
+
+
+@browser_only
+def test_a_statement_leads_to_its_sentence_in_the_source(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Harbour Tide Authority']}")
+    item = tab.page.locator("#side li", has_text="The Harbour Tide Authority confirms that model T5").first
+    item.locator("a").first.click()
+    tab.page.wait_for_selector("mark")
+    assert tab.page.locator("mark").inner_text() == "The Harbour Tide Authority confirms that model T5 has replaced T4."
+    assert tab.page.locator("mark").is_visible()
+
+
+@browser_only
+def test_the_sentences_of_a_report_are_marked_in_their_sources(tab: Tab, sample: Path) -> None:
+    app = App(Settings(home=sample), "sample")
+    reports = [load(app, "community", {"id": str(n)})["report"] for n in (1, 2, 3)]  # of prose; those of code are lists
+    said = [one for report in reports for one in report["paragraphs"] if one["cites"]]
+    assert said and all(cite["end"] > cite["start"] for one in said for cite in one["cites"])
+    for one in said[:3]:
+        cite = one["cites"][0]
+        tab.go(f"passage/{cite['id']}/{cite['start']}-{cite['end']}")
+        assert " ".join(tab.page.locator("mark").inner_text().split()) == one["text"]
+
+
+@browser_only
+def test_any_passage_is_two_requests_away(tab: Tab) -> None:
+    tab.asked.clear()
+    tab.page.fill("#query", "Who found the sill in the Narrows?")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector("#side li a[href^='#passage/']")
+    tab.page.locator("#side li a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector(".passage")
+    assert len([url for url in tab.asked if "/data/" in url and "/data/map" not in url]) == 2
+
+
+@browser_only
+def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
+    tab.go(f"search/{quote('Ines Calloway eelgrass')}")
+    lit = tab.page.evaluate("[...graphragExplorer.map.hits.keys()].filter(key => Number.isInteger(key))")
+    assert lit and set(lit) <= set(tab.page.evaluate("[...graphragExplorer.map.nodes.keys()]"))
+    assert tab.page.locator("#side mark, #side li").count() > 0
+    tab.go(f"search/{quote('zzyzx qwrtp')}")
+    assert "Nothing in this corpus speaks of that." in tab.text
+
+
+@browser_only
+def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path) -> None:
+    known = numbers(sample)["entities"]
+    tab.go(f"entity/{known['Tobias Fenn']}").go(f"entity/{known['Harbour Tide Authority']}")
+    tab.page.locator("#side a", has_text="How is this connected with Tobias Fenn?").click()
+    tab.page.wait_for_selector("#side ol")
+    assert "strongest way" in tab.text.lower()
+    assert tab.page.locator("#graph svg a").count() >= 3
+
+
+@browser_only
+def test_a_question_on_two_names_leads_to_what_connects_them(tab: Tab) -> None:
+    tab.go(f"search/{quote('How are Tobias Fenn and Ines Calloway connected?')}")
+    tab.page.locator("#side a", has_text="connected?").click()
+    tab.page.wait_for_selector("#side ol")
+    assert set(tab.heading.split(" – ")) == {"Tobias Fenn", "Ines Calloway"}
+    assert tab.page.locator("#side ol a[href^='#passage/']").count() > 0
+    tab.go(f"search/{quote('What did Tobias Fenn find?')}")
+    assert tab.page.locator("#side a", has_text="connected?").count() == 0
+
+
+@browser_only
+def test_no_name_stands_on_the_line_of_a_direct_connection(tab: Tab, sample: Path) -> None:
+    one = numbers(sample)["entities"]["Harbour Tide Authority"]
+    found = load(App(Settings(home=sample), "sample"), "entity", {"id": str(one)})
+    tab.go(f"path/{one}/{found['relations'][0]['other']['n']}")
+    assert "1 STEP" in tab.text and tab.text.count("ANOTHER WAY") >= 2
+    heights = tab.page.eval_on_selector_all("#graph svg a", "all => all.map(one => [one.classList.contains('centre'), one.querySelector('circle').getAttribute('cy')])")
+    ends = {y for end, y in heights if end}
+    assert len(ends) == 1 and not ends & {y for end, y in heights if not end}
+
+
+@browser_only
+def test_a_second_name_can_be_typed(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Tobias Fenn']}")
+    tab.page.fill("#side form input", "zzyzx qwrtp")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('No other name')")
+    tab.page.fill("#side form input", "Ines Calloway")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('#side h1').innerText === 'Tobias Fenn – Ines Calloway'")
+
+
+@browser_only
+def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("nothing here", "utf-8")
+    home = ("--home", tmp_path / "home", "--corpus", "sample")
+    assert run_cli("index", tmp_path / "docs", *home).returncode == 0
+    with explored(tmp_path / "home") as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        assert tab.heading == "sample"
+        (tmp_path / "docs" / "a.md").unlink()
+        assert run_cli("index", tmp_path / "docs", "--remove-missing", *home).returncode == 0
+        assert "holds no document yet" in tab.open(address.partition("#")[0]).text
+        assert "No topics to draw" in tab.page.locator("#legend").inner_text()
+        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "Nothing in this corpus")):
+            assert said in tab.go(view).text
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Narrows']}")
+    assert 1 < tab.page.locator("#graph svg a").count() <= 41
+    overlapping = """() => { const boxes = [...document.querySelectorAll('#graph text')].map(one => one.getBoundingClientRect());
+      return boxes.filter((a, i) => boxes.some((b, j) => i < j && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)).length; }"""
+    assert tab.page.evaluate(overlapping) == 0
+
+
+@browser_only
+@pytest.mark.parametrize("view", ["map", "community/5", "community/6"])
+def test_no_title_of_the_map_covers_another(tab: Tab, view: str) -> None:
+    tab.go(view)
+    tab.page.wait_for_function("() => graphragExplorer.map.boxes && graphragExplorer.map.boxes.length > 1")
+    boxes = tab.page.evaluate("graphragExplorer.map.boxes")
+    over = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    assert over == []
+
+
+@browser_only
+def test_a_title_on_the_map_is_cut_behind_a_phrase_only(tab: Tab) -> None:
+    """In circles of all sizes: the title, its first phrases, one of them, or a beginning that says that it is one."""
+    titles = {
+        "Stock market, economic growth and shares": " ", "Food and Agriculture Organisation, Unilever and Anglo-Dutch": " ",
+        "Yukos, charges and oil company": " ", "广州、长江大桥、铁路": "", "A report by a model on the harbour and its tides": " ",
+    }  # fmt: skip
+    for title, between in titles.items():
+        parts = re.split(", | and |、", title)
+        allowed = {title, *(title[: match.start()] for match in re.finditer(", | and |、", title)), *parts}
+        for radius in range(14, 120, 3):
+            said = between.join(tab.page.evaluate("([title, radius]) => graphragExplorer.map.lines(title, radius, Math.min(14, Math.max(10.5, radius / 6)))", [title, radius]))
+            assert not said or said in allowed or (said.endswith("…") and len(said) > 6), (title, radius, said)
+        assert said == title
+
+
+@browser_only
+@pytest.mark.parametrize("width", [80, 160, 320, 500, 800, 2000])
+def test_every_width_shows_everything_without_scrolling_to_the_side(tab: Tab, sample: Path, width: int) -> None:
+    known = numbers(sample)["entities"]
+    tab.page.set_viewport_size({"width": width, "height": 700})
+    over = """() => { const [a, b] = ['picture', 'side'].map(id => document.getElementById(id).getBoundingClientRect());
+      return [document.documentElement.scrollWidth - innerWidth, a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1]; }"""
+    for view in ("map", "community/5", f"entity/{known['Narrows']}", "passage/t1", f"path/{known['Narrows']}/{known['Tobias Fenn']}", "search/Narrows", "drift", "timeline"):
+        assert tab.go(view).page.evaluate(over) == [0, False], view
+
+
+@browser_only
+def test_a_session_is_a_tree_of_questions_with_what_was_read(tab: Tab) -> None:
+    tab.go("drift")
+    tab.page.locator("#side li a").first.click()
+    tab.page.wait_for_selector(".tree li li")
+    assert "Why was the array moved out of the Narrows?" in tab.heading
+    assert "answered, score 80" in tab.text and "Who found the sill?" in tab.text
+    for status, name in (("pruned", "pruned"), ("frontier", "waiting"), ("open", "open")):
+        assert all(f" {name}" in said for said in tab.page.locator(f".tree li.{status} > .type").all_inner_texts())
+    assert "Who signed the accord?" in tab.page.locator(".tree li.pruned").inner_text()
+    assert tab.page.locator(".tree li.open, .tree li.frontier").count() == 2
+    tab.page.locator("summary", has_text="what was read").first.click()
+    tab.page.locator("#side details[open] a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector(".passage")
+
+
+@browser_only
+def test_the_timeline_has_a_row_a_year(tab: Tab) -> None:
+    tab.go("timeline")
+    assert "1972" in tab.text and "2023" in tab.text and "13 documents without a date" in tab.text
+
+
+@browser_only
+def test_dark_and_light_follow_the_system(tab: Tab) -> None:
+    colours = []
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        colours.append(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1]
+
+
+@browser_only
+def test_the_pictures_of_the_documentation(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """`pytest tests/explorer/test_explorer.py -k pictures --pictures docs` writes them. Without the texts in Chinese, for which
+    not every machine has letters."""
+    folder = Path(request.config.getoption("--pictures") or tmp_path).resolve()
+    shutil.copytree(SAMPLE, tmp_path / "skerrow", ignore=shutil.ignore_patterns("zh"))
+    assert run_cli("index", tmp_path / "skerrow", "--home", tmp_path / "home", "--corpus", "skerrow").returncode == 0
+    with explored(tmp_path / "home", "skerrow") as address:
+        made = browser.new_context(viewport={"width": 1040, "height": 640}, color_scheme="light")
+        tab = Tab(made).open(address)
+        app = App(Settings(home=tmp_path / "home"), "skerrow")
+        found = load(app, "search", {"query": "Harbour Tide Authority"})
+        for name, view in (("map", "map"), ("entity", f"entity/{found['entities'][0]['n']}")):
+            tab.go(view)
+            tab.page.wait_for_timeout(300)
+            tab.page.screenshot(path=folder / f"explore-{name}.png")
+            assert (folder / f"explore-{name}.png").stat().st_size > 20_000
+        assert tab.wrong == []
+        made.close()
+
+
+# ---- keyboard and screen readers ------------------------------------------------------------------
+
+
+@browser_only
+def test_the_keyboard_reaches_everything(tab: Tab) -> None:
+    focused = "() => document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"
+    order = []
+    for _ in range(40):
+        tab.page.keyboard.press("Tab")
+        order.append(tab.page.evaluate(focused))
+        if order[-1] == "treeitem":
+            break
+    assert order[0] == "query" and "SELECT" in order and order[-1] == "treeitem"
+    first = tab.page.evaluate("document.activeElement.community.n")
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.wait_for_function("() => document.activeElement.getAttribute('aria-expanded') === 'true'")
+    tab.page.keyboard.press("ArrowRight")
+    assert tab.page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
+    tab.page.keyboard.press("ArrowLeft")
+    assert tab.page.evaluate("document.activeElement.community.n") == first
+    tab.page.keyboard.press("End")
+    assert tab.page.evaluate("document.activeElement.community.n") != first
+    tab.page.keyboard.press("Home")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => location.hash.startsWith('#community/')")
+
+
+@browser_only
+def test_everything_that_can_be_used_has_a_name(tab: Tab) -> None:
+    unnamed = """() => [...document.querySelectorAll('a, button, input, select, [role=treeitem], section, aside, nav')].filter(one =>
+      !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length)).map(one => one.outerHTML.slice(0, 80))"""
+    for view in ("map", "entity/1", "search/Narrows"):
+        assert tab.go(view).page.evaluate(unnamed) == []
+
+
+# ---- hostile texts ----------------------------------------------------------------------------------
+
+SCRIPT = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
+TURNED = "abc\u202etxt.exe"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, home = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("hostile-home")
+    long = "Bartholomew" * 910
+    (folder / "<img src=x onerror=alert(2)>.md").write_text(f"# {SCRIPT}\n\nAda Lovelace met Charles Babbage in London. {SCRIPT}\n", "utf-8")
+    (folder / "turned.md").write_text(f"# {TURNED}\n\nAda Lovelace wrote to {TURNED}. كتبت ليلى حداد رسالة إلى سامي نصار في بيروت. 😀 Ada Lovelace laughed.\n", "utf-8")
+    (folder / "long.md").write_text(f"# {long}\n\n{long} met Ada Lovelace. Mr {long} Smith wrote to Charles Babbage.\n", "utf-8")
+    (folder / "json.md").write_text('# </script><script>alert(3)</script>\n\nAda Lovelace said "</script>" -->. api_key = "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc"\n', "utf-8")
+    done = run_cli("index", folder, "--home", home, "--corpus", "sample")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+@browser_only
+def test_hostile_names_titles_and_texts_are_shown_as_text(browser: Any, hostile: Path) -> None:
+    with explored(hostile) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        shown = ""
+        views = ["map", f"search/{quote('Ada Lovelace')}", f"search/{quote(SCRIPT, safe='')}", "timeline", "changes", "drift"]
+        app = App(Settings(home=hostile), "sample")
+        for table, view in (("entities", "entity"), ("documents", "document"), ("text_units", "passage"), ("reports", "community")):
+            rows = app.snapshot().rows(table, "", ["n"]).to_pylist()
+            views += [f"{view}/{'t' if view == 'passage' else ''}{row['n']}" for row in rows]
+        for view in views:
+            tab.go(view)
+            shown += tab.text
+            assert tab.page.evaluate("document.querySelectorAll('#side script, #side img, #side iframe').length") == 0
+            assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        assert "<script>" in shown and "\\u202e" in shown and "\u202e" not in shown
+        assert "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc" not in shown
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_marks_are_right_behind_an_emoji(browser: Any, hostile: Path) -> None:
+    app = App(Settings(home=hostile), "sample")
+    rows = app.snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
+    row = next(row for row in rows if "laughed" in row["text"])
+    start = row["text"].index("Ada Lovelace laughed")
+    assert "😀" in row["text"][:start]
+    with explored(hostile) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go(f"passage/t{row['n']}/{start}-{start + 20}")
+        assert tab.page.locator("mark").inner_text() == "Ada Lovelace laughed"
+        made.close()
+
+
+# ---- who may come in --------------------------------------------------------------------------------
+
+
+def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    """(status, body) of one request; `host` replaces the Host header."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=20)
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, headers=given)
+    response = connection.getresponse()
+    body = response.read().decode()
+    connection.close()
+    return response.status, body
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the browser is a script for a shell")
+def test_the_browser_is_opened_where_there_is_a_screen(sample: Path, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n', "utf-8")
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--home", str(sample), "--corpus", "sample"]
+    for screen in ("", ":9"):
+        env = clean_environment(BROWSER=str(browser), DISPLAY=screen, WAYLAND_DISPLAY="")
+        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            assert asked(address, "/explore/data/overview")[0] == 401  # it serves by now
+            for _ in range(100 if screen else 1):
+                if opened.exists():
+                    break
+                threading.Event().wait(0.1)
+            assert opened.exists() == bool(screen)
+        finally:
+            server.terminate()
+            server.wait(20)
+    assert opened.read_text("utf-8").strip() == address
+
+
+FIRST_REQUEST = """
+import http.client, json, os, sys, threading
+from pathlib import Path
+from graphrag_mcp import http as served
+from graphrag_mcp.app import App
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.explorer.topics import WHOLE, Circle, anchors, arranged
+from graphrag_mcp.explorer.topics import read_map as last_map
+from graphrag_mcp.settings import Settings
+
+app = App(Settings(home=Path(sys.argv[1])), "sample")
+load(app, "overview", {}, "sample")
+
+def opened(address):
+    before, (base, _, token) = set(sys.modules), address.partition("#token=")
+    def ask(method, path, token):
+        connection = http.client.HTTPConnection(base.split("/")[2], timeout=60)
+        connection.request(method, path, headers={"Authorization": "Bearer " + token})
+        return json.loads(connection.getresponse().read())
+    def look():
+        session = ask("POST", "/explore/session", token)["token"]
+        assert ask("GET", "/explore/data/map", session)["communities"]
+        print(sorted({name.partition(".")[0] for name in set(sys.modules) - before}), flush=True)
+        os._exit(0)
+    threading.Thread(target=look).start()
+
+served.explore(app, "sample", opened)
+"""
+
+
+def test_the_first_view_waits_for_no_import_of_a_large_package(sample: Path) -> None:
+    """They took 1 s of the time to the first picture."""
+    done = subprocess.run([sys.executable, "-c", FIRST_REQUEST, str(sample)], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=120)
+    assert done.stdout, done.stderr
+    assert not {"mcp", "pydantic", "lancedb", "httpx2"} & set(ast.literal_eval(done.stdout))
+
+
+def test_requests_of_others_are_refused(sample: Path) -> None:
+    with explored(sample) as address:
+        token = address.partition("#token=")[2]
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert asked(address, "/explore/data/overview")[0] == 401
+        assert asked(address, "/explore/data/overview", **bearer)[0] == 401  # it is for one exchange, not for data
+        assert asked(address, "/explore/session", "POST", Host="evil.example", **bearer)[0] == 421
+        assert asked(address, "/explore/session", "POST", Origin="https://evil.example", **bearer)[0] == 403
+        assert asked(address, "/explore/session", "POST", Authorization="Bearer wrong")[0] == 401
+        status, body = asked(address, "/explore/session", "POST", **bearer)
+        session = {"Authorization": f"Bearer {json.loads(body)['token']}"}
+        assert status == 200
+        assert asked(address, "/explore/session", "POST", **bearer)[0] == 401  # used
+        status, body = asked(address, "/explore/data/overview", **session)
+        assert (status, json.loads(body)["corpus"]) == (200, "sample")
+        assert asked(address, "/explore/data/overview", Origin="https://evil.example", **session)[0] == 403
+        assert asked(address, "/explore/data/overview", Host="evil.example", **session)[0] == 421
+        assert asked(address, "/explore/data/nothing", **session)[0] == 400
+        assert asked(address, "/explore/data/entity?id=e99999", **session)[0] == 404
+        assert asked(address, "/explore/data/entity?id=../../x", **session)[0] == 400
+        assert asked(address, "/explore/data/drift?id=../../etc/passwd", **session)[0] == 400
+        assert asked(address, "/mcp", "POST", **session)[0] == 404
+        assert asked(address, "/explore/data/overview", "POST", **session)[0] == 405
+
+
+@browser_only
+def test_a_page_of_another_site_reads_nothing(browser: Any, sample: Path) -> None:
+    """In the browser that has opened the page: by requests, in a frame, and by a window of its own."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)  # says 501: a page is a page
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tries = """async (base) => { const said = [];
+      for (const [path, given] of [["data/overview", {}], ["data/overview", { credentials: "include" }], ["session", { method: "POST", headers: { Authorization: "Bearer x" } }]])
+        said.push(await fetch(base + "/explore/" + path, given).then((got) => got.text(), (error) => String(error)));
+      const frame = document.createElement("iframe"); frame.src = base + "/explore/"; document.body.append(frame);
+      const other = window.open(base + "/explore/"); await new Promise((done) => setTimeout(done, 1500));
+      try { said.push(frame.contentDocument?.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      try { said.push(other?.document.body.innerText || "closed"); } catch (error) { said.push(error.name); }
+      return said; }"""
+    try:
+        with explored(sample) as address:
+            made = browser.new_context()
+            Tab(made).open(address)
+            page = made.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            said = page.evaluate(tries, urlsplit(address)._replace(path="", fragment="").geturl())
+            assert all("Failed to fetch" in one for one in said[:3]), said
+            assert all(one in ("closed", "SecurityError") for one in said[3:]), said
+            made.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@browser_only
+def test_the_address_works_once_and_tabs_share_the_session(browser: Any, sample: Path) -> None:
+    with explored(sample) as address:
+        first = browser.new_context()
+        tab = Tab(first).open(address)
+        assert "token" not in tab.page.url
+        assert Tab(first).open(address.partition("#")[0]).heading == "sample"
+        assert Tab(first).open(address).heading == "sample"  # the same browser, with its session
+        other = browser.new_context()
+        late = Tab(other).open(address)
+        assert late.heading == "This address is no longer valid"
+        assert "graphrag-mcp explore" in late.text
+        assert tab.wrong == []
+        first.close()
+        other.close()
+
+
+def test_the_page_is_small_and_asks_for_nothing_elsewhere() -> None:
+    document = pages.page()
+    assert len(document.encode()) <= TEMPLATE
+    assert set(re.findall(r"https?://[^\s\"'<>]+", document)) <= {"http://www.w3.org/2000/svg"}
+    for never in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+        assert never not in document
+    policy = pages.policy_of(document)
+    assert "default-src 'none'" in policy and "unsafe-inline'" not in policy.partition("style-src-attr")[0]
+
+
+# ---- without a server, and behind the tokens of one ------------------------------------------------
+
+
+@browser_only
+def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: Path, tmp_path: Path) -> None:
+    done = run_cli("export", "--html", tmp_path / "graph.html", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 0 and re.search(r" \d+ topics, \d{3} entities, \d+ texts", done.stdout), done.stderr
+    made = browser.new_context(offline=True)
+    tab = Tab(made).open((tmp_path / "graph.html").as_uri())
+    assert re.search(r"This file holds (\d+) of \1 topics, (\d{3}) of \2 names", tab.text)
+    assert tab.page.locator("#views a").all_inner_texts() == ["map", "timeline"]
+    seen: set[str] = set()
+    todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
+    while todo and len(seen) < 40:
+        view = todo.pop(0)
+        seen.add(view)
+        assert tab.go(view).heading != "This cannot be shown", view
+        kinds = {link.partition("/")[0]: link for link in tab.links()}
+        todo += [link for link in kinds.values() if link not in seen and link not in todo]
+    tab.go(f"search/{quote('Tobias Fenn')}")
+    tab.page.locator("#side li a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector("mark")
+    assert "tobias" in tab.page.locator("mark").inner_text().lower()
+    assert tab.wrong == [] and all(url.startswith(("file:", "data:")) for url in tab.asked)
+    made.close()
+
+
+def test_export_needs_a_folder_or_a_file(sample: Path) -> None:
+    done = run_cli("export", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 2 and "--html FILE" in done.stderr
+
+
+@browser_only
+def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample: Path) -> None:
+    token = "long-enough-for-a-test-token"
+    with serving(sample, "--corpus", "sample", GRAPHRAG_MCP_TOKENS=f"ada={token}") as base:
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert asked(base, "/explore/data/overview")[0] == 401
+        assert asked(base, "/explore/data/overview", Host="evil.example", **bearer)[0] == 421
+        assert asked(base, "/explore/session", "POST", **bearer)[0] in (404, 405)
+        assert asked(base, "/explore/", Host="evil.example")[0] == 421
+        assert json.loads(asked(base, "/explore/data/drift", **bearer)[1])["sessions"] == []  # the session is another's
+        assert asked(base, "/explore/data/drift?id=session-1", **bearer)[0] == 404
+        made = browser.new_context()
+        tab = Tab(made).open(f"{base}/explore")
+        assert tab.heading == "This server asks for a token"
+        tab.page.fill("#side input", token)
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("[role=tree]")
+        assert tab.heading == "sample"
+        made.close()
+        other = browser.new_context()
+        assert Tab(other).open(f"{base}/explore/#token={token}").heading == "sample"
+        other.close()
+
+
+RESULTS: list[tuple[str, dict[str, Any], str]] = [
+    ("explore_graph", {"start": "Tobias Fenn"}, "Tobias Fenn"),
+    ("explore_graph", {"start": "Tobias Fenn", "goal": "Harbour Tide Authority"}, "Tobias Fenn – Harbour Tide Authority"),
+    ("explore_graph", {"start": "c5"}, ""),
+    ("explore_graph", {}, "sample"),
+    ("global_search", {"query": "What do the letters say of the tide?"}, "“What do the letters say of the tide?”"),
+    ("global_search", {"query": "潮汐模型是怎样工作的？" * 20}, "sample"),
+    ("drift_search", {"query": "Who found the sill?"}, "Who found the sill?"),
+]  # fmt: skip
+
+
+def told(base: str, token: str, calls: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The texts of these calls, over HTTP."""
+
+    async def all_of_them() -> list[str]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as transport, Client(streamable_http_client(f"{base}/mcp", http_client=transport)) as client:
+            found = [await client.call_tool(tool, arguments) for tool, arguments in calls]
+            assert not any(one.is_error for one in found), found
+            return [one.content[0].text for one in found]
+
+    with ThreadPoolExecutor(1) as thread:  # the browser's loop runs in this one
+        return thread.submit(anyio.run, all_of_them).result()
+
+
+@browser_only
+@pytest.mark.parametrize("several", [False, True])
+def test_results_end_with_the_address_of_their_view(browser: Any, sample: Path, tmp_path: Path, several: bool) -> None:
+    token, home = "long-enough-for-a-test-token", tmp_path / "home"
+    shutil.copytree(sample, home)
+    if several:
+        shutil.copytree(home / "corpora" / "sample", home / "corpora" / "潮汐")
+    named = {"corpus": "sample"} if several else {}
+    with serving(home, GRAPHRAG_MCP_TOKENS=f"ada={token}") as base:
+        made = browser.new_context()
+        Tab(made).open(f"{base}/explore/{'?corpus=sample' if several else ''}#token={token}")
+        calls = [(tool, {**arguments, **named}) for tool, arguments, _ in RESULTS]
+        for text, (tool, arguments, wanted) in zip(told(base, token, calls), RESULTS, strict=True):
+            line = text.splitlines()[-1]
+            assert line.startswith(f"Page for people: {base}/explore/"), (tool, arguments, line)
+            assert ("?corpus=sample#" in line) == several and token not in text and len(line) < 260
+            tab = Tab(made).open(line.partition(": ")[2])
+            assert (tab.heading == wanted) if wanted else tab.page.url.endswith("#community/5"), (tool, arguments)
+            assert tab.wrong == []
+            tab.page.close()
+        made.close()
+        others = [("local_search", {"query": "Tobias Fenn", **named}), ("get_entity", {"id_or_name": "Tobias Fenn", **named})]
+        assert all("/explore/" not in text for text in told(base, token, others))
+
+
+def test_the_address_of_the_page_keeps_within_the_budget(sample: Path) -> None:
+    with serving(sample, "--corpus", "sample") as base:
+        budgets = (200, 420, 800, 1_500, 3_000)
+        calls = [("global_search", {"query": "What do the letters say of the tide?", "max_tokens": budget}) for budget in budgets]
+        calls += [("explore_graph", {"start": "Narrows", "hops": 3, "max_tokens": budget}) for budget in budgets]
+        for text, (tool, arguments) in zip(told(base, "", calls), calls, strict=True):
+            assert count_tokens(text) <= arguments["max_tokens"], (tool, arguments)
+            assert arguments["max_tokens"] == 200 or text.splitlines()[-1].startswith("Page for people: "), (tool, arguments)
+
+
+def test_results_name_no_page_where_none_is_served(call: Caller) -> None:
+    for tool, arguments, _ in RESULTS:
+        assert "/explore/" not in call.good(tool, **arguments)["text"]
+
+
+# ---- as an MCP App ----------------------------------------------------------------------------------
+
+HOST = """<!doctype html><title>host</title><iframe sandbox="allow-scripts" style="width:1200px;height:700px;border:0"></iframe>
+<script>
+  const frame = document.querySelector("iframe"); window.heard = [];
+  const send = (message) => frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  window.addEventListener("message", async ({ source, data }) => {
+    if (source !== frame.contentWindow) return;
+    window.heard.push(data.method || "answer");
+    if (data.method === "ui/initialize") send({ id: data.id, result: { protocolVersion: "2026-01-26", hostInfo: { name: "host", version: "1" },
+      hostCapabilities: { serverTools: {} }, hostContext: { theme: "dark" } } });
+    if (data.method === "ui/notifications/initialized") {
+      send({ method: "ui/notifications/tool-input", params: { arguments: window.given.arguments } });
+      send({ method: "ui/notifications/tool-result", params: window.given.result });
+    }
+    if (data.method === "tools/call") send({ id: data.id, result: await window.callTool(data.params.name, data.params.arguments) });
+  });
+</script>"""
+
+
+@contextmanager
+def hosted(browser: Any, call: Caller, tool: str, script: str = "", **arguments: Any) -> Iterator[tuple[Any, Tab]]:
+    """(the frame of the page, its tab) in a host that has called a tool and shows the page for it: ours, or that of a
+    script."""
+    listed = {one.name: one for one in call.portal.call(call.client.list_tools).tools}
+    uri = listed[tool].meta["ui"]["resourceUri"]
+    read = call.portal.call(lambda: call.client.read_resource(uri)).contents[0]
+    assert read.mime_type == "text/html;profile=mcp-app"
+
+    def sent(result: Any) -> dict[str, Any]:
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    tab = Tab(made)
+    tab.page.expose_function("callTool", lambda name, given: sent(call(name, **given)))
+    tab.page.set_content(HOST.partition("<script>")[0] if script else HOST)
+    given = {"arguments": arguments, "result": sent(call(tool, **arguments))}
+    if script:
+        tab.page.add_script_tag(content=script)
+        tab.page.evaluate("([given, html]) => begin(html, given)", [given, read.text])
+    else:
+        tab.page.evaluate("([given, html]) => { window.given = given; document.querySelector('iframe').srcdoc = html; }", [given, read.text])
+    frame = tab.page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_selector("#side h1", timeout=SECONDS)
+    yield frame, tab
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def call(sample: Path) -> Iterator[Caller]:
+    """A client that renders apps."""
+    apps = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+    server = build_server(App(Settings(home=sample), "sample"))
+    with connected(server, extensions=[apps]) as made:
+        yield made
+
+
+@browser_only
+@pytest.mark.parametrize(("tool", "arguments", "wanted"), [
+    ("explore_graph", {"start": "Tobias Fenn"}, "Tobias Fenn"),
+    ("explore_graph", {"start": "Tobias Fenn", "goal": "Harbour Tide Authority"}, "Tobias Fenn – Harbour Tide Authority"),
+    ("explore_graph", {}, "sample"),
+    ("global_search", {"query": "What do the letters say of the tide?"}, "“What do the letters say of the tide?”"),
+    ("drift_search", {"query": "Who found the sill?"}, "Who found the sill?"),
+])  # fmt: skip
+def test_a_host_shows_the_view_of_a_result(browser: Any, call: Caller, tool: str, arguments: dict[str, Any], wanted: str) -> None:
+    with hosted(browser, call, tool, **arguments) as (frame, tab):
+        frame.wait_for_function("wanted => document.querySelector('#side h1')?.innerText === wanted", arg=wanted, timeout=SECONDS)
+        assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
+        if tool == "drift_search":
+            frame.locator("#side summary").first.click()
+        frame.locator("#side a[href^='#passage/']:visible, #side a[href^='#community/']:visible").first.click()
+        frame.wait_for_function("wanted => document.querySelector('#side h1').innerText !== wanted", arg=wanted, timeout=SECONDS)
+        assert "cannot be shown" not in frame.locator("#side").inner_text()
+        assert "ui/notifications/size-changed" in tab.page.evaluate("window.heard")
+        assert tab.wrong == [] and all(url.startswith(("about:", "data:")) for url in tab.asked)
+
+
+# The host of ext-apps itself. Not installed by the tests: `make app-host` does that.
+THEIR_HOST = """import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
+window.heard = []; window.wrong = [];
+window.begin = async (html, given) => {
+  const frame = document.querySelector("iframe");
+  const bridge = window.bridge = new AppBridge(null, { name: "host", version: "1" },
+    { openLinks: {}, serverTools: {}, serverResources: {}, logging: {}, updateModelContext: { text: {} } }, { hostContext: { theme: "dark", displayMode: "inline" } });
+  bridge.oncalltool = async (params) => { window.heard.push(["tool", params.name]); return await window.callTool(params.name, params.arguments); };
+  bridge.onupdatemodelcontext = async (params) => { window.heard.push(["context", params.content[0].text]); return {}; };
+  bridge.addEventListener("sizechange", (params) => { window.heard.push(["size", params.height]); frame.style.height = params.height + "px"; });
+  bridge.addEventListener("initialized", async () => {
+    await bridge.sendToolInput({ arguments: given.arguments });
+    await bridge.sendToolResult(given.result);
+  });
+  bridge.onerror = (error) => window.wrong.push(String(error));
+  await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
+  frame.srcdoc = html;
+};"""
+
+
+@pytest.fixture(scope="module")
+def their_host(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A script with the host of ext-apps, made by esbuild."""
+    installed = Path(sys.prefix) / "app-host"
+    node = shutil.which("node")
+    if node is None or not (installed / "node_modules" / "@modelcontextprotocol" / "ext-apps").is_dir():
+        pytest.skip("the host of ext-apps is not installed: make app-host")
+    esbuild = [node, str(installed / "node_modules" / "esbuild" / "bin" / "esbuild"), "--bundle", "--format=iife"]
+    done = subprocess.run(esbuild, input=THEIR_HOST, cwd=installed, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@browser_only
+def test_the_host_of_ext_apps_shows_the_page(browser: Any, call: Caller, their_host: str) -> None:
+    """The handshake, input and result of a tool, calls of tools, size, what the model is told, another theme, the end."""
+    with hosted(browser, call, "explore_graph", their_host, start="Tobias Fenn") as (frame, tab):
+        frame.wait_for_function("() => document.querySelector('#side h1')?.innerText === 'Tobias Fenn'", timeout=SECONDS)
+        assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
+        tab.page.evaluate("bridge.setHostContext({ theme: 'light', displayMode: 'inline' })")
+        frame.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+        frame.locator("#side a[href^='#passage/']:visible").first.click()
+        frame.wait_for_selector("mark")
+        said = frame.locator("#side .note", has_text="[t").inner_text()
+        heard = tab.page.evaluate("window.heard")
+        assert {one for kind, one in heard if kind == "tool"} == {"explore_data"} and ["size", 620] in heard
+        told = [text for kind, text in heard if kind == "context"]
+        assert re.fullmatch(r"On the explorer page the person is looking at e\d+\.", told[0]) and said[1:].partition("]")[0] in told[-1]
+        assert tab.page.evaluate("bridge.getAppVersion().name") == "graphrag-mcp explorer"
+        assert tab.page.evaluate("bridge.teardownResource({})") == {}
+        assert tab.page.evaluate("window.wrong") == [] and tab.wrong == []
+        assert all(url.startswith(("about:", "data:")) for url in tab.asked)
+
+
+def test_the_page_is_offered_to_hosts_that_render_apps_alone(call: Caller, sample: Path) -> None:
+    def offered(one: Caller) -> tuple[dict[str, Any], set[str]]:
+        tools = one.portal.call(one.client.list_tools).tools
+        return {tool.name: tool.meta for tool in tools}, {str(one.uri) for one in one.portal.call(one.client.list_resources).resources}
+
+    tools, resources = offered(call)
+    assert tools["explore_data"]["ui"]["visibility"] == ["app"]
+    assert {name for name, meta in tools.items() if meta and "resourceUri" in meta.get("ui", {})} == {
+        "explore_data", "explore_graph", "global_search", "drift_search"
+    }  # fmt: skip
+    assert "ui://graphrag/explore.html" in resources
+    with connected(build_server(App(Settings(home=sample), "sample"))) as plain:
+        tools, resources = offered(plain)
+        assert "explore_data" not in tools and not any(tools.values()) and "ui://graphrag/explore.html" not in resources
+        assert "Tobias Fenn" in plain.good("explore_graph", start="Tobias Fenn")["text"]
+
+
+# ---- while it is open -------------------------------------------------------------------------------
+
+
+@browser_only
+def test_an_edit_and_a_deletion_while_it_is_open(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    shutil.copytree(SAMPLE, folder)
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        tab.go("changes")
+        assert "first generation" in tab.text
+        (folder / "corrie-accord.md").write_text("# The Corrie Accord\n\nOlga Tamm signed the Corrie Accord in Tallinn.\n", "utf-8")
+        (folder / "packet-2023-02-03.html").unlink()
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        tab.go(f"search/{quote('Olga Tamm')}")
+        assert "Tallinn" in tab.text and tab.page.locator("#status").inner_text().startswith("The index has changed.")
+        tab.go("changes")
+        assert "CHANGED DOCUMENTS (1)" in tab.text and "DOCUMENTS GONE (1)" in tab.text
+        shutil.rmtree(home / "corpora" / "sample")
+        tab.go("entity/3")
+        assert tab.heading == "This cannot be shown"
+        assert [one for one in tab.wrong if "404" not in one] == []
+        made.close()
+
+
+SUBJECTS = {
+    "bread": "flour yeast oven crust dough loaf bakery kneading rye sourdough", "ships": "hull mast anchor deck rudder keel harbour sail cargo crew",
+    "bees": "hive queen nectar swarm drone comb pollen smoker wax honey", "rail": "train platform signal driver carriage track junction ticket station tunnel",
+    "music": "violin cello concert sonata tempo orchestra rehearsal score pianist choir", "law": "judge appeal verdict witness statute court lawyer contract plea jury",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path, read_only: bool) -> None:
+    """Six subjects of twelve documents; one document of one subject is changed, then one is added. A server that only
+    reads writes no map and remembers it."""
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    for subject, words in SUBJECTS.items():
+        listed = words.split()
+        for i in range(12):
+            said = [f"The {listed[(i + j) % 10]} and the {listed[(i + 3 * j) % 10]} of {subject.title()} Street {j} matter." for j in range(8)]
+            (folder / f"{subject}-{i:02}.md").write_text(f"# {subject.title()} {i}\n\n{' '.join(said)}\n", "utf-8")
+    app = App(Settings(home=home), "sample")
+    build_server(app, read_only=read_only)
+
+    def topics() -> list[tuple[set[str], dict[str, Any]]]:
+        """(subjects of its documents, mark) of the topics at the top."""
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        found = []
+        for mark in load(app, "map", {})["communities"]:
+            if not mark["parent"]:
+                papers = load(app, "community", {"id": str(mark["n"])})["documents"]
+                found.append(({one["uri"].split("/")[-1].split("-")[0] for one in papers}, mark))
+        return found
+
+    before = topics()
+    edited = folder / "bread-03.md"
+    edited.write_text(edited.read_text("utf-8") + "\nOlga Tamm baked rye bread in Tallinn with Peter Sepp.\n", "utf-8")
+    after = topics()
+    (folder / "bread-99.md").write_text("# Bread 99\n\nThe flour and the oven and the crust of Bread Street matter. The dough is a loaf.\n", "utf-8")
+    for later in (after, topics()):
+        for subjects, mark in before:
+            if "bread" not in subjects:
+                same = [other for held, other in later if held == subjects]
+                assert len(same) == 1 and same[0]["colour"] == mark["colour"]
+                assert max(abs(same[0][name] - mark[name]) for name in "xyr") < 1e-3, (subjects, mark, same)
+    assert sum("bread" not in subjects for subjects, _ in before) >= 3
+    assert (home / "corpora" / "sample" / "places.json").exists() != read_only
+
+
+def test_a_topic_that_changes_stays_near_its_place() -> None:
+    """A quarter of the text units go to another topic: the circles stay where most of theirs were."""
+    children = {"": ["a", "b", "c", "d"]}
+    units = {id: [f"{id}{i}" for i in range(40)] for id in "abcd"}
+    first = arranged(children, lambda id: len(units[id]))
+    last = {unit: [[first[id].x, first[id].y, first[id].r, 0.0]] for id, held in units.items() for unit in held}
+    moved = {"a": units["a"][:30], "b": units["b"] + units["a"][30:], "c": units["c"], "d": [*units["d"], "new"]}
+    second = arranged(children, lambda id: len(moved[id]), anchors(moved, dict.fromkeys("abcd", 0), last))
+    for id in "abcd":
+        assert abs(complex(first[id].x - second[id].x, first[id].y - second[id].y)) < 0.1
+
+
+def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"topics": 3, "radius": 1}', '{"topics": [{"way": [[1]], "units": ["a"]}], "radius": 1}'):
+        (tmp_path / "places.json").write_text(text, "utf-8")
+        assert last_map(tmp_path / "places.json") == {}
+
+
+def test_circles_lie_inside_each_other_and_side_by_side() -> None:
+    children = {"": [f"a{i}" for i in range(40)], **{f"a{i}": [f"a{i}b{j}" for j in range(i % 9)] for i in range(40)}}
+    found = arranged(children, lambda id: 1 + len(id) * 7 % 13)
+
+    def gap(one: Circle, other: Circle) -> float:
+        return ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) ** 0.5 - one.r - other.r
+
+    for parent, ids in children.items():
+        outer = found.get(parent, WHOLE)
+        for at, id in enumerate(ids):
+            one = found[id]
+            assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-5
+            assert all(gap(one, found[other]) >= -1e-5 for other in ids[:at])
+    assert arranged(children, lambda id: 1 + len(id) * 7 % 13) == found
+    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, found)
+    assert all(abs(again[id].x - one.x) < 1e-4 and abs(again[id].y - one.y) < 1e-4 for id, one in found.items())

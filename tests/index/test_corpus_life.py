@@ -1,0 +1,283 @@
+"""The life of a corpus: formats that say what must not be lost, rows that other settings made, its end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.app import App
+from graphrag_mcp.cli.main import main
+from graphrag_mcp.doctor.generations import digest, rollback
+from graphrag_mcp.errors import BadInput, Busy, NotFound
+from graphrag_mcp.exchange import importing
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.index import documents, edits, pipeline
+from graphrag_mcp.index.edits import replay
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.jobs import delete
+from graphrag_mcp.jobs import queue as records
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import edit_log as logs
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.manifest import DERIVATION
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.text import folding
+from graphrag_mcp.text.folding import SIMPLIFY
+from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.tools.edit import edit as change
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.index.test_edits import do, target
+from tests.index.test_index import index
+from tests.support.files import written
+from tests.support.promises import doctor
+
+# ---- formats ------------------------------------------------------------------------------------
+
+EARLIER = 2  # the format up to which the release before edits and imports reads
+
+
+def format_on_disk(corpus: Path) -> int:
+    return json.loads((corpus / "manifest.json").read_bytes())["format"]
+
+
+def test_an_earlier_release_refuses_an_index_only_when_it_would_lose_edits_or_imports(tmp_path: Path) -> None:
+    docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
+    index(corpus, docs)
+    assert format_on_disk(corpus) <= EARLIER
+    first = manifests.read(corpus)
+    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
+    assert format_on_disk(corpus) > EARLIER
+    assert manifests.read(corpus).format == first.format, "to this release both are one format"
+    index(corpus, docs)  # and nothing is derived again for it
+    assert format_on_disk(corpus) > EARLIER and doctor(corpus) == []
+    rollback(corpus, first.generation)
+    assert format_on_disk(corpus) <= EARLIER and doctor(corpus) == [], "without edits there is nothing to lose"
+
+    export(open_snapshot(corpus), tmp_path / "out")
+    importing.import_folder(tmp_path / "other", tmp_path / "out", Settings())
+    assert format_on_disk(tmp_path / "other") > EARLIER
+
+
+def test_rows_that_another_release_derived_are_told_until_they_are_derived_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs, home = written(tmp_path / "docs"), tmp_path / "home"
+
+    def status() -> str:
+        assert main(["status", "--home", str(home), "--json"]) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])["hint"]
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(documents, "DERIVATION", manifests.DERIVATION - 1)
+        assert main(["index", str(docs), "--home", str(home)]) == 0
+    capsys.readouterr()
+    assert "Another release" in status()
+    assert main(["index", str(docs), "--home", str(home)]) == 0
+    capsys.readouterr()
+    assert "Another release" not in status()
+
+
+@contextmanager
+def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As indexes were derived while 臺 and 台 were two characters."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("graphrag_mcp")]
+    cached = {id(one): one for module in modules for one in vars(module).values() if hasattr(one, "cache_clear")}
+    with monkeypatch.context() as earlier:
+        for module in (documents, manifests):
+            earlier.setattr(module, "DERIVATION", DERIVATION - 1)
+        earlier.setattr(folding, "_FOLD", {one: by for one, by in folding._FOLD.items() if one not in SIMPLIFY})
+        for one in cached.values():
+            one.cache_clear()
+        yield
+    for one in cached.values():
+        one.cache_clear()
+
+
+TAIPEI = (
+    InlineText("陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。", "a", "A"),
+    InlineText("陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。", "b", "B"),
+)
+GUILD, CITY = "國際漁業協會", "臺北市"
+
+
+def before_traditional_was_simplified(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> list[logs.LogRow]:
+    """An index of the earlier release with edits, and their log as this one reads it."""
+    with earlier_release(monkeypatch):
+        index_documents(corpus, IndexRequest(texts=TAIPEI), Settings())
+        do(corpus, "create", target(GUILD), type="organization", description="made by hand")
+        do(corpus, "create", target(GUILD, CITY), description="has its seat in")
+        do(corpus, "update", target(CITY), description="a city, by hand")
+        keys = [row.keys for row in logs.load(corpus, manifests.read(corpus))]
+    assert keys == [(GUILD,), (GUILD, CITY), (CITY,)]
+    log = logs.load(corpus, manifests.read(corpus))
+    assert log[0].keys != (GUILD,), "this release folds them"
+    return log
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    corpus, fresh = tmp_path / "c", tmp_path / "fresh"
+    log = before_traditional_was_simplified(corpus, monkeypatch)
+    earlier = manifests.read(corpus)
+    if stopped:  # as soon as something was committed
+        going_on = lambda: manifests.read(corpus).generation > earlier.generation  # noqa: E731
+        assert index_documents(corpus, IndexRequest(), Settings(), cancelled=going_on).status == "cancelled"
+    index_documents(corpus, IndexRequest(), Settings())
+    index_documents(fresh, IndexRequest(texts=TAIPEI), Settings())
+    replay(fresh, Settings(), log)
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(fresh))["content"]
+    assert doctor(corpus) == []
+    for name in (GUILD, normalise_name(GUILD)):
+        assert f"# {GUILD}" in get_entity(open_snapshot(corpus), name).text
+        assert do(corpus, "update", target(name), description=f"as {name}").changes == {"entities_changed": 1}
+    done = manifests.read(corpus)
+    assert index_documents(corpus, IndexRequest(), Settings()).counts["entities"] == done.counters["entities"]
+    assert manifests.read(corpus).tables["passages"] == done.tables["passages"], "and nothing is derived once more"
+
+    rollback(corpus, earlier.generation)
+    index_documents(corpus, IndexRequest(), Settings())
+    index_documents(tmp_path / "again", IndexRequest(texts=TAIPEI), Settings())
+    replay(tmp_path / "again", Settings(), log)
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "again"))["content"]
+
+
+def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = tmp_path / "corpora" / "c"
+    before_traditional_was_simplified(corpus, monkeypatch)
+    before = manifests.read(corpus)
+    app = App(Settings(home=tmp_path))
+    for dry_run in (True, False):
+        with pytest.raises(BadInput, match="earlier release"):
+            do(corpus, "update", target(CITY), dry_run=dry_run, description="of its twin")
+        with pytest.raises(BadInput, match="earlier release"):  # and not that there is no such name
+            change(app, "c", "update", [GUILD], ["description=new"], "agent:ada", dry_run)
+    assert manifests.read(corpus) == before
+    index_documents(corpus, IndexRequest(), Settings())
+    assert do(corpus, "update", target(CITY), description="of both").changes == {"entities_changed": 1}
+
+
+def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:
+    docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
+    index(corpus, docs)
+    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
+    manifest = manifests.read(corpus)
+    body = json.loads((corpus / "manifest.json").read_bytes()) | {"format": EARLIER}  # with edits, and called 2
+    body.pop("check")
+    path = corpus / "manifest.json"
+    path.write_text(json.dumps({**body, "check": manifests._check(body)}), "utf-8")
+    assert manifests.read(corpus) == manifest
+
+
+# ---- rows that other settings made ----------------------------------------------------------------
+
+
+def half_way(corpus: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexing with new settings, stopped when the first documents have been derived again."""
+    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 4)
+    before = manifests.read(corpus).generation
+    stopped = lambda: manifests.read(corpus).generation > before  # noqa: E731
+    index_documents(corpus, IndexRequest(), settings, cancelled=stopped)
+    assert manifests.read(corpus).generation > before
+
+
+def test_texts_cut_by_other_settings_than_the_manifest_names_are_found_and_derived_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs, corpus = written(tmp_path / "docs", 12), tmp_path / "c"
+    index(corpus, docs)
+    assert doctor(corpus) == []
+    half_way(corpus, replace(Settings(), chunk_size=60, chunk_overlap=5, passage_size=30), monkeypatch)
+    found = [one for one in doctor(corpus) if one.kind == "parameters"]
+    assert {"text_units"} <= {one.where for one in found} and "doctor --repair" in found[0].repair
+    left = doctor(corpus, True, lambda folder: index_documents(folder, IndexRequest(), Settings()))
+    assert left and all(one.repaired for one in left)
+    index(tmp_path / "fresh", docs)
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "fresh"))["content"]
+
+
+# ---- the end ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name in ("kb", "kb-2"):
+        index(tmp_path / "home" / "corpora" / name, written(tmp_path / name))
+    return tmp_path / "home"
+
+
+def everything(place: Path) -> set[Path]:
+    return {path for path in place.rglob("*") if "jobs" not in path.parts}
+
+
+def test_a_corpus_is_deleted_and_nothing_else(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "kept.md").write_text("kept")
+    kb = home / "corpora" / "kb"
+    (kb / "prompts").symlink_to(precious)
+    (kb / "lost").symlink_to("/nowhere")
+    before = everything(tmp_path)
+    where = ["--home", str(home)]
+    assert main(["delete", "kb", *where]) == 0
+    said = capsys.readouterr().out
+    assert "5 documents" in said and "--yes" in said and kb.exists()
+    assert main(["delete", "kb", "--yes", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["deleted"] is True
+    assert before - everything(tmp_path) == {path for path in before if path == kb or kb in path.parents}
+    assert everything(tmp_path) <= before and (precious / "kept.md").read_text() == "kept"
+    assert main(["delete", "kb", "--yes", *where]) == 2 and "kb-2" in capsys.readouterr().err
+    index(kb, tmp_path / "kb")  # and it can be made again
+    assert doctor(kb) == []
+
+
+def test_a_link_in_the_place_of_a_corpus_and_names_that_lead_elsewhere_are_refused(home: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kb"
+    (home / "corpora" / "link").symlink_to(kept)
+    for name in ("link", "../corpora/kb", "..", ".", "", "/etc", "kb/tables"):
+        with pytest.raises((BadInput, NotFound)):
+            delete.delete(home, name)
+        assert main(["delete", name, "--yes", "--home", str(home)]) == 2
+    assert len(list(kept.rglob("*.md"))) == 5 and (home / "corpora" / "kb" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("work", ["a job", "a lead", "a writer", "a mark"])
+def test_a_corpus_at_work_is_not_deleted(home: Path, work: str) -> None:
+    def refused() -> None:
+        with pytest.raises(Busy):
+            delete.delete(home, "kb")
+        assert (home / "corpora" / "kb" / "manifest.json").exists()
+
+    if work == "a job":
+        job = records.Job("job-1", "kb", request={}, started=records.now())
+        records.open_up(home, job)
+        refused()
+        records.close(home, job, "done")
+    elif work == "a mark":
+        records.marker(home, "kb", records.MERGE).parent.mkdir(parents=True, exist_ok=True)
+        records.marker(home, "kb", records.MERGE).touch()
+        refused()
+        records.marker(home, "kb", records.MERGE).unlink()
+    else:
+        place = home / "jobs" / "lead" / "kb" if work == "a lead" else home / "corpora" / "kb"
+        with manifests.writer_lock(place, 1.0):
+            refused()
+    assert delete.delete(home, "kb").documents == 5 and not (home / "corpora" / "kb").exists()
+
+
+def test_what_a_killed_deletion_has_left_goes_with_the_next_one_of_that_corpus(home: Path) -> None:
+    corpora = home / "corpora"
+    (corpora / "kb").rename(corpora / ".deleted-0123abcd-kb")
+    delete.delete(home, "kb-2")
+    assert [path.name for path in corpora.iterdir()] == [".deleted-0123abcd-kb"], "that was no part of kb-2"
+    index(corpora / "kb", written(home.parent / "new"))
+    delete.delete(home, "kb")
+    assert list(corpora.iterdir()) == []

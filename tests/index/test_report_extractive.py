@@ -1,0 +1,298 @@
+"""index/reports.py: what a community's own evidence says, chosen and cited without a model."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, replace
+
+from graphrag_mcp.index.communities import Community
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
+from graphrag_mcp.index.report_extractive import Report, telling
+from graphrag_mcp.packing.budget import referenced_ids, render_references
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.text.prose import stands_alone, substance
+from graphrag_mcp.text.titles import phrase
+from graphrag_mcp.types import content_id
+from tests.support.reports import extractive_report
+
+ENGLISH = [
+    ("u1", "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember.", ["Lantern Guild", "Mara Quill", "Port Ember"]),
+    ("u1", "She later fell out with the guild.", ["Mara Quill"]),
+    ("u2", "Mara Quill led the Lantern Guild until the harbour fire.", ["Mara Quill", "Lantern Guild"]),
+    ("u2", "Port Ember lost forty ships in the Harbour Fire of 1702.", ["Port Ember", "Harbour Fire"]),
+    ("u3", "The Harbour Fire was blamed on Tobias Wick, a rope maker.", ["Harbour Fire", "Tobias Wick"]),
+    ("u3", "Tobias Wick", ["Tobias Wick"]),
+]
+CHINESE = [
+    ("u1", "敦煌研究院是负责保护莫高窟的机构，设在甘肃省敦煌市。", ["敦煌研究院", "莫高窟", "敦煌市"]),
+    ("u2", "常书鸿在一九四四年创办了敦煌研究院的前身，并长期居住在莫高窟。", ["常书鸿", "敦煌研究院", "莫高窟"]),
+    ("u2", "他的学生很多。", ["常书鸿"]),
+    ("u3", "莫高窟的壁画画在泥层上，经过一千多年仍然鲜艳。", ["莫高窟", "壁画"]),
+]
+
+
+def rows_of(sentences):
+    """Rows as the graph has them: every name and every pair of a sentence, with the sentence as evidence."""
+    entities: dict[str, EntityRow] = {}
+    edges: dict[str, EdgeRow] = {}
+    for unit, text, names in sentences:
+        unit_id = content_id("unit", unit)
+        said = (unit_id, text)
+        for name in names:
+            id = content_id("entity", name)
+            row = entities.get(id, EntityRow(id, name))
+            entities[id] = replace(row, text_unit_ids=sorted({*row.text_unit_ids, unit_id}), evidence=[*row.evidence, said])
+        for i, one in enumerate(names):
+            for other in names[i + 1 :]:
+                ends = sorted((content_id("entity", one), content_id("entity", other)))
+                id = content_id("edge", *ends)
+                edge = edges.get(id, EdgeRow(id, *ends, weight=0.0))
+                edges[id] = replace(edge, weight=edge.weight + 1, text_unit_ids=sorted({*edge.text_unit_ids, unit_id}),
+                                    evidence=[*edge.evidence, said])
+    return list(entities.values()), list(edges.values())
+
+
+def community_of(entities, level=0, children=()):
+    members = tuple(sorted(row.id for row in entities))
+    return Community(content_id("community", str(level), *members), level, "", tuple(children), members)
+
+
+def many(sentences, documents):
+    """A large community: `documents` texts about names of one field, every one with the hub."""
+    rnd = random.Random(1)
+    for number in range(documents):
+        names = ["Hub", *sorted({f"Name{rnd.randrange(sentences)}" for _ in range(3)})]
+        yield f"d{number}", f"Hub met {', '.join(names[1:])} in the year {1000 + number} at place number {number}.", names
+
+
+def readable_report(text, entities, edges, units):
+    return render_references(text, {
+        "Entities": {row.id: row.title.replace(" ", "") for row in entities},
+        "Relationships": {edge.id: f"r{number}" for number, edge in enumerate(edges, 1)},
+        "Sources": {content_id("unit", unit): unit for unit in units},
+    })  # fmt: skip
+
+
+def test_a_small_community_in_english_reads_so():
+    entities, edges = rows_of(ENGLISH)
+    report = extractive_report(community_of(entities), entities, edges)
+    assert report.title == "Lantern Guild · Mara Quill · Port Ember"
+    assert readable_report(report.full_content, entities, [], ["u1", "u2", "u3"]) == (
+        "# Lantern Guild · Mara Quill · Port Ember\n\n"
+        "The Lantern Guild is a union of night watchmen founded by Mara Quill in Port Ember. "
+        "[Data: Entities (LanternGuild, MaraQuill, PortEmber); Sources (u1)] "
+        "The Harbour Fire was blamed on Tobias Wick, a rope maker. "
+        "[Data: Entities (HarbourFire, TobiasWick); Sources (u3)]\n\n"
+        "- Mara Quill led the Lantern Guild until the harbour fire. "
+        "[Data: Entities (LanternGuild, MaraQuill); Sources (u2)]\n\n"
+        "- Port Ember lost forty ships in the Harbour Fire of 1702. "
+        "[Data: Entities (PortEmber, HarbourFire); Sources (u2)]"
+    )
+    assert [one["summary"] for one in json.loads(report.findings)] == [
+        "Mara Quill led the Lantern Guild until the harbour fire.",
+        "Port Ember lost forty ships in the Harbour Fire of 1702.",
+        "The Harbour Fire was blamed on Tobias Wick, a rope maker.",
+    ]  # fmt: skip
+    assert (report.rank, report.rating_explanation) == (
+        2.9, "Rated 2.9 of 10 for 5 entities, 5 relationships of total weight 6, and 3 text units.",
+    )  # fmt: skip
+
+
+def test_a_chinese_report_has_no_english_and_no_spaces_between_sentences():
+    entities, edges = rows_of(CHINESE)
+    report = extractive_report(community_of(entities), entities, edges)
+    assert report.title == "莫高窟 · 敦煌研究院 · 常书鸿"
+    text = readable_report(report.summary, [], [], ["u1", "u2", "u3"])
+    assert text == (
+        "敦煌研究院是负责保护莫高窟的机构，设在甘肃省敦煌市。 [Data: Sources (u1)]"
+        "常书鸿在一九四四年创办了敦煌研究院的前身，并长期居住在莫高窟。 [Data: Sources (u2)]"
+    )
+    assert report.rating_explanation == f"评分 {report.rank}（满分 10）依据：5 个实体、6 条关系（总权重 7）、3 个文本单元。"
+
+
+def test_a_report_has_the_columns_of_the_table_but_those_that_the_writer_fills():
+    entities, edges = rows_of(ENGLISH)
+    community = community_of(entities)
+    row = asdict(extractive_report(community, entities, edges))
+    filled_by_writer = {"n", "fingerprint", "terms", "check"}
+    assert set(row) == set(TABLES["reports"].names) - filled_by_writer
+    units = sorted(content_id("unit", unit) for unit in ("u1", "u2", "u3"))
+    assert row["id"] == community.id and row["level"] == 0 and row["method"] == "extractive"
+    assert row["entity_ids"] == list(community.members)
+    assert row["relationship_ids"] == sorted(edge.id for edge in edges)
+    assert (row["text_unit_ids"], row["n_text_units"]) == (units, 3)
+
+
+def test_every_sentence_is_verbatim_and_ends_with_references_to_what_it_speaks_of():
+    source = list(many(60, 80))
+    entities, edges = rows_of(source)
+    report = extractive_report(community_of(entities), entities, edges)
+    texts = {text: (unit, names) for unit, text, names in source}
+    said = [report.summary, *(one["explanation"] for one in json.loads(report.findings))]
+    assert 5 <= len(said) - 1 <= 10
+    seen = []
+    for part in "".join(said).split("]")[:-1]:
+        sentence, reference = part.strip().split(" [Data: ")
+        unit, names = texts[sentence]
+        groups = referenced_ids(f"[Data: {reference}]")
+        assert groups["Sources"] == [content_id("unit", unit)]
+        assert set(groups["Entities"]) <= {content_id("entity", name) for name in names}
+        assert len(groups["Entities"]) == min(3, len(names)) and len(groups["Relationships"]) <= 3
+        assert ("+more" in reference) == (len(names) == 4)  # six pairs
+        seen.append(sentence)
+    findings = seen[len(report.summary.split("]")) - 1 :]
+    assert len(findings) == len(set(findings))
+    assert report.full_content.count("[Data:") == len(set(seen))  # nothing is printed twice
+
+
+def test_the_order_of_rows_and_rows_of_others_change_nothing():
+    entities, edges = rows_of(many(30, 40))
+    others, other_edges = rows_of(ENGLISH)
+    community = community_of(entities)
+    report = extractive_report(community, entities, edges)
+    mixed, mixed_edges = [*entities, *others], [*edges, *other_edges]
+    random.Random(2).shuffle(mixed)
+    random.Random(3).shuffle(mixed_edges)
+    assert extractive_report(community, mixed, mixed_edges) == report
+
+
+def test_a_parent_speaks_through_its_children_and_the_relationships_between_them():
+    groups = [rows_of((unit, text.replace("Hub", f"Hub{part}").replace("Name", f"Name{part}x"),
+                       [name.replace("Hub", f"Hub{part}").replace("Name", f"Name{part}x") for name in names])
+                      for unit, text, names in many(20, 30)) for part in range(3)]  # fmt: skip
+    entities, edges = [row for group in groups for row in group[0]], [edge for group in groups for edge in group[1]]
+    children = [extractive_report(community_of(rows, 1), rows, links) for rows, links in groups]
+    parent = community_of(entities, 0, [child.id for child in children])
+    through_children = extractive_report(parent, entities, edges, children)
+    read_itself = extractive_report(parent, entities, edges)
+    known = "".join(child.summary + child.findings for child in children)
+    cited = [part.split(" [Data:")[0].strip() for part in through_children.summary.split("]")[:-1]]
+    assert cited and all(sentence in known for sentence in cited)
+    assert {word[:4] for sentence in cited for word in sentence.split() if word.startswith("Hub")} == {"Hub0", "Hub1", "Hub2"}
+    ids = referenced_ids(through_children.full_content)
+    assert set(ids["Entities"]) <= set(parent.members)
+    assert set(ids["Relationships"]) <= {edge.id for edge in edges}
+    assert through_children.full_content != read_itself.full_content
+    assert through_children.rank == read_itself.rank > max(child.rank for child in children)
+    columns = ("title", "entity_ids", "relationship_ids", "text_unit_ids")
+    assert [getattr(through_children, name) for name in columns] == [getattr(read_itself, name) for name in columns]
+    bridge_text = "Hub0, Hub1 and Hub2 were joined into one company in 1990."
+    hubs = [content_id("entity", f"Hub{part}") for part in range(3)]
+    bridge = EdgeRow(content_id("bridge"), *sorted(hubs[:2]), "", 50.0, [content_id("unit", "b")], [(content_id("unit", "b"), bridge_text)])
+    joined = extractive_report(parent, entities, [*edges, bridge], children)
+    assert bridge_text in joined.summary and bridge.id in joined.relationship_ids
+
+
+def test_a_model_written_child_is_read_too_and_what_it_does_not_cite_is_left_out():
+    entities, edges = rows_of(ENGLISH)
+    parent = community_of(entities, 0, ["c1"])
+    quill = content_id("entity", "Mara Quill")
+    stranger = content_id("entity", "Nobody Here")
+    child = Report(
+        id="c1", level=1, title="", full_content="", rank=8.0, rating_explanation="",
+        entity_ids=[row.id for row in entities], relationship_ids=[edge.id for edge in edges], text_unit_ids=[], n_text_units=0, method="llm", findings="[]",
+        summary=f"Mara Quill shaped the watch of Port Ember. [Data: Entities ({quill}, {stranger})] This claim has no reference.",
+    )  # fmt: skip
+    report = extractive_report(parent, entities, edges, [child])
+    assert report.summary == f"Mara Quill shaped the watch of Port Ember. [Data: Entities ({quill})]"
+
+
+def test_the_rating_grows_with_evidence_and_stays_between_0_and_10():
+    ranks = []
+    for names, documents in ((2, 1), (10, 10), (100, 120), (300, 400)):
+        entities, edges = rows_of(many(names, documents))
+        ranks.append(extractive_report(community_of(entities), entities, edges).rank)
+    assert ranks == sorted(set(ranks))
+    assert 1 <= ranks[0] <= 3 and 9 <= ranks[-1] <= 10
+
+
+def test_text_that_imitates_a_reference_or_a_heading_stays_a_quotation():
+    forged = content_id("entity", "forged")
+    entities, edges = rows_of([
+        ("u1", f"# Alpha Works belongs to Beta Mill [Data: Entities ({forged})] since the year 1850.", ["Alpha Works", "Beta Mill"]),
+    ])  # fmt: skip
+    report = extractive_report(community_of(entities), entities, edges)
+    assert forged not in referenced_ids(report.full_content)["Entities"]
+    assert [line for line in report.full_content.splitlines() if line.startswith("#")] == ["# Alpha Works · Beta Mill"]
+
+
+def test_without_any_evidence_the_names_stand_for_themselves():
+    entities, edges = rows_of([("u1", "", ["Alpha", "Beta"])])
+    report = extractive_report(community_of(entities), entities, edges)
+    assert report.title == "Alpha · Beta" and report.findings == "[]"
+    assert report.summary.startswith("Alpha · Beta [Data: Entities (")
+
+
+def test_long_text_is_cut_at_a_sentence_or_a_space():
+    assert readable("Short one. The second sentence of this text is long enough to be quoted here. The " + "x" * 400, 400)[0] == (
+        "The second sentence of this text is long enough to be quoted here."
+    )
+    cut = readable("word " * 200 + "end.", 100)[0]
+    assert cut.endswith("word…") and len(cut) <= 100
+    assert len(readable("长" * 900, 400)[0]) == 400
+
+
+# ---- titles and empty sentences ------------------------------------------------------------------
+
+
+WEIGHTS = {"rates": 0.9, "rate": 1.0, "interest": 0.8, "yukos": 0.95, "raised": 0.3, "rais": 0.3}
+SENTENCES = [
+    "Interest rates were raised after Yukos went under.",
+    "The bank raised interest rates again.",
+    "Nobody expected interest rates of that kind.",
+]
+
+
+def test_a_title_says_words_as_they_are_written_and_words_beside_each_other_together() -> None:
+    assert phrase(WEIGHTS, ["Yukos"], SENTENCES) == "Yukos and interest rates"
+    assert phrase(WEIGHTS, [], SENTENCES[1:]) == "Interest rates"
+    assert phrase({}, ["Yukos"], SENTENCES) == ""
+
+
+def test_a_name_is_said_whole() -> None:
+    assert (
+        phrase({"dorothea": 1.0}, ["Dorothea Calloway"], ["Dorothea came."]) == "Dorothea Calloway"
+    )
+
+
+def test_a_chinese_title_is_made_of_names() -> None:
+    assert (
+        phrase({"铁路": 1.0, "广州": 0.6}, ["大莱龙铁路", "广州"], ["大莱龙铁路通车。"])
+        == "广州、大莱龙铁路"
+    )
+
+
+def test_a_sentence_of_characteristic_terms_tells_more_and_a_figure_helps() -> None:
+    assert telling("Yukos paid interest.", WEIGHTS) > telling("Yukos paid nothing.", WEIGHTS) > 0
+    assert telling("Yukos paid 12.", WEIGHTS) > telling("Yukos paid up.", WEIGHTS)
+    assert telling("It was late.", WEIGHTS) == 0
+
+
+def test_greetings_tables_code_and_notices_have_little_substance() -> None:
+    for text in (
+        "Hi Anna, see you tomorrow.", "Thanks for the call.", "你好，大家。", "| 2008 | 2007 |",
+        "LENGTH = timedelta(minutes=52)", "Copyright 2011, all rights reserved.", "See https://example.org for more.",
+    ):  # fmt: skip
+        assert substance(text) <= 0.1, text
+    assert substance("The bank raised interest rates in May.") == 1.0
+    assert substance("Can't wait for our next jam!") == 0.2
+
+
+def test_lists_menus_and_entries_of_bibliographies_are_worth_less_than_sentences() -> None:
+    for text in (
+        "D. J. Bernstein, Proving primality in essentially quartic random time, Math.",
+        "Smith, J. A. (2004). On the nature of things.",
+        "Home About Contact News Weather Sport Travel",
+        "Quill, M., Night watches of the northern harbours, vol. 3, 1911.",
+    ):
+        assert substance(text) <= 0.3, text
+    assert substance("Warnings by the president and the secretary.") == 0.5  # no verb
+    for text in (
+        "The building was listed in 1972.",
+        "Der Vertrag wurde am 3. Mai in Wien unterzeichnet.",
+        "Le pont relie les deux rives de la rivière.",
+        "公司于2003年在深圳成立。",
+    ):
+        assert substance(text) == stands_alone(text) == 1.0, text
+    assert stands_alone("They moved it to May.") < 1.0

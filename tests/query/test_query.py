@@ -1,0 +1,489 @@
+"""The searches and look-ups over a real index of the sample corpus, in English and Chinese."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.query import lookup, reports, retrieval
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
+from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
+from tests.support.command import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+QUESTION = "What did the court of inquiry conclude about Captain Renwick?"
+CHINESE = "海槛最浅处有多少米？"
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+@pytest.fixture(scope="module")
+def texts(snapshot: Snapshot) -> dict[str, str]:
+    """Texts of the documents by the alias that citations carry, and by full id."""
+    rows = snapshot.rows("documents", "", ["id", "n", "text"]).to_pylist()
+    return {id: row["text"] for row in rows for id in (f"d{row['n']}", row["id"])}
+
+
+# ---- local ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "uri", "words"),
+    [
+        (QUESTION, ("meridian-tern.md", "inquiry-1969.txt"), "own error"),
+        (CHINESE, ("back-run-analysis.md",), "十一点二米"),
+        ("二〇一八年谁来码头接沈若岚？", ("shen-ruolan-diary.md",), "顾一舟"),
+        ("How many hectares of eelgrass are there?", ("eelgrass-survey.md",), "118 hectares"),
+    ],
+)
+def test_a_question_finds_its_passage_among_the_first(
+    snapshot: Snapshot, question: str, uri: tuple[str, ...], words: str
+) -> None:
+    result = local_search(snapshot, question)
+    assert result.state == "context" and words in result.text
+    assert any(citation.uri.endswith(uri) for citation in result.citations[:2])
+
+
+def test_citations_stand_best_first_and_give_the_exact_place(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    result = local_search(snapshot, QUESTION)
+    scores = [citation.score for citation in result.citations]
+    assert scores == sorted(scores, reverse=True) and scores[0] == 1.0 and len(scores) > 3
+    for citation in result.citations:
+        span = texts[citation.document_id][citation.char_start : citation.char_end]
+        shown = result.text.split(f"[{citation.id}] ")[1].splitlines()
+        lines = 1 if f"- [{citation.id}]" in result.text else 2
+        words = max(re.split(r"[….]|[A-Z]: ", " ".join(shown[:lines])), key=len)  # without the speaker
+        words = " ".join(words.split())[:30]
+        assert words in " ".join(readable(span).split()) or citation.title in shown[0]
+
+
+def test_the_same_question_gives_the_same_result(snapshot: Snapshot) -> None:
+    assert local_search(snapshot, QUESTION) == local_search(snapshot, QUESTION)
+
+
+SEARCHES: dict[str, Callable[..., Result]] = {
+    "local": local_search,
+    "detailed": lambda s, q, **k: local_search(s, q, response_format="detailed", **k),
+    "global": global_search,
+    "text": search_text,
+    "overview": lambda s, q, **k: local_search(s, "", **k),
+    "entity": lambda s, q, **k: get_entity(s, "Tobias Fenn", **k),
+    "report": lambda s, q, **k: get_community_report(s, "c1", response_format="detailed", **k),
+    "source": lambda s, q, **k: get_source(s, ["d1", "d2", "d3"], **k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("budget", [50, 200, 450, 1500, 6000, 100_000])
+def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: int) -> None:
+    for question in (QUESTION, CHINESE, "🌊 back-run 🗼"):
+        result = SEARCHES[search](snapshot, question, max_tokens=budget)
+        used = min(max(budget, packing_budget.LOWEST), packing_budget.HIGHEST)
+        tokens, characters = wire.size(result)
+        assert tokens <= result.tokens <= used and characters <= packing_budget.CHARACTERS
+        assert result.text and (used == budget or str(budget) in result.hint)
+
+
+@pytest.mark.parametrize("response_format", ["concise", "detailed"])
+def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_format: str) -> None:
+    ranked = [one.id for one in retrieval.retrieve(snapshot, QUESTION).passages]
+    rows = snapshot.by_key("passages", ranked, "id", ["n", "part", "parts"]).to_pylist()
+    cursor, shown, lines = "", [], []
+    for _ in range(100):
+        page = local_search(snapshot, QUESTION, max_tokens=1500, response_format=response_format, cursor=cursor)
+        shown += [citation.id for citation in page.citations]
+        lines += re.findall(r"^(?:- \[)?(e\d+)[\]|]", page.text, re.MULTILINE)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    every = [packing_budget.passage_alias(row) for row in rows]
+    if response_format == "detailed":
+        assert shown == every and len(lines) == len(set(lines)) == 10
+    else:  # what is relevant, without what repeats another passage
+        assert len(shown) == len(set(shown)) > 5 and set(shown) <= set(every)
+        assert shown[0] == every[0] and not lines
+
+
+def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot) -> None:
+    cursor = local_search(snapshot, QUESTION, max_tokens=600).next_cursor
+    for result in (local_search(snapshot, CHINESE, cursor=cursor), search_text(snapshot, QUESTION, cursor=cursor)):
+        assert (result.state, result.citations) == ("stale", []) and "Search again" in result.hint
+    generation, rest = cursor.split(".", 1)
+    assert local_search(snapshot, QUESTION, cursor=f"{int(generation) + 1}.{rest}").state == "stale"
+
+
+def test_detailed_has_its_blocks_with_columns(snapshot: Snapshot) -> None:
+    text = local_search(snapshot, "Tobias Fenn and the back-run", response_format="detailed", max_tokens=6_000).text
+    heads = ["## Reports\nid|title|occurrence weight|content|rank\nc", "## Entities\nid|entity|description|number of relationships\ne",
+             "## Relationships\nid|source|target|description|weight|links\nr", "## Sources\n[t"]  # fmt: skip
+    places = [text.find(head) for head in heads]
+    assert -1 not in places and places == sorted(places)
+    assert not re.search(r"\b[0-9a-f]{32}\b", text)
+
+
+def test_an_empty_question_gives_an_overview(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, "  ")
+    assert (result.mode, result.state) == ("overview", "context") and result.communities
+    assert result.coverage["documents"] > 10 and all(f"[{id}] " in result.text for id in result.communities)
+    assert "  Names: " in result.text and result.citations and all(f"[{one.id}]" in result.text for one in result.citations)
+
+
+def test_what_is_nowhere_is_not_found_and_near_names_are_given(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, "Xqzwv Calowey")
+    assert (result.state, result.citations) == ("not_found", [])
+    assert "Calloway" in result.text and "get_entity" in result.hint
+
+
+def test_a_name_that_is_nowhere_is_said_beside_the_context(snapshot: Snapshot) -> None:
+    assert "'Zorblax" in local_search(snapshot, "When did Zorblax Quuxton visit the lighthouse?").hint
+    assert "Nowhere" not in local_search(snapshot, QUESTION).hint
+
+
+def test_a_question_of_a_megabyte_is_answered(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, (QUESTION + " ") * 18_000)
+    assert result.state == "context" and "20000 characters" in result.hint
+
+
+@pytest.mark.parametrize("question", ["'", '"', "\\", "a OR b'; --", "(((", "\x00", "*:*", "🗼", "\ud800", "%_"])
+def test_strange_questions_are_no_error(snapshot: Snapshot, question: str) -> None:
+    for search in (local_search, global_search, search_text):
+        assert search(snapshot, question).text
+    assert get_entity(snapshot, question).text
+
+
+def test_an_empty_corpus_says_what_to_do(tmp_path: Path) -> None:
+    request = IndexRequest(texts=(InlineText("A note.", "a"),))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    empty = open_snapshot(tmp_path / "c")
+    empty = Snapshot(empty.folder, type(empty.manifest)(corpus="c", generation=9))
+    for search in (local_search, global_search, search_text):
+        result = search(empty, "anything")
+        assert (result.state, result.citations) == ("not_found", []) and "index_documents" in result.hint
+
+
+# ---- global --------------------------------------------------------------------------------------
+
+
+def test_global_gives_cited_sentences_by_topic(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "How does the back-run affect the eelgrass?")
+    assert result.state == "context" and result.communities and result.citations
+    assert not re.search(r"\b[0-9a-f]{32}\b", result.text)
+    lines = [line for line in result.text.splitlines() if line.startswith("- ")]
+    assert 2 < len(lines) == len(set(lines)) <= 40 and "eelgrass" in lines[0].lower()
+    cited = {one.id: one for one in result.citations}
+    for line in lines:
+        assert cited[re.match(r"- \[(t[\d.]+)\] ", line)[1]]  # type: ignore[index]
+    assert all(f"## [{id}] " in result.text for id in result.communities)
+
+
+def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
+    rows = snapshot.rows("reports", "", ["id", "level", "entity_ids"]).to_pylist()
+    for level in range(max(row["level"] for row in rows) + 2):
+        kept, _ = reports.select(snapshot, "", level)
+        members = [id for row in rows if row["id"] in {one.id for one in kept} for id in row["entity_ids"]]
+        assert members and len(members) == len(set(members))
+
+
+def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapshot) -> None:
+    kept, _ = reports.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
+    ids = {one.id for one in kept}
+    assert kept and not any(one.parent in ids for one in kept)
+    assert all(one.rating >= reports.THRESHOLD for one in kept)
+
+
+def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -> None:
+    for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
+        general = global_search(snapshot, question)
+        assert general.state == "context" and general.communities == global_search(snapshot, "").communities
+    weights = {f"c{row['n']}": row["n_text_units"] for row in snapshot.rows("reports", "level = 0").to_pylist()}
+    order = [weights[id] for id in general.communities if id in weights]
+    assert order == sorted(order, reverse=True) and order[0] > order[-1]
+
+
+def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "Xqzwv quuxton")
+    assert (result.state, result.citations) == ("not_found", []) and "local_search" in result.hint
+    assert result.communities and all(f"[{id}]" in result.text for id in result.communities)
+
+
+def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
+    cursor, points = "", []
+    for _ in range(60):
+        page = global_search(snapshot, "back-run", max_tokens=500, cursor=cursor)
+        points += re.findall(r"^- .*$", page.text, re.MULTILINE)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    whole = re.findall(r"^- .*$", global_search(snapshot, "back-run", max_tokens=20_000).text, re.MULTILINE)
+    assert points == whole and len(points) > 3
+
+
+# ---- look-ups ------------------------------------------------------------------------------------
+
+
+def test_an_entity_is_found_by_name_alias_id_and_case(snapshot: Snapshot) -> None:
+    found = get_entity(snapshot, "Tobias Fenn")
+    assert found.title == "Tobias Fenn" and found.citations and found.relationships and found.communities
+    for name in ("tobias fenn", "  “Tobias Fenn” ", found.id, f"[{found.id}]", "Tobias Fenn's"):
+        assert get_entity(snapshot, name).id == found.id
+    assert get_entity(snapshot, "沈若岚").title == "沈若岚"
+
+
+def test_every_relationship_of_an_entity_names_a_real_other_end(snapshot: Snapshot) -> None:
+    found = get_entity(snapshot, "Tobias Fenn")
+    for one in found.relationships:
+        assert get_entity(snapshot, one["entity_id"]).title == one["entity"]
+
+
+def test_an_ambiguous_or_misspelt_name_gives_candidates_with_facts(snapshot: Snapshot) -> None:
+    misspelt = get_entity(snapshot, "Ines Caloway")
+    assert misspelt.state == "not_found" and "Ines Calloway" in [one["title"] for one in misspelt.candidates]
+    assert set(misspelt.candidates[0]) == {"id", "title", "type", "degree"}
+    assert get_entity(snapshot, misspelt.candidates[0]["id"]).state == "context"
+
+
+def test_no_name_is_an_error_that_says_how_to_ask(snapshot: Snapshot) -> None:
+    with pytest.raises(BadInput, match="e12"):
+        get_entity(snapshot, " ")
+
+
+def test_a_report_has_members_family_and_sources(snapshot: Snapshot) -> None:
+    id = global_search(snapshot, "").communities[0]
+    brief, whole = (get_community_report(snapshot, id, response_format=f) for f in ("concise", "detailed"))
+    assert brief.id == whole.id == id and brief.members and brief.citations and not brief.stale
+    assert not re.search(r"\b[0-9a-f]{32}\b", brief.text + whole.text)
+    for child in whole.children:
+        assert get_community_report(snapshot, child).parent == id
+    assert get_community_report(snapshot, id.removeprefix("c")).id == id
+
+
+def test_an_unknown_report_is_an_error_with_the_valid_range(snapshot: Snapshot) -> None:
+    with pytest.raises(NotFound, match=r"c1 to c\d+"):
+        get_community_report(snapshot, "c99999")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"anchored at one end to Little Orrin"',
+        '"ANCHORED  at one end to\nlittle orrin"',
+        "“anchored at one end”",
+        "「海槛最浅处为」",
+    ],
+)
+def test_quoted_words_must_stand_there_literally(snapshot: Snapshot, query: str) -> None:
+    def plain(text: str) -> str:
+        return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+    result = search_text(snapshot, query)
+    assert result.citations and plain(query.strip('"“”「」')) in plain(result.text)
+
+
+def test_words_that_stand_apart_are_no_literal(snapshot: Snapshot) -> None:
+    result = search_text(snapshot, '"Orrin to Little anchored"')
+    assert (result.state, result.citations) == ("not_found", [])
+    assert search_text(snapshot, "Orrin to Little anchored").citations
+
+
+def test_a_fragment_of_a_word_is_found_in_quotes(snapshot: Snapshot) -> None:
+    assert "eelgrass" in search_text(snapshot, '"eelgra"').text
+
+
+def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    entity = get_entity(snapshot, "Tobias Fenn")
+    for id in ("t1", "d1", entity.id, entity.relationships[0]["id"], "c1", "[t2]", "Sources (t1, t3)"):
+        result = get_source(snapshot, [id], max_tokens=8000)
+        assert result.sources
+        for one in result.sources:
+            assert texts[one["document_id"]][one["char_start"] : one["char_end"]] in result.text
+    assert {one["uri"] for one in get_source(snapshot, ["d2"]).sources} == {
+        get_source(snapshot, ["d2"]).sources[0]["uri"]
+    }
+
+
+def test_a_document_is_covered_by_its_passages(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    sources = get_source(snapshot, ["d1"], max_tokens=20_000).sources
+    text = texts[sources[0]["document_id"]]
+    assert " ".join(text[one["char_start"] : one["char_end"]] for one in sources).split() == text.split()
+
+
+def test_neighbours_are_added_on_both_sides(snapshot: Snapshot) -> None:
+    rows = snapshot.rows("passages", "position = 1", ["n", "part", "parts", "document_id"]).to_pylist()
+    alone = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000).sources
+    around = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000, around=1).sources
+    assert len(alone) == 1 and len(around) > 1 and alone[0] in around
+    assert [one["char_start"] for one in around] == sorted(one["char_start"] for one in around)
+
+
+def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: Snapshot) -> None:
+    assert "t99999" in get_source(snapshot, ["t1", "t99999"]).hint
+    with pytest.raises(NotFound, match=r"text units t1 to t\d+"):
+        get_source(snapshot, ["t99999", "nonsense"])
+    with pytest.raises(BadInput):
+        get_source(snapshot, [])
+    assert "first 20" in get_source(snapshot, [f"t{n}" for n in range(1, 30)]).hint
+
+
+def test_of_a_string_without_end_only_the_first_ids_are_looked_at(snapshot: Snapshot) -> None:
+    assert len(lookup._aliases("t1/" * 20_000)) < 1_000, "each was compared with all before it: 45 s and no answer"
+    assert get_source(snapshot, ["t1 " * 20_000]).sources
+
+
+def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None:
+    result = get_source(snapshot, ["d1"], max_tokens=700)
+    assert result.truncated and result.next_call.startswith('get_source(ids=["t')
+
+
+# ---- retrieval -----------------------------------------------------------------------------------
+
+
+def recall(snapshot: Snapshot, questions: list[dict], weights: retrieval.Weights) -> float:
+    listed = snapshot.rows("passages", "", ["id", "uri"])
+    uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
+    found = 0.0
+    for question in questions:
+        ranked = list(
+            dict.fromkeys(uri[one.id] for one in retrieval.retrieve(snapshot, question["question"], weights).passages)
+        )
+        gold = {f"text:{id}" for id in question["gold"]}
+        found += len(gold & set(ranked[:5])) / len(gold)
+    return found / len(questions)
+
+
+TWO_HOPS = {
+    "Tern Prize": "The Tern Prize for marine drawing was won by Ilse Brandt.",
+    "Ilse Brandt": "Ilse Brandt is a painter. Her people kept a bakery in Port Kell.",
+    "Gull Prize": "The Gull Prize is given every year. Its winner is chosen by lot, and the family of the winner pays.",
+    "Winner's Town": "A winner of any prize may keep the prize at home with family.",
+    "Bakeries": "The family of the winner of a prize often owned a bakery; no prize was won for bread.",
+    "Harbour Board": "The board gave a prize to the winner of the regatta, whose family lived in a boat.",
+}
+
+
+def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path) -> None:
+    texts = tuple(InlineText(text, title, title) for title, text in TWO_HOPS.items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    question = "In which town does the family of the winner of the Tern Prize have its business?"
+
+    def titles(weights: retrieval.Weights) -> list[str]:
+        snapshot = open_snapshot(tmp_path / "c")
+        ids = [one.id for one in retrieval.retrieve(snapshot, question, weights).passages]
+        return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
+
+    assert titles(retrieval.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(retrieval.Weights())[:3]
+    linked = next(one for one in retrieval.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.parts)
+    assert linked.parts["link"] > 0
+    assert "Ilse Brandt" not in titles(retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
+def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
+    folder = DATA / "hotpot_train100"
+    questions = [json.loads(line) for line in open(folder / "queries.jsonl", encoding="utf-8")][:30]
+    corpus = [json.loads(line) for line in open(folder / "corpus.jsonl", encoding="utf-8")]
+    gold = {id for question in questions for id in question["gold"]}
+    chosen = [one for number, one in enumerate(corpus) if one["id"] in gold or number % 4 == 0]
+    texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    text_only = retrieval.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    assert recall(snapshot, questions, retrieval.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
+
+
+def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, QUESTION, max_tokens=600)
+    assert isinstance(result, SearchResult) and result.corpus == "sample" and result.mode == "local"
+    assert set(result.coverage) == {"passages", "linked"} and result.next_cursor
+
+
+# ---- what makes searches fast changes nothing ----------------------------------------------------
+
+
+def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_home) -> None:
+    held = open_snapshot(sample_home / "corpora" / "sample")
+    bare = Snapshot(held.folder, held.manifest)
+    for query in ("Who was right about the back-run?", "Corrie Head", "灯塔", ""):
+        for search in (local_search, global_search):
+            assert search(bare, query).model_dump() == search(held, query).model_dump()
+
+
+@pytest.mark.parametrize("text", ["plain\n\ttext", "a\x00b", "a\x7fb", "é\u200bé", "é \u202e é" * 200, "é" * 500, "tab\x0bline"])
+def test_hidden_characters_are_seen_in_short_and_long_texts(text: str) -> None:
+    hidden = fencing._HIDDEN.search(text) is not None
+    assert fencing._holds_hidden(text) is hidden
+    assert (fencing.uncovered(text)[0] != text) is hidden
+
+
+# ---- references given to get_source --------------------------------------------------------------
+
+
+REFERENCES = (
+    InlineText("Marta Olsen built the harbour crane in Bergen.", "a", "Crane"),
+    InlineText("Nils Olsen painted the harbour of Bergen.", "d1", "Painting"),
+    InlineText("The harbour of Turku has a museum.", "t1", "Museum"),
+    InlineText("Sofia Virta leads the museum of Turku.", "report t1", "Leader"),
+    InlineText("The ferry to Mariehamn leaves at noon.", "[d1] ferry, d2", "Ferry"),
+)
+
+
+@pytest.fixture(scope="module")
+def referenced(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("references")
+    index_documents(home / "c", IndexRequest(texts=REFERENCES), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+@pytest.mark.parametrize("text", REFERENCES, ids=lambda text: str(text.id))
+def test_a_uri_that_holds_an_id_is_read_as_a_uri(referenced: Snapshot, text: InlineText) -> None:
+    for given in (f"text:{text.id}", f" text:{text.id} ", f"[text:{text.id}]"):
+        (source,) = get_source(referenced, [given]).sources
+        assert (source["uri"], source["title"]) == (f"text:{text.id}", text.title)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    ["text:d3", "text:e1", "text:t2.1", "notes-d2", "d2-notes", "d2.md", "d2 notes.md", "notes/t2", "text:my d2", "chapter d2", "d2_old",
+     "text:" + "0" * 32, "sources/t2", "text:d2, text:d3", "file:d2", "d2#page", "d2~2", "“d2”notes"],
+)  # fmt: skip
+def test_part_of_an_unknown_uri_is_no_id(referenced: Snapshot, unknown: str) -> None:
+    with pytest.raises(NotFound):
+        get_source(referenced, [unknown])
+    assert unknown[:40] in get_source(referenced, ["t1", unknown]).hint
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["t1 t2", "t1, t2", "[t1][t2]", "[t1, t2]", "(t1; t2)", "t1/t2", "Sources (t1, t2)", "[Data: Sources (t1, t2, +more)]", "T1 and t2",
+     "[Data: Sources (t1); Sources (t2)]"],
+)  # fmt: skip
+def test_a_list_of_ids_may_be_one_string(referenced: Snapshot, given: str) -> None:
+    assert {one["id"] for one in get_source(referenced, [given]).sources} == {"t1", "t2"}
+
+
+def test_an_id_is_not_cut_where_a_long_list_ends(referenced: Snapshot) -> None:
+    aliases = lookup._aliases("t123456 " * 1_000)
+    assert len(aliases) > 100 and set(aliases) == {"t123456"}
+
+
+def test_an_id_is_the_document_that_results_call_so(referenced: Snapshot) -> None:
+    (source,) = get_source(referenced, ["d1"]).sources
+    assert source["document_id"] == "d1"

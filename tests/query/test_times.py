@@ -1,0 +1,412 @@
+"""Facts in time: when a passage was said, of which days it speaks, and how results show and filter it."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from benchmarks import time
+from graphrag_mcp.app import App
+from graphrag_mcp.doctor import generations
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.explorer import data as history
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import local, times
+from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.temporal import When, anchors, expressions
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.client import connected
+from tests.support.command import SAMPLE
+
+CHAT = """# Chat of Marta Olsen and Nils Olsen
+
+## 2023-05-25
+
+Marta: We repaired the harbour crane last Saturday with a new cable from Turku.
+
+## 2023-06-02
+
+Nils: I painted the harbour crane yesterday, and the museum was open.
+"""
+TEXTS = (
+    InlineText(CHAT, "chat", "Chat"),
+    InlineText("The harbour crane will be inspected tomorrow by Sofia Virta.", "plan", "Plan", {"date": "2024-03-07"}),
+    InlineText("The harbour crane was built in 1868 by Anna Berg.", "history", "History"),
+    InlineText("Last week the harbour crane made a strange noise.", "undated", "Undated"),
+)  # fmt: skip
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("home")
+    index_documents(home / "corpora" / "harbour", IndexRequest(texts=TEXTS), Settings(home=home))
+    return open_snapshot(home / "corpora" / "harbour")
+
+
+def said(snapshot: Snapshot, *filters: str, query: str = "harbour crane") -> set[str]:
+    return {
+        one.uri.removeprefix("text:")
+        for one in local_search(snapshot, query, filters=filters).citations
+    }
+
+
+# ---- shown -------------------------------------------------------------------------------------------
+
+
+def test_a_result_says_what_relative_words_mean_and_from_which_day(harbour: Snapshot) -> None:
+    text = local_search(harbour, "harbour crane", max_tokens=3000).text
+    assert "2023-05-25" in text and "(last Saturday = 2023-05-20" in text  # the day stands above
+    assert "said 2023-06-02; yesterday = 2023-06-01" in text  # a turn of another day
+    assert "(tomorrow = 2024-03-08)" in text
+    assert "Last week =" not in text  # nothing dates that document
+
+
+def test_lines_of_many_places_say_it_too(harbour: Snapshot) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    text = local_search(harbour, "harbour crane inspected", form=Form("sentences")).text
+    assert "tomorrow = 2024-03-08" in text
+
+
+def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> None:
+    cited = {
+        one.uri: one for one in local_search(harbour, "harbour crane", max_tokens=3000).citations
+    }
+    when = cited["text:chat"].when
+    assert [
+        CHAT[one["char_start"] : one["char_end"]] for one in when if one["kind"] == "resolved"
+    ] == [
+        "last Saturday",
+        "yesterday",
+    ]
+    assert cited["text:plan"].said == "2024-03-07"
+    assert [(one["start"], one["kind"]) for one in cited["text:history"].when] == [
+        ("1868-01-01", "stated")
+    ]
+    assert not cited["text:undated"].when and not cited["text:undated"].said
+
+
+def test_expressions_are_read_only_of_passages_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tuple(InlineText(f"The crane number {n} of pier {n} was repaired yesterday by crew {n}.", str(n), f"Note {n}", {"date": "2024-03-07"}) for n in range(60))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    notes, asked = open_snapshot(tmp_path / "c"), []
+    monkeypatch.setattr(times, "expressions", lambda text, here: asked.append(text) or expressions(text, here))
+    found = local_search(notes, "crane repaired", max_tokens=400)
+    assert 0 < len(found.citations) < 10 and len(asked) <= len(found.citations) + 2
+    assert all(one.when for one in found.citations) and "yesterday = 2024-03-06" in found.text
+    local_search(notes, "crane repaired", max_tokens=400, filters=["said>=2024", "as_of=2025"])
+    assert len(asked) <= 2 * len(found.citations) + 4  # of a day on which it was said no expression tells
+
+
+# ---- filters -----------------------------------------------------------------------------------------
+
+
+def test_filters_on_when_and_said_keep_passages_of_those_days(harbour: Snapshot) -> None:
+    assert said(harbour, "when=2023-05-20") == {"chat"}
+    assert said(harbour, "when=2024-03-08") == {"plan"}
+    assert said(harbour, "when=2024-03-07") == set()
+    assert said(harbour, "when<=1900") == {"history"}
+    assert said(harbour, "when>=1860", "when<=1870") == {"history"}
+    assert said(harbour, "said>=2024") == {"plan"}
+    assert said(harbour, "said=2023-06") == {"chat"}
+    assert said(harbour, "when=1995") == set()
+    found = search_text(harbour, "harbour crane", filters=["when=2023-05-20"])
+    assert {one.uri for one in found.citations} == {"text:chat"}
+
+
+def test_as_of_leaves_out_what_is_later_and_counts_what_has_no_date(harbour: Snapshot) -> None:
+    assert said(harbour, "as_of=2023-12") == {"chat", "history", "undated"}
+    hint = local_search(harbour, "harbour crane", filters=["as_of=2023-12"]).hint
+    assert "1 of 4 documents" in hint and "3 without a date stay in" in hint
+    text = list_documents(harbour, filters=["as_of=2023-12"]).text
+    assert "[d1]" in text and "Plan" not in text
+
+
+def test_list_documents_takes_filters_on_time(harbour: Snapshot) -> None:
+    assert list_documents(harbour, filters=["when=2023-06-01"]).total == 1
+    assert "state no date" in list_documents(harbour, filters=["said>=2024"]).hint
+
+
+@pytest.mark.parametrize("written", ["when=yesterday", "said>=2023-02-30", "as_of>=2024"])
+def test_a_filter_on_time_that_says_nothing_is_refused(harbour: Snapshot, written: str) -> None:
+    with pytest.raises(BadInput):
+        local_search(harbour, "harbour crane", filters=[written])
+
+
+# ---- timelines ---------------------------------------------------------------------------------------
+
+JOBS = (
+    InlineText("Ida Holm works at Norrland Shipping in Umea since her studies.", "a", "Note A", {"date": "2021-02-03"}),
+    InlineText("Ida Holm works at Baltic Freight in Umea since her studies.", "b", "Note B", {"date": "2023-06-01"}),
+    InlineText("Yesterday Ida Holm met Pelle Krans for lunch at the harbour of Umea.", "c", "Note C", {"date": "2022-05-05"}),
+    InlineText("Ida Holm likes the long winter evenings of the north very much.", "d", "Note D"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("jobs")
+    index_documents(home / "corpora" / "jobs", IndexRequest(texts=JOBS), Settings(home=home))
+    return open_snapshot(home / "corpora" / "jobs")
+
+
+def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: Snapshot) -> None:
+    found = get_entity(jobs, "Ida Holm", order="time")
+    lines = [line for line in found.text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "later: [t2" in lines[0] and "earlier: [t1" in lines[2]
+    assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
+    assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1] and "later" not in lines[1]
+    assert "1 statement" in found.hint and "without a date" in found.hint
+
+
+def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
+    text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
+    assert "met Pelle Krans" in text and "Norrland" not in text
+    assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> None:
+    text = list_documents(jobs, by="statement").text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "(later: [t2" in lines[0] and "(earlier: [t1" in lines[2] and "later" not in lines[1]
+    assert "1 statement" in text and "without a date" in text
+    some = list_documents(jobs, by="statement", filters=["when=2022-05"])
+    assert some.total == 1 and "Pelle Krans" in some.text
+    assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
+    assert list_documents(jobs, by="statement", query="lunch at the harbour", filters=["said=2022"]).total == 1
+    number = jobs.rows("reports", "", ["n"])["n"].to_pylist()[0]
+    assert "Ida Holm works" in list_documents(jobs, by="statement", query=f"c{number}").text
+    with pytest.raises(NotFound):
+        list_documents(jobs, by="statement", query="c9999")
+
+
+def test_statements_on_different_things_are_not_compared(tmp_path: Path) -> None:
+    texts = (
+        InlineText("Ida Holm works at Norrland Shipping in Umea.", "a", "A", {"date": "2021-02-03"}),
+        InlineText("Pelle Krans works at Baltic Freight in Turku.", "b", "B", {"date": "2023-06-01"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    text = list_documents(open_snapshot(tmp_path / "c"), by="statement").text
+    assert "2021-02-03 Ida" in text and "2023-06-01 Pelle" in text and "later:" not in text
+
+
+# ---- what changed ------------------------------------------------------------------------------------
+
+
+def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "jobs"
+    for some in (JOBS[:1], JOBS[1:3]):
+        index_documents(folder, IndexRequest(texts=some), Settings(home=tmp_path))
+    first, last = generations.kept(folder)[0], generations.kept(folder)[-1]
+    assert generations.generation_of(folder, str(first.generation)) == first.generation
+    assert generations.generation_of(folder, "2999-01-01") == last.generation
+    with pytest.raises(NotFound):
+        generations.generation_of(folder, "2001-01-01")
+    with pytest.raises(BadInput):
+        generations.generation_of(folder, "last week")
+    with connected(build_server(App(Settings(home=tmp_path)))) as call:
+        text = call.good("graph_status", corpus="jobs", since=str(first.generation), about="Ida Holm")["text"]
+    assert "2 documents added" in text and "Pelle Krans (e" in text.partition("Names that came")[2]
+    assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
+    with pytest.raises(NotFound):
+        generations.changes(folder, first.generation, "Qqq Zzz")
+    shown = history.changes(open_snapshot(folder))
+    assert "Pelle Krans" in [one["title"] for one in shown["names"]] and "Ida Holm" not in [one["title"] for one in shown["names"]]
+
+
+# ---- validity ----------------------------------------------------------------------------------------
+
+RULES = (
+    InlineText("The crane rule allows loads of ten tonnes in the harbour.", "rule-1", "Crane rule 1",
+               {"date": "2020-01-01", "valid_until": "2022-12-31", "status": "deprecated"}),
+    InlineText("The crane rule allows loads of six tonnes in the harbour.", "rule-2", "Crane rule 2",
+               {"date": "2023-01-01", "supersedes": "Crane rule 1"}),
+)  # fmt: skip
+
+
+def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) -> None:
+    index_documents(tmp_path / "corpora" / "rules", IndexRequest(texts=RULES), Settings(home=tmp_path))
+    rules = open_snapshot(tmp_path / "corpora" / "rules")
+    text = local_search(rules, "crane rule loads", max_tokens=3000).text
+    for part in ("superseded by d2", "status: deprecated", "valid until 2022-12-31"):
+        assert part in text
+    assert said(rules, "as_of=2021", query="crane rule loads") == {"rule-1"}
+    assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
+
+
+VERSIONS = {
+    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "report 2024.md", "report 2024.md": "",
+    "plan_draft_v1.2.md": "plan_draft_v1.10.md", "plan_draft_v1.10.md": "", "minutes-2024-03-02.md": "", "minutes-2024-04-02.md": "",
+    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "rules edition 2023.md": "rules edition 2024.md", "rules edition 2024.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "events.csv#at 1972": "", "events.csv#at 1996": "", "form-2024.md": "",
+}  # fmt: skip
+
+
+def test_the_version_in_a_name_is_a_hint_and_leaves_nothing_out(tmp_path: Path) -> None:
+    texts = tuple(InlineText(f"The crane rule number {n} is in {name}.", name, name) for n, name in enumerate(VERSIONS))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    alias = {fact["document"][2]: fact["document"][0] for fact in times.documents(snapshot).values()}
+    hints = {fact["document"][2]: times.validity(snapshot).get(id, "") for id, fact in times.documents(snapshot).items()}
+    for name, later in VERSIONS.items():
+        assert hints[name] == (f"(a later version by its name: {alias[later]})" if later else ""), name
+    found = local_search(snapshot, "crane rule", max_tokens=8000)
+    assert "handbook-v1.md" in {one.title for one in found.citations} and "a later version by its name" in found.text
+    assert "handbook-v1.md" in {one.title for one in local_search(snapshot, "crane rule handbook", max_tokens=8000, filters=["as_of=2030"]).citations}
+
+
+DIARIES = {
+    "diary-2021.md": "# Diary\n\nWe sailed to Skerrow. The engine failed on the way home, and Nils rowed for three hours against the ebb.",
+    "diary-2022.md": "# Diary\n\nMarta bought the old boathouse. In autumn the roof was made of slate, and the stove came from Turku.",
+    "minutes_2021.md": "# Minutes\n\nPresent: Ada, Nils. The treasurer gave the accounts. It was agreed to paint the crane red before the summer.",
+    "minutes_2022.md": "# Minutes\n\nPresent: Ada, Nils. The treasurer gave the accounts. A letter of the county on the new dike was read and answered.",
+    "会议纪要-2021.md": "出席者有陈明和李红。会议决定在北码头安装新的起重机，并向县里申请补助。",
+    "会议纪要-2022.md": "出席者有陈明和李红。会议讨论了图书馆的屋顶，李红报告了募捐的进展。",
+}  # fmt: skip
+RULE = "The crane lifts {0} tonnes at most. Who works it has a licence of the harbour office. It stands still in a storm of force 8. "
+RULE += "Children stay behind the yellow line. Each lift is written in the book of the crane. The brake is tried each morning by the driver."
+
+
+def test_texts_of_years_are_versions_only_where_most_of_the_text_is_the_same(tmp_path: Path) -> None:
+    rules = {"rules-2021.md": RULE.format(10), "rules-2022.md": RULE.format(6) + " A helmet is worn."}
+    texts = tuple(InlineText(text, name, name) for name, text in (DIARIES | rules).items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    facts = times.documents(snapshot)
+    hinted = {facts[id]["document"][2] for id in times.validity(snapshot)}
+    assert hinted == {"rules-2021.md"}
+
+
+def test_of_many_files_of_years_only_the_first_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "COMPARED", 4)
+    texts = tuple(InlineText(RULE.format(n), f"rules-{n}.md", f"rules-{n}.md") for n in range(2001, 2011))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    assert len(times.validity(open_snapshot(tmp_path / "c"))) == 3
+
+
+# ---- the benchmark -----------------------------------------------------------------------------------
+
+
+def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [
+        {"speaker": "A", "dia_id": "D1:1", "text": "I went to the fair yesterday."},
+        {"speaker": "B", "dia_id": "D1:2", "text": "We sailed last weekend, far out."},
+    ]
+    asked = [("7 May 2023", "D1:1"), ("The weekend before 8 May 2023", "D1:2"), ("2019", "D1:1"), ("Max", "D1:1")]
+    qa = [{"question": "When?", "answer": answer, "evidence": [turn], "category": 2} for answer, turn in asked]
+    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    events = {"events_session_1": {"A": ["A goes to the fair."], "B": [], "date": "8 May, 2023"}}
+    sample = {"qa": qa, "conversation": talk, "event_summary": events}
+    (tmp_path / "data.json").write_text(json.dumps([sample]), "utf-8")
+    time.locomo(tmp_path / "data.json")
+    printed = capsys.readouterr().out
+    assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
+    time.locomo_sessions(tmp_path / "data.json")
+    printed = capsys.readouterr().out
+    assert "1 sessions, 4 questions" in printed and "of 1 events" in printed
+
+
+# ---- no date is invented -----------------------------------------------------------------------------
+
+
+def _texts() -> list[tuple[str, str]]:
+    """(text, date) of the sample and, where they are present, of the evaluation corpora."""
+    found = [
+        (path.read_text("utf-8"), "2024-02-29")
+        for path in sorted(SAMPLE.rglob("*"))
+        if path.suffix in (".md", ".txt")
+    ]
+    for path in sorted(DATA.glob("*/corpus.jsonl")) if DATA.is_dir() else ():
+        rows = map(json.loads, path.read_text("utf-8").splitlines())
+        found += [(str(row.get("text") or ""), str(row.get("date") or "")[:10]) for row in rows]
+    return found
+
+
+_WITHOUT_YEAR = re.compile(r"centur|siècle|siglo|jahrhundert|jh|世[纪紀]|民国", re.IGNORECASE)
+_HAN = str.maketrans("〇○零一二三四五六七八九", "000123456789")
+
+
+def _says(words: str, when: When) -> bool:
+    """Do the words hold a year of the interval? Nothing else makes it a stated one."""
+    figures = words.translate(_HAN)
+    years = [when.start[:3] if re.search(r"\ds|年代", words) else when.start[:4], when.end[:4]]
+    return bool(_WITHOUT_YEAR.search(words)) or any(year in figures for year in years)
+
+
+def test_no_date_is_invented() -> None:
+    texts = _texts()
+    assert len(texts) > 5
+    seen = 0
+    for text, day in texts:
+        known = anchors(text, day if len(day) == 10 else "")
+        days = {one.isoformat() for _, one in known}
+        for one in expressions(text, known):
+            seen += 1
+            assert 0 <= one.char_start < one.char_end <= len(text)
+            assert date.fromisoformat(one.start) <= date.fromisoformat(one.end)
+            assert (one.kind == "resolved") == bool(one.anchor)
+            assert not one.anchor or one.anchor in days
+            assert one.anchor or _says(text[one.char_start : one.char_end], one)
+    assert seen > 20
+
+
+def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
+    assert times.Times().days() == ()
+    (one,) = times.Times(anchors=((0, date(2024, 1, 2)),)).days()
+    assert (one.kind, one.start, one.anchor) == ("document", "2024-01-02", "2024-01-02")
+
+
+@pytest.mark.parametrize(("sentence", "start", "end"), [
+    ("Haven't talked in a few days.", "2023-12-02", "2023-12-06"),
+    ("We have not met in two years.", "2021-01-01", "2023-12-06"),
+    ("It rains for the first time in three years.", "2020-01-01", "2023-12-06"),
+    ("He won't finish in two weeks.", "2023-12-17", "2023-12-23"),
+])  # fmt: skip
+def test_time_in_which_nothing_happened_lies_before_the_anchor(sentence: str, start: str, end: str) -> None:
+    found = expressions(sentence, [(0, date(2023, 12, 6))], "en")
+    assert [(one.start, one.end) for one in found] == [(start, end)]
+
+
+# ---- questions on what came first and what came last -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def club(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("club")
+    said = {
+        "2023-02-01": "Ida: The regatta club met. Ida rowed the regatta of the club, a long regatta with a club dinner.",
+        "2023-03-01": "Ida: The regatta club met again, and the regatta of the club was rowed in the rain by the club.",
+        "2023-04-01": "Ida: The regatta was moved, said the regatta club, to a later day of the club.",
+        "2023-06-01": "Ida: There was a flood in our town, and it kept me far from the boats and from all the people I know here.",
+        "2023-09-01": "Ida: The regatta was won at last.",
+    }
+    texts = tuple(InlineText(text, day, f"Chat {at}", {"date": day}) for at, (day, text) in enumerate(said.items()))
+    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def _days(snapshot: Snapshot, question: str) -> list[str]:
+    known = times.documents(snapshot)
+    return [known[hit.document_id]["date"] for hit in local.find(snapshot, question).passages]
+
+
+@pytest.mark.parametrize("question", ["Did Ida row the long regatta of the club before or after the flood?",
+                                      "Which came first, the long regatta of the rowing club or the flood?"])  # fmt: skip
+def test_both_sides_of_a_comparison_in_time_are_found_first(club: Snapshot, question: str) -> None:
+    assert {*_days(club, question)[:2]} == {"2023-02-01", "2023-06-01"}
+
+
+def test_what_is_latest_is_looked_for_among_the_latest(club: Snapshot) -> None:
+    assert _days(club, "news of the regatta")[0] != "2023-09-01" == _days(club, "What is the latest news of the regatta?")[0]

@@ -1,0 +1,159 @@
+"""What claim_work leases is what it shows, a client has its own items again, and answers can be corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.app import App
+from graphrag_mcp.index.work import claim, submit
+from graphrag_mcp.server import build_server
+from graphrag_mcp.store import leases
+from graphrag_mcp.store.tables import open_snapshot
+from tests.index.test_work import MIRA, entities, indexed, keepers, settings
+from tests.support.client import Caller, connected, item_texts
+from tests.support.workload import until
+
+WORDS = "Mira Okafor and Jonas Okafor kept the mill at Sable Point with the Sable Cooperative. "
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpora" / "kb"
+    indexed(folder, **{str(n): f"Text {n} begins. {WORDS * 55} Text {n} ends here." for n in range(6)})
+    return folder
+
+
+@pytest.fixture
+def caller(folder: Path) -> Iterator[Caller]:
+    with connected(build_server(App(settings(folder)))) as caller:
+        yield caller
+
+
+def shown(folder: Path, claimed: dict) -> set[str]:
+    """Claimed items of a reply, each checked to stand there whole."""
+    units, texts = {leases.work_id(key): text for key, text in texts_of(folder)}, item_texts(claimed)
+    for item in claimed["items"]:
+        assert units[item["work_id"]] in texts[item["work_id"]]
+    return {item["work_id"] for item in claimed["items"]}
+
+
+def texts_of(folder: Path) -> Iterator[tuple[str, str]]:
+    units = {row["id"]: row["text"] for row in open_snapshot(folder).rows("text_units").to_pylist()}
+    with leases._open(folder) as db:
+        for key, subject in db.execute("SELECT key, subject FROM leases"):
+            yield key, units[subject]
+
+
+def leased(folder: Path) -> set[str]:
+    with leases._open(folder) as db:
+        return {id for (id,) in db.execute("SELECT work_id FROM leases WHERE until > unixepoch()")}
+
+
+@pytest.mark.parametrize("budget", [3000, 4000, 5000, 6000, 9000, 14000])
+def test_what_is_leased_is_shown_whole_at_every_budget(folder: Path, caller: Caller, budget: int) -> None:
+    claimed = caller.good("claim_work", corpus="kb", kind="extract", max_items=20, max_tokens=budget)
+    assert claimed["tokens"] <= budget
+    assert leased(folder) == shown(folder, claimed)
+    assert claimed["items"] or "larger max_tokens" in claimed["text"]
+
+
+def test_a_client_that_asks_again_has_its_own_items_again(folder: Path, caller: Caller) -> None:
+    first = caller.good("claim_work", corpus="kb", kind="extract", max_items=1, max_tokens=9000)
+    again = caller.good("claim_work", corpus="kb", kind="extract", max_items=1, max_tokens=9000)
+    assert shown(folder, first) == shown(folder, again) == leased(folder) and len(first["items"]) == 1
+
+
+def test_an_item_that_no_reply_of_this_length_can_show_is_not_leased(folder: Path) -> None:
+    found = claim(folder, settings(folder), "ada", kind="extract", fits=lambda claimed: False)
+    assert found.items == [] and found.too_long and leased(folder) == set()
+
+
+def work_of(caller: Caller) -> str:
+    return caller.good("claim_work", corpus="kb", kind="extract", max_items=1, max_tokens=9000)["items"][0]["work_id"]
+
+
+def described(text: str) -> dict:
+    entities = [{**MIRA["entities"][0], "description": text}, MIRA["entities"][1]]
+    return {"entities": entities, "relationships": MIRA["relationships"]}
+
+
+def test_a_second_answer_replaces_the_first_before_and_after_it_is_merged(folder: Path, caller: Caller) -> None:
+    work = work_of(caller)
+    for words in ("She built a wind mill.", "She built a tide mill."):
+        done = caller.good("submit_work", corpus="kb", results=[{"work_id": work, **described(words)}])
+        assert done["accepted"] == [work] and done["rejected"] == []
+    assert "replaces" in done["text"]
+    until(lambda: "She built a tide mill." in entities(folder).get("Mira Okafor", {}).get("description", ""))
+    assert "wind mill" not in entities(folder)["Mira Okafor"]["description"]
+    caller.good("submit_work", corpus="kb", results=[{"work_id": work, **described("She built a lighthouse.")}])
+    until(lambda: "She built a lighthouse." in entities(folder)["Mira Okafor"]["description"])
+    assert "tide mill." not in entities(folder)["Mira Okafor"]["description"].replace("Mira Okafor built the", "")
+
+
+def test_what_is_not_understood_is_refused_by_record_and_the_rest_is_kept(folder: Path, caller: Caller) -> None:
+    work, good = work_of(caller), MIRA["relationships"][0]
+    wrong = [
+        {**good, "target": "Nobody Known", "description": "She met a stranger."},
+        {**good, "description": "She liked the mill.", "strength": "very"},
+        {**good, "description": "She owned the mill.", "strength": 900},
+        ["no", "record"],
+        7,
+    ]
+    done = caller.good(
+        "submit_work", corpus="kb",
+        results=[{"work_id": work, "entities": MIRA["entities"], "relationships": [good, *wrong]}],
+    )  # fmt: skip
+    assert done["accepted"] == [work]
+    for reason in ("Nobody Known", '"very"', '"900"', "is no number from 1 to 10", "not among the entities", "shape that is no record"):
+        assert reason in done["text"], done["text"]
+    until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
+    assert "Nobody Known" not in entities(folder)
+    rows = open_snapshot(folder).rows("relationships").to_pylist()
+    told = " ".join(row["description"] for row in rows)
+    assert good["description"] in told
+    assert not any(one in told for one in ("met a stranger", "liked the mill", "owned the mill"))
+
+
+def test_an_answer_without_one_record_that_is_understood_is_refused(folder: Path) -> None:
+    work = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
+    only = {"entities": [], "relationships": [{**MIRA["relationships"][0], "strength": "very"}]}
+    done = submit(folder, settings(folder), "ada", [{"work_id": work, **only}])
+    assert done.accepted == [] and '"very"' in done.rejected[0]["reason"]
+
+
+@pytest.mark.parametrize("shape", [{"entities": 5}, {"entities": ["Ada", 7]}, {"relationships": [["a", "b"]]}, {"entities": [None]}])
+def test_an_answer_of_shapes_that_are_no_records_is_refused(folder: Path, shape: dict) -> None:
+    work = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
+    done = submit(folder, settings(folder), "ada", [{"work_id": work, **shape}])
+    assert done.accepted == [] and done.rejected[0]["work_id"] == work and done.rejected[0]["reason"]
+
+
+def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.types import IndexRequest
+    from tests.index.test_work import BODY
+
+    folder = keepers(tmp_path)
+    work = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
+    for title in ("Keepers", "Wardens"):
+        text = BODY.replace('"title": "Keepers"', f'"title": "{title}"')
+        done = submit(folder, settings(folder), "ada", [{"work_id": work, "text": text}])
+        assert done.accepted == [work], done.rejected
+        index_documents(folder, IndexRequest(method="agent"), settings(folder))
+        assert title in {row["title"] for row in open_snapshot(folder).rows("reports").to_pylist()}
+    assert leases.corrections(folder) == []
+
+
+def test_a_client_has_its_own_items_before_those_that_became_free(folder: Path) -> None:
+    def ids(client: str, most: int) -> set[str]:
+        found = claim(folder, settings(folder), client, kind="extract", max_items=most)
+        return {item.work_id for item in found.items}
+
+    bobs, adas = ids("bob", 2), ids("ada", 2)
+    assert len(bobs | adas) == 4
+    leases.take(folder, list(leases.find(folder, sorted(bobs)).values()), seconds=-1.0)  # bob never came back
+    assert ids("ada", 2) == adas
+    assert bobs <= ids("carl", 20)
