@@ -38,6 +38,10 @@ UNREADABLE = "Give this user the right to read it, or take away what stands in i
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 LEFT = "The next run that writes removes it, or graphrag-mcp doctor --repair"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
+OVERTAKEN = (
+    "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
+    "purpose, delete the later files in generations. The next commit would drop them"
+)
 SALVAGE = (
     "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
 )
@@ -122,6 +126,9 @@ def _manifest(folder: Path) -> Iterator[Finding]:
     advice = (
         "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
     )
+    if later := _overtaken(folder):
+        what = f"generation {later} was committed after the one it names"
+        yield Finding("manifest", "manifest.json", what, OVERTAKEN)
     for path in [folder / "manifest.json", *sorted((folder / "generations").glob("*.json"))]:
         try:
             generation = manifests.parse(path.read_bytes(), path.name).generation
@@ -134,6 +141,19 @@ def _manifest(folder: Path) -> Iterator[Finding]:
         except OSError as error:
             what = f"{path.name} cannot be read ({error.strerror})"
             yield Finding("manifest", path.name, what, UNREADABLE)
+
+
+def _overtaken(folder: Path) -> int:
+    """The newest whole generation, where manifest.json names an earlier one; else 0. The one after
+    the current may be of a commit that was killed before its end. Two are of commits that came to
+    theirs: an older file was put back."""
+    path = folder / "manifest.json"
+    try:
+        current = manifests.parse(path.read_bytes(), path.name).generation
+    except (OSError, Damaged, NewerFormat):
+        return 0
+    later = [kept.generation for kept in manifests.generations(folder) if kept.generation > current]
+    return later[-1] if len(later) > 1 else 0
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -235,7 +255,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
             path.unlink()
         except OSError:  # found, and not ours to mend
             continue
-    if manifest is not None:
+    if manifest is not None and not _overtaken(folder):  # a commit forgets what is later
         manifests.commit(folder, manifest)
     for path, _ in _orphaned(folder):
         if path.is_dir():

@@ -114,6 +114,7 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
+_LITERAL = re.compile(r"(?<!\\)(?:\\r)?\\n")
 _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5});", re.IGNORECASE)
 
 
@@ -122,6 +123,8 @@ def plain_reply(reply: str) -> tuple[str, bool]:
     mark."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
+    if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
+        text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what no one unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
     # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold
