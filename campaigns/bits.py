@@ -28,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from campaigns.model_campaign import EAGER, demo, document, write_documents
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.pipeline import index_documents
@@ -40,6 +39,7 @@ from graphrag_mcp.store.schema import KEY, TABLES
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.openai_server import openai_server
+from tests.support.promises import doctor
 
 OFF = Settings(
     **{**EAGER, "embedding_model": ""}

@@ -30,12 +30,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.corpora import write_out
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop".split()

@@ -21,12 +21,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.edits import Target
 from graphrag_mcp.store.tables import open_snapshot
 from tests.index.test_edits import content, do, fresh, index, random_edit, undo
 from tests.index.test_index import document
+from tests.support.promises import doctor
 
 FIELDS: list[dict[str, Any]] = [
     {"description": "Said by hand."},

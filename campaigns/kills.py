@@ -35,7 +35,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from campaigns.edit_scripts import digests, document, edit, put
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
@@ -47,6 +46,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 KINDS = ("index", "sync", "notes", "jobs", "imports")
 TAKEN_OVER = 5.0

@@ -34,7 +34,6 @@ from mcp.client.stdio import StdioServerParameters
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.index.pipeline import index_documents
@@ -45,6 +44,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 CORPUS = "kb"
 PEOPLE = ("Ingrid Moe", "Tomas Reyes", "Calloway", "Devi Rao", "Mira Castellan")

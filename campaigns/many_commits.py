@@ -26,7 +26,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.index.pipeline import index_documents
@@ -36,6 +35,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 SAMPLE = ROOT / "docs" / "sample"
 QUESTIONS = [

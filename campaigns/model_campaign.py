@@ -31,17 +31,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import key_of
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import demonstration
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, error, openai_server
+from tests.support.promises import doctor
 
 RULES = demonstration()
 # Everything that a model is asked for happens already in a corpus of a few pages.

@@ -160,7 +160,6 @@ def build_server(
 
 def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[Any]]:
     """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
-    from graphrag_mcp.tools.explorer import without_app
 
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         SUBJECT.set(_caller(ctx))
@@ -171,10 +170,27 @@ def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[
         if ctx.method == "tools/list":
             warmer.start(0.1)  # the answer is written first
         if ctx.method in ("tools/list", "resources/list"):
-            return await without_app(ctx, call_next)
+            return await _without_page(ctx, call_next)
         return await call_next(ctx)
 
     return door
+
+
+async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """A list of tools or resources; for a client that renders no apps without what is the page's."""
+    from mcp.server.apps import client_supports_apps
+
+    from graphrag_mcp.tools.explorer import TOOL, URI
+
+    result = await call_next(ctx)
+    if client_supports_apps(ctx) or not isinstance(result, dict):
+        return result
+    for name in {"tools", "resources"} & result.keys():
+        kept = [one for one in result[name] if one["name"] != TOOL and one.get("uri") != URI]
+        result[name] = [
+            {key: value for key, value in one.items() if key != "_meta"} for one in kept
+        ]
+    return result
 
 
 def _caller(ctx: Any) -> str:

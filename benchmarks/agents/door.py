@@ -61,7 +61,10 @@ def main(words: list[str]) -> int:
     try:
         text, failed = _shell(look[1]) if look[0] == "shell" else anyio.run(_tool, look)
     except Exception as error:
-        print(f"No server answers at {os.environ.get('URL')} ({type(error).__name__}).", file=sys.stderr)
+        print(
+            f"No server answers at {os.environ.get('URL')} ({type(error).__name__}).",
+            file=sys.stderr,
+        )
         return 1  # no look
     row = {"look": look, "characters": len(text), "seconds": round(time.monotonic() - began, 2)}
     with log.open("a", encoding="utf-8") as file:

@@ -14,12 +14,11 @@ import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TextIO
-from xml.sax.saxutils import escape, quoteattr
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,9 +31,6 @@ from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
-NODE = dict.fromkeys(("title", "type", "description"), "string")
-NODE |= {"degree": "long", "frequency": "long", "aliases": "string"}
-EDGE = {"weight": "double", "description": "string", "keywords": "string"}
 # What XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
@@ -45,14 +41,16 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     """Write the file, over one of the same name; {"nodes": n, "edges": n}.
 
     Raises BadInput where the path lies inside the index itself or cannot be written."""
+    import networkx
+
     target, home = path.resolve(), snapshot.folder.resolve()
     if home in target.parents:
         raise BadInput(f"{path} lies inside the index", "Name a file outside it")
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "w", encoding="utf-8", newline="\n") as file:
-            counts = _write_graph(snapshot, file)
+        graph = _graph(snapshot)
+        networkx.write_graphml_xml(graph, beside)
         os.replace(beside, target)
     except OSError as error:
         what = f"{path} cannot be written ({error.strerror})"
@@ -60,51 +58,36 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-    return counts
+    return {"nodes": len(graph), "edges": graph.number_of_edges()}
 
 
-def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
-    communities = snapshot.rows("communities", columns=["id", "n", "level"])
-    levels = 1 + max(communities["level"].to_pylist(), default=-1)
-    numbers = dict(_pairs(communities.drop_columns("level")))
+def _graph(snapshot: Snapshot) -> Any:
+    """Entities and relationships as a graph of networkx, with the communities of each entity."""
+    import networkx
+
+    communities = snapshot.rows("communities", columns=["id", "n"])
+    numbers = dict(_pairs(communities))
     paths = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
-    entities = snapshot.rows("entities", columns=["id", "n"])
-    aliases = {id: f"e{n}" for id, n in _pairs(entities)}
-    node = NODE | {f"community_{level}": "long" for level in range(levels)}
-    file.write(
-        '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-    )
-    for kind, keys in (("node", node), ("edge", EDGE)):
-        for name, type in keys.items():
-            key = f'id="{kind}_{name}" for="{kind}" attr.name="{name}" attr.type="{type}"'
-            file.write(f"<key {key}/>\n")
-    file.write(f'<graph id={quoteattr(snapshot.manifest.corpus)} edgedefault="undirected">\n')
-    counts = {"nodes": 0, "edges": 0}
+    graph = networkx.Graph(name=snapshot.manifest.corpus)
+    aliases: dict[str, str] = {}
     for row in _in_batches(snapshot, "entities"):
+        aliases[row["id"]] = alias = f"e{row['n']}"
         path = enumerate(paths.get(row["id"], ()))
         held = {f"community_{level}": numbers[id] for level, id in path if id in numbers}
-        file.write(f'<node id="e{row["n"]}">{_data("node", node, {**row, **held})}</node>\n')
-        counts["nodes"] += 1
+        names = ("title", "type", "description", "degree", "frequency")
+        graph.add_node(alias, **_values(row, *names), aliases="; ".join(row["aliases"]), **held)
     for row in _in_batches(snapshot, "relationships"):
         source, target = aliases.get(row["source_id"]), aliases.get(row["target_id"])
         if source and target:
-            head = f'<edge id="r{row["n"]}" source="{source}" target="{target}">'
-            file.write(f"{head}{_data('edge', EDGE, row)}</edge>\n")
-            counts["edges"] += 1
-    file.write("</graph>\n</graphml>\n")
-    return counts
+            named = _values(row, "weight", "description", "keywords")
+            graph.add_edge(source, target, id=f"r{row['n']}", **named)
+    return graph
 
 
-def _data(kind: str, keys: Mapping[str, str], row: Row) -> str:
-    """The values that there are; a list becomes a text with semicolons."""
-    parts = []
-    for name in keys:
-        value = row.get(name)
-        value = "; ".join(value) if isinstance(value, list) else value
-        if value not in (None, ""):
-            text = escape(_FORBIDDEN.sub(" ", str(value)))
-            parts.append(f'<data key="{kind}_{name}">{text}</data>')
-    return "".join(parts)
+def _values(row: Row, *names: str) -> Row:
+    """The values of a row as XML can hold them."""
+    values = ((name, row[name]) for name in names)
+    return {name: _FORBIDDEN.sub(" ", one) if isinstance(one, str) else one for name, one in values}
 
 
 DOCUMENTS = 200  # and documents

@@ -1,7 +1,4 @@
-"""Import of a working directory of LightRAG (JSON and GraphML files).
-
-A lost graph is read from the vector files, which repeat its names and words. LightRAG has no
-communities."""
+"""Import of a working directory of LightRAG (JSON and GraphML files), which has no communities."""
 
 from __future__ import annotations
 
@@ -16,17 +13,14 @@ from graphrag_mcp.exchange.files import (
     GRAPH,
     SEP,
     STATUS,
-    Edge,
     Foreign,
     SourceDocument,
     SourceEntity,
     SourceRelation,
     SourceUnit,
-    Unreadable,
     graph_of,
     json_of,
     parts,
-    vectors_of,
 )
 from graphrag_mcp.sources.decode import clean, iso_date
 
@@ -48,7 +42,7 @@ def read(folder: Path) -> Foreign:
     states = (str(row.get("status", "")).lower() for row in status.values())
     failed = sum(state.endswith("failed") for state in states)
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
-    nodes, edges = _graph(folder, found)
+    nodes, edges = found.opened(GRAPH, partial(graph_of, folder)) or ([], [])
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
     of_pair = _json(folder, "kv_store_relation_chunks.json", found, needed=False)
     for number, (name, row) in enumerate(nodes):
@@ -86,30 +80,6 @@ def _document(id: str, row: Row, status: Row) -> SourceDocument:
     return SourceDocument(
         id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", ""))
     )
-
-
-def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Edge]]:
-    graph = found.opened(GRAPH, partial(graph_of, folder))
-    if graph is not None:
-        return graph
-    try:
-        entities = vectors_of(folder, "entities") or []
-        relations = vectors_of(folder, "relationships") or []
-    except Unreadable:
-        return [], []
-    if entities or relations:
-        how = "without types and weights where these have none"
-        found.notes.append(f"the graph is read from the vector files: {how}")
-    nodes = [(_text(row, "entity_name"), _from_content(row, 1)) for row in entities]
-    ends = [(_text(row, "src_id"), _text(row, "tgt_id"), row) for row in relations]
-    edges = [(a, b, _from_content(row, 2)) for a, b, row in ends if a and b]
-    return [node for node in nodes if node[0]], edges
-
-
-def _from_content(row: Row, names: int) -> Row:
-    """What a vector was made of: the names in the first lines, then the description."""
-    lines = _text(row, "content").split("\n", names)
-    return {**row, "description": lines[-1] if len(lines) > names else ""}
 
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import FULL, clean, clean_name, json_items, plain_reply, unescaped
+from graphrag_mcp.llm.replies import FULL, clean, clean_name, plain_reply, unescaped
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import is_cjk, normalise_name
 from graphrag_mcp.types import content_id
@@ -153,9 +153,6 @@ def _identity(claim: Claim) -> tuple[object, ...]:
 # ---- reading a reply ------------------------------------------------------------------------------
 
 _DELIMITER = re.compile(FULL)
-_NO_CLAIMS = re.compile(
-    r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE
-)
 # between several quotes in one field, or where words of one were left out
 _BETWEEN_QUOTES = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n|\.\.\.|…")
 _NOTHING = frozenset(
@@ -174,25 +171,19 @@ def read_claims(reply: str, text: str) -> Reading:
     that is known."""
     plain, marked = plain_reply(reply)
     lost: Counter[str] = Counter()
-    closed = False
-    if not _DELIMITER.search(plain) and ("{" in plain or "[" in plain):
-        items, closed = json_items(plain)
-        raws = [raw for item in items if (raw := _from_json(item))]
-        closed = closed and (bool(raws) or _NO_CLAIMS.match(plain) is not None)
-    else:
-        raws = _from_tuples(unescaped(plain), lost)
+    raws = _from_tuples(unescaped(plain), lost)
     claims: dict[tuple[object, ...], Claim] = {}
     for raw in raws[: 10 * MOST_CLAIMS]:
         if claim := _checked(raw, text, lost):
             claims.setdefault((*_identity(claim), claim.description), claim)
-    if not raws or not (claims or marked or closed):
-        if +lost or not (marked or closed):
+    if not raws or not (claims or marked):
+        if +lost or not marked:
             raise BadReply("no usable claim" if +lost else "no claims" if plain else "empty reply")
-        if len(plain) > 60 and plain[0] not in "{[":
+        if len(plain) > 60:
             raise BadReply("prose instead of claims")
     if not claims and any(raw[0].casefold() in EXAMPLE_NAMES for raw in raws):
         raise BadReply("the reply was the prompt again")
-    return list(claims.values())[:MOST_CLAIMS], marked or closed, +lost
+    return list(claims.values())[:MOST_CLAIMS], marked, +lost
 
 
 def _from_tuples(plain: str, lost: Counter[str]) -> list[list[str]]:
@@ -214,26 +205,6 @@ def _from_tuples(plain: str, lost: Counter[str]) -> list[list[str]]:
         fields = [field.strip() for field in _DELIMITER.split(bare)]
         raws.append(fields[1:] if fields[0].strip("\"'“” ").lower() == "claim" else fields)
     return raws
-
-
-def _from_json(item: Mapping[str, Any]) -> list[str] | None:
-    values = {_bare(str(name)): value for name, value in item.items() if value is not None}
-    if not values.get("subject") or not values.get("description"):
-        return None
-    names = ("subject", "object", "type", "status", "startdate", "enddate", "description")
-    quotes = next(
-        (values[name] for name in ("quotes", "quote", "sourcetext") if name in values), []
-    )
-    return [
-        *(str(values.get(name, "")) for name in names),
-        *map(str, quotes if isinstance(quotes, list) else [quotes]),
-    ]
-
-
-def _bare(key: str) -> str:
-    """`Claim Type` and `claim_type` are `type`."""
-    word = re.sub(r"[\s_-]", "", key.lower())
-    return word.removeprefix("claim").removesuffix("entity").removesuffix("id") or word
 
 
 def _checked(raw: Sequence[str], text: str, lost: Counter[str]) -> Claim | None:

@@ -20,7 +20,6 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean, quantiles
 from typing import Any, ClassVar
-from zlib import crc32
 
 from graphrag_mcp.index import documents, models
 from graphrag_mcp.index.documents import Batch, Row, Run
@@ -49,16 +48,14 @@ FULL = 400  # tokens of a text that holds more names than a reply
 class Habits:
     """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities
     that a second look adds, and as many relationships; `said`: characters said of each, 0 for as
-    many as its sentence has; `looked`: share of texts whose first reply is not complete; `report`,
-    `summary`: tokens of one, 0 for what its rows have; `spent`: output tokens that a provider
-    counts, by kind, for each token of the reply as it can be read (thoughts are paid for, too);
-    `answers`: of how many this was learnt."""
+    many as its sentence has; `report`, `summary`: tokens of one, 0 for what its rows have; `spent`:
+    output tokens that a provider counts, by kind, for each token of the reply as it can be read
+    (thoughts are paid for, too); `answers`: of how many this was learnt."""
 
     names: int = 18
     links: int = 18
     more: int = 6
     said: int = 0
-    looked: float = 0.0
     report: float = 0.0
     summary: float = 0.0
     spent: Mapping[str, float] = field(default_factory=dict)
@@ -115,12 +112,9 @@ def learnt(book: AnswerBook | None, model: str, constant: float) -> Habits:
                 answers=habits.answers + len(texts),
             )
         if kind == "extract":
-            looked = sum(row["kind"] == "glean" for row in rows) / sum(
-                row["kind"] == "extract" for row in rows
-            )
             # What a short text holds says nothing of how much a reply can hold.
             full = [one.text for one in replies if one.prompt_tokens - constant >= FULL]
-            habits = _of_records(replace(habits, looked=looked), texts, full)
+            habits = _of_records(habits, texts, full)
         elif kind == "glean":
             habits = replace(habits, more=round(mean(_records(text)[0] for text in texts)))
         else:
@@ -239,11 +233,7 @@ def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
         a, b = _plain(one.form), _plain(other.form)
         said = _told(f"{a} and {b} are connected:", unit, *span, habits)
         records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
-    # A reply that was cut off is followed by a second look; whether another one is, `gleaning_pays`
-    # finds from the records.
-    share = crc32(unit.text.encode("utf-8", "replace")) % 1_000
-    again = share < 1_000 * habits.looked and not looks
-    return "\n##\n".join([*records, *([] if again else ["<|COMPLETE|>"])])
+    return "\n##\n".join([*records, "<|COMPLETE|>"])
 
 
 def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:

@@ -41,11 +41,9 @@ COLUMNS = {
     "Relationships": "id,source,target,description,weight",
     "Claims": "id,subject,object,type,status,description",
 }
-# No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing
-# need be counted.
-BYTES = 2
-HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
-ROUNDED = 4  # tokens by which a row's price may be over what it adds to a table
+# No text has fewer or more bytes a token (English 4, Chinese 3): most communities are so small, or so
+# large, that nothing need be counted.
+BYTES = 2, 16
 FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
 SHORTENED = 0.05  # of the budget: the most that one description takes when not everything fits
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
@@ -195,14 +193,8 @@ class Rows:
         """Do all rows together stay within so many tokens?"""
         lines = list(chain.from_iterable(self.tables.values()))
         size = sum(len("".join(line.fields).encode()) + 2 * len(line.fields) for line in lines)
-        if size <= BYTES * budget:
-            return True
-        # A sum of parts is a little more than the whole, by ROUNDED tokens a row at most: only what
-        # comes as near has to be counted as a whole.
-        most = sum(line.price() for line in lines)
-        if most > budget * 1.25 or most - ROUNDED * len(lines) > budget + 1:
-            return False
-        return most + HEADINGS <= budget or count_tokens(self.text()) <= budget
+        fits = size <= BYTES[0] * budget
+        return fits or (size <= BYTES[1] * budget and count_tokens(self.text()) <= budget)
 
     def price(self, members: Set[str], most: int) -> int:
         """Tokens of the rows that lie within these members; counting ends where it passes `most`."""
@@ -652,15 +644,6 @@ class Draft:
     findings: tuple[tuple[str, str], ...] = ()
 
 
-# What models call the same thing, lower case, with `_` for blanks; the first that is there counts.
-_TITLE = "title report_title name 标题 名称".split()
-_SUMMARY = "summary executive_summary overview 摘要 总结 概述".split()
-_RATING = "rating score rank impact_severity_rating 评分 评级".split()
-_WHY = "rating_explanation explanation reason 评分说明 评分理由".split()
-_FINDINGS = "findings key_findings insights 发现 主要发现".split()
-_HEADING = "summary title heading headline 摘要 标题".split()
-_EXPLANATION = "explanation description details text 解释 说明 描述".split()
-_IN_WORDS = {"high": 8.0, "medium": 5.0, "low": 2.0, "高": 8.0, "中": 5.0, "低": 2.0}
 _ECHO = re.compile(r"</?context>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 
@@ -696,59 +679,34 @@ def _objects(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def _draft(found: Mapping[str, Any]) -> Draft | None:
-    title = _line(_of(found, _TITLE), LONGEST_TITLE)
-    summary = _text(_of(found, _SUMMARY))
+    named = {str(key).casefold().strip().replace(" ", "_"): one for key, one in found.items()}
+    title, summary = _line(named.get("title"), LONGEST_TITLE), _text(named.get("summary"))
     if not (any(map(str.isalnum, title)) and any(map(str.isalnum, summary))):
         return None
-    rating, why = _of(found, _RATING), _of(found, _WHY)
-    if isinstance(rating, Mapping):  # {"score": 7, "explanation": ...}
-        rating, why = _of(rating, [*_RATING, "value"]), why or _of(rating, _WHY)
-    why = _line(why, 600)
-    pairs = _capped(
-        _findings(_of(found, _FINDINGS)), MOST_WORDS - words(f"{title} {summary} {why}")
-    )
-    return Draft(title, summary, _number(rating), why, tuple(pairs))
-
-
-def _of(found: Mapping[str, Any], keys: Iterable[str]) -> Any:
-    folded = {str(key).casefold().strip().replace(" ", "_"): value for key, value in found.items()}
-    return next((folded[key] for key in keys if folded.get(key) not in (None, "")), None)
+    why = _line(named.get("rating_explanation"), 600)
+    room = MOST_WORDS - words(f"{title} {summary} {why}")
+    pairs = _capped(_findings(named.get("findings")), room)
+    return Draft(title, summary, _number(named.get("rating")), why, tuple(pairs))
 
 
 def _findings(value: Any) -> Iterator[tuple[str, str]]:
-    """From a list of objects or of texts, or an object whose keys are the headings; also where JSON
-    was put into a string, as models do that were taught to call tools."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = replies.read(value)
-    if isinstance(value, Mapping):
-        value = [
-            one if isinstance(one, Mapping) else {"summary": key, "explanation": one}
-            for key, one in value.items()
-        ]
+    """From a list of objects or of texts."""
     for one in value if isinstance(value, list) else [value]:
         heading, text = "", _text(one)
         if isinstance(one, Mapping):
-            heading, text = _line(_of(one, _HEADING), 300), _text(_of(one, _EXPLANATION))
-            if not text and len(heading) >= 60:
-                text = heading  # all in one field; a short one was cut off before its text came
+            heading, text = _line(one.get("summary"), 300), _text(one.get("explanation"))
         if text:
             yield heading or _headline(text), text
 
 
 def _number(value: Any) -> float | None:
-    """0-10 out of what stands for a rating: 7, "7/10", "7,5", 75 (of 100), "high"."""
-    if isinstance(value, bool) or value is None:
+    """0-10 out of what stands for a rating: 7, "7/10", "7,5", 75 (of 100)."""
+    said = unicodedata.normalize("NFKC", str(value))[:200]
+    match = re.search(r"-?\d{1,6}(?:[.,]\d{1,6})?", said)
+    if match is None or isinstance(value, bool):
         return None
-    said = unicodedata.normalize("NFKC", str(value)).strip().casefold()[:200]
-    match = re.search(
-        r"(-?\d{1,6}(?:[.,]\d{1,6})?)(?:\s*(%)|\s*(?:/|out of|of)\s*(\d{1,4}))?", said
-    )
-    if match is None:
-        return next((number for word, number in _IN_WORDS.items() if word in said), None)
-    number, whole = float(match[1].replace(",", ".")), float(match[3] or 0)
-    whole = whole or (100.0 if match[2] or 10 < number <= 100 else 10.0)
-    return round(min(10.0, max(0.0, number * 10 / whole)), 1)
+    number = float(match[0].replace(",", "."))
+    return round(min(10.0, max(0.0, number / 10 if 10 < number <= 100 else number)), 1)
 
 
 def _line(value: Any, limit: int) -> str:

@@ -54,7 +54,7 @@ def read_result(
     parse = ask.strictly or ask.parse
     value = parse(text)
     if isinstance(value, Records):
-        value = _with_unread(text, value, parse)
+        value = _with_unread(text, value)
         value = _without_unknown_ends(_text_of(ask), value)
         if other := _of_another(value, ask, others):
             raise BadReply(f"its names stand in the text of {other}, none in its own; swapped?")
@@ -80,41 +80,24 @@ def _text(result: Mapping[str, Any]) -> str:
     return clean(json.dumps(records, ensure_ascii=False))
 
 
-def _with_unread(text: str, records: Records, parse: Callable[[str], Any]) -> Records:
+def _with_unread(text: str, records: Records) -> Records:
     """With what stands in the lists of a JSON object and was taken for no record counted as
     dropped."""
     try:
         said = json.loads(text)
     except ValueError:  # records in another form, which name what they drop themselves
         return records
-    lists = ("entities", "relationships") if isinstance(said, dict) else ()
-    given = [(name, one) for name in lists for one in _elements(said.get(name))]
+    lists = (
+        [said.get(name) for name in ("entities", "relationships")] if isinstance(said, dict) else []
+    )
+    given = sum(len(one) if isinstance(one, list) else bool(one) for one in lists)
     read = len(records.entities) + len(records.relations) + sum(records.dropped.values())
-    if len(given) <= read:
+    if given <= read:
         return records
-    unread = [(NO_RECORD, clean(json.dumps(one, ensure_ascii=False))[:60]) for name, one in given
-              if not _is_read(json.dumps({name: [one]}, ensure_ascii=False), parse)]  # fmt: skip
-    if not unread:
-        return records
-    dropped, lost = {**records.dropped, NO_RECORD: len(unread)}, (*records.lost, *unread)
+    dropped = {**records.dropped, NO_RECORD: given - read}
     if not records.entities and not records.relations:
-        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, lost)}")
-    return replace(records, dropped=dropped, lost=lost)
-
-
-def _elements(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    return [] if value in (None, "", {}) else [value]
-
-
-def _is_read(text: str, parse: Callable[[str], Any]) -> bool:
-    """Is this one found to be a record, if only one that is dropped with a reason?"""
-    try:
-        value = parse(text)
-    except BadReply as error:
-        return str(error).startswith(NOTHING_USABLE)
-    return bool(value.entities or value.relations or value.dropped)
+        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, records.lost)}")
+    return replace(records, dropped=dropped)
 
 
 def _as_json(records: Records) -> str:

@@ -25,8 +25,6 @@ T = TypeVar("T")
 # One thing under two names. Few servers know both; the provider's own models want the new one.
 LENGTHS = ("max_tokens", "max_completion_tokens")
 FORMATS = ("json_schema", "json_object")  # ways of asking for JSON, the stricter first
-# In this order they are left out of a request that is refused without a reason.
-SUSPECTS = (*FORMATS, "stream_options", "stream", "encoding_format")
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
@@ -41,14 +39,13 @@ log = logging.getLogger(__name__)
 
 
 class Dialect:
-    """What a server takes of a request. A field that it names in a refusal is left out, and after a
-    refusal without a reason the next of SUSPECTS that has never worked. What is left out of the
-    request that works is not sent again. `fixed`: what the settings leave no choice about."""
+    """What a server takes of a request. A field that it names in a refusal is left out. What is left
+    out of the request that works is not sent again. `fixed`: what the settings leave no choice
+    about."""
 
     def __init__(self, server: Server, name: str, fixed: Sequence[str] = ()) -> None:
         self._server, self._name, self._fixed = server, name, frozenset(fixed)
         self._refused: set[str] = set()
-        self._worked: set[str] = set()
 
     async def call(
         self,
@@ -69,7 +66,6 @@ class Dialect:
                 for name in sorted(left_out - self._refused):
                     log.warning("%s does not take %r; it is no longer sent", self._name, name)
                 self._refused |= left_out
-                self._worked |= set(_parts(body))
                 return result
             part = self._suspect(refusal, body)
             if not part:
@@ -82,12 +78,7 @@ class Dialect:
     def _suspect(self, refusal: Refusal, body: Mapping[str, Any]) -> str:
         """What is left out next; "" for nothing."""
         parts = {part: name for part, name in _parts(body).items() if part not in self._fixed}
-        for part, name in parts.items():
-            if refusal.names(name):
-                return part
-        if not refusal.unexplained:
-            return ""
-        return next((one for one in SUSPECTS if one in parts and one not in self._worked), "")
+        return next((part for part, name in parts.items() if refusal.names(name)), "")
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, str]:
@@ -165,9 +156,9 @@ class OpenAIChat:
     async def _attempt(
         self, preview: Preview | None, body: dict[str, Any], alarm: asyncio.Timeout
     ) -> Reply:
-        # What has been shown cannot be taken back: after a stream that broke off, the reply comes
-        # in one piece.
-        if preview is not None and preview.shown:
+        # What has been shown cannot be taken back, and some servers ignore `stream`: after a stream
+        # that broke off, the reply comes in one piece.
+        if preview is not None and preview.failed:
             body = {name: value for name, value in body.items() if not name.startswith("stream")}
         if "stream" in body and preview is not None:
             return await self._streamed(body, preview, alarm)
@@ -186,10 +177,6 @@ class OpenAIChat:
         async with aclosing(self._server.stream(body)) as events:
             async for data in events:
                 choice = self._choice(data, body)
-                if "message" in choice and "delta" not in choice:  # it ignores `stream`
-                    reply = self._reply(data, body)
-                    preview.feed(reply.text)
-                    return reply
                 alarm.reschedule(loop.time() + silence)  # a long answer is no silence
                 usage = data.get("usage") or usage
                 last = choice if choice.get("finish_reason") else last
@@ -203,6 +190,7 @@ class OpenAIChat:
                     last = {"finish_reason": "length"}
                     break
         if not last:
+            preview.failed = True
             raise Again("the reply broke off")
         return self._made("".join(answer), thought, last, usage, body)
 
@@ -246,7 +234,7 @@ class Preview:
 
     def __init__(self, give: Callable[[str], None]) -> None:
         self._give = give
-        self.shown = False
+        self.shown = self.failed = False  # something was shown; a stream broke off
         self.restart()
 
     def restart(self) -> None:
@@ -327,13 +315,11 @@ class OpenAIEmbedder:
 
         if len(items) != count or not all(isinstance(item, dict) for item in items):
             raise self._useless(f"{len(items)} vectors for {count} texts")
-        numbers = [item.get("index") for item in items]
-        if numbers.count(None) < count:
-            whole = all(type(number) is int for number in numbers)
-            if not whole or sorted(numbers) != list(range(count)):
-                raise self._useless("vectors that are numbered wrongly")
-            items = sorted(items, key=lambda item: item["index"])
-        vectors = tuple(self._vector(item.get("embedding")) for item in items)
+        places = [item.get("index", at) for at, item in enumerate(items)]
+        if not all(type(at) is int for at in places) or sorted(places) != list(range(count)):
+            raise self._useless("vectors that are numbered wrongly")
+        by_place = dict(zip(places, items, strict=True))
+        vectors = tuple(self._vector(by_place[at].get("embedding")) for at in range(count))
         if not numpy.isfinite(numpy.frombuffer(b"".join(vectors), "f4")).all():
             raise self._useless("numbers that are not finite")
         dimensions = {len(vector) // 4 for vector in vectors} | ({self._dimension} - {0})

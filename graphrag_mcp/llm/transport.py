@@ -41,26 +41,15 @@ _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated"
 )
-_WRONG_KEY = re.compile(
-    r"\bapi key (is )?(not valid|invalid|expired)|\binvalid api key|API_KEY_INVALID", re.IGNORECASE
-)
-_MODERATED = re.compile(
-    r"moderation|flagged|content.{0,3}(policy|filter|management)", re.IGNORECASE
-)
 _TOO_LONG = re.compile(
-    r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)|too large to process"
-    r"|less than \d+ tokens",
+    r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)"
+    r"|too large to process|less than \d+ tokens",
     re.IGNORECASE,
-)
-_TOO_LARGE = re.compile(
-    r"too large to process|unsupported value: NaN|exceed_context_size", re.IGNORECASE
 )
 _FORMAT = re.compile(
     r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)",
     re.IGNORECASE,
 )
-# the first line of a stream, whatever its content type says
-_EVENT = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 
 class Again(Exception):
@@ -87,17 +76,6 @@ class Refusal(Exception):
     def __init__(self, status: int, message: str, parameter: str = "") -> None:
         super().__init__(f"{status} {message}"[:SHOWN])
         self.status, self.message, self.parameter = status, message, parameter
-
-    @property
-    def of_the_text(self) -> bool:
-        """The text is too long or was taken for forbidden: another shape of the request would not
-        help."""
-        return bool(_TOO_LONG.search(self.message) or _MODERATED.search(self.message))
-
-    @property
-    def unexplained(self) -> bool:
-        """No word says what is wrong, and the shape of the request may be it."""
-        return self.status in (400, 415, 422, 501) and not self.of_the_text
 
     def names(self, field: str) -> bool:
         """Is the complaint about this field of the request? Short names must stand in quotes, since
@@ -175,7 +153,7 @@ class Server:
         self._address = shown_address(shown_as(base_url).strip() or OPENAI)
         self._secrets = [self._key, login.partition(":")[2], self._basic, *secrets_of(settings)]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
-        self._pace, self._chance, self._environ = pace, chance, environ
+        self._pace, self._chance = pace, chance
         self._client: AsyncOpenAI | None = None
         self._answered = False  # it has been there: when it goes away, it may come back
 
@@ -220,32 +198,28 @@ class Server:
         return self._parsed(reply.content, body)
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """The JSON objects of a chat reply in pieces; the whole one from a server that ignores
-        `stream`. Without a last one that ends it, the reply broke off."""
+        """The JSON objects of a chat reply in pieces; none from a server that ignores `stream`."""
         import openai
 
-        refused = None
-        completions = self._open().chat.completions.with_streaming_response
+        refused, inside = None, None
+        ask = self._open().chat.completions.create
         try:
-            async with completions.create(
+            async with await ask(
                 model=body["model"], messages=[], stream=True, extra_body=body
-            ) as reply:
-                pieces = reply.iter_bytes()
-                if "event-stream" not in reply.headers.get("content-type", "").lower():
-                    whole = await reply.read()
-                    if not _EVENT.match(whole):
-                        yield self._parsed(whole, body)
-                        return
-                    pieces = _pieces(whole)
-                async for event in _events(pieces):
-                    if event == b"[DONE]":
-                        yield {"choices": [{"finish_reason": "stop"}]}
-                        return
-                    yield self._parsed(event, body)
+            ) as pieces:
+                async for piece in pieces:
+                    yield piece.to_dict()
         except openai.APIStatusError as error:
             refused = error.response
-        if refused is not None:
+        except openai.APIConnectionError:
+            raise
+        except openai.APIError as error:
+            inside = error.body
+        except ValueError:
+            raise Again("a reply that is no JSON") from None
+        if refused is not None:  # raised here, where it does not carry the request along
             raise self._judged_reply(refused, body)
+        self.check({"error": inside}, body)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -317,17 +291,14 @@ class Server:
             what = f"the account for {self._what} has no credit {where}"
             move = "Add credit, then run it again; what is done is kept"
             return ModelError(what, move, final=True)
-        # A firewall's page about one text says nothing about the key that has served all others.
-        walled = status == 403 and message == "a web page" and self._answered
-        forbidden = status in (401, 403) and not walled and not _MODERATED.search(message)
-        if forbidden or _WRONG_KEY.search(message):
+        if status in (401, 403):
             what = f"{self._what} refuses the key in {self._variable} {where}"
             if not self._key:
                 what = f"{self._what} wants a key and {self._variable} is not set {where}"
             move = f"Set {self._variable} to a key that may use this model, in the environment of this server"
             return ModelError(what, move, final=True)
         # Some say 500 to what no second try can mend.
-        lasting = status == 501 or _FORMAT.search(message) or _TOO_LARGE.search(message)
+        lasting = status == 501 or _TOO_LONG.search(message)
         if status in (408, 409, 425, 429) or (status >= 500 and not lasting):
             reason, after = f"status {status}{shown}", _asked_pause(headers)
             if after is not None and after > PATIENCE:
@@ -398,23 +369,10 @@ class Server:
                 base_url=self._url,
                 timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
                 max_retries=0,
-                default_headers=self._headers(),
+                default_headers={"Authorization": self._basic} if self._basic else {},
                 http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
             )
         return self._client
-
-    def _headers(self) -> dict[str, str]:
-        """Ours, and those of the environment, which take the place of ours."""
-        headers = {"Authorization": self._basic} if self._basic else {}
-        for name, header in (("ORG_ID", "Organization"), ("PROJECT_ID", "Project")):
-            if value := self._environ.get(f"OPENAI_{name}"):
-                headers[f"OpenAI-{header}"] = value
-        written = {"authorization": "Authorization"} | {name.lower(): name for name in headers}
-        for line in self._environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
-            name, colon, value = line.partition(":")
-            if colon:
-                headers[written.get(name.strip().lower(), name.strip())] = value.strip()
-        return headers
 
     def _check_settings(self) -> None:
         """What can be known to be wrong before anything is sent."""
@@ -457,24 +415,6 @@ def _without_login(url: str) -> tuple[str, str]:
 async def _as_utf8(reply: Any) -> None:
     """JSON is UTF-8; a charset that Python cannot decode would end the call."""
     reply.encoding = "utf-8"
-
-
-async def _pieces(whole: bytes) -> AsyncIterator[bytes]:
-    yield whole
-
-
-async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends
-    lines in Unicode."""
-    rest, first = b"", True
-    async for chunk in pieces:
-        *lines, rest = (rest + chunk.removeprefix(b"\xef\xbb\xbf" if first else b"")).split(b"\n")
-        first = False
-        for line in lines:
-            if line.startswith(b"data:") and line[5:].strip():  # one without only keeps it open
-                yield line[5:].strip()
-    if rest.startswith(b"data:") and rest[5:].strip():
-        yield rest[5:].strip()
 
 
 def _complaint(body: Any) -> tuple[str, str]:

@@ -2,61 +2,39 @@
 
 A stored id such as t33 depends on the history of an index; a prompt may not, or its reply would not
 be found in the cache. So the rows of a prompt are numbered 1..n (t1, t2, e1, ...), and the
-references of the reply (`[Data: Entities (1, 4)]`, in whatever brackets, spelling or language) are
-mapped back: what the prompt did not hold is removed and reported."""
+references of the reply (`[Data: Entities (1, 4)]`, in ASCII or full width) are mapped back: what the
+prompt did not hold is removed and reported."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from graphrag_mcp.packing.budget import PER_GROUP, Item
 
 LONGEST = 1500  # characters of one reference
 RANGE = 5  # numbers that a range may stand for; of a longer one the first
 
-_DATA = "data|daten|données|donnees|datos|dati|dados|данные|数据来源|数据|數據|资料|資料|データ|参照|데이터"
-_GROUPS = {
-    "Entities": "entity entities entität entitäten entitaet entitaeten entité entités entite entites entidad entidades "
-    "entità entidade nodes 实体 實體 実体 エンティティ エンティティー 개체 엔티티 엔터티",
-    "Relationships": "relationship relationships relation relations rel rels edges beziehung beziehungen relación "
-    "relaciones relazione relazioni relação relações 关系 關係 関係 関係性 リレーションシップ リレーション 관계",
-    "Sources": "source sources quelle quellen fuente fuentes fonte fonti fontes text texts 来源 來源 源文本 文本单元 "
-    "文本單元 原文 出典 情報源 ソース 출처",
-    "Reports": "report reports community communities bericht berichte berichten rapport rapports informe informes reporte reportes 报告 報告 "
-    "報告書 社区报告 レポート 보고서",
-    "Claims": "claim claims covariate covariates behauptung behauptungen affirmation affirmations allégation "
-    "allégations revendication revendications afirmación afirmaciones declaración declaraciones reclamación "
-    "reclamaciones 声明 聲明 主张 主張 断言 论断 クレーム 주장",
+_WORDS = {
+    "Entities": "entity entities 实体 實體",
+    "Relationships": "relationship relationships relation relations 关系 關係",
+    "Sources": "source sources 来源 來源",
+    "Reports": "report reports community communities 报告 報告",
+    "Claims": "claim claims 声明 聲明",
 }
-
-
-def _fold(word: str) -> str:
-    plain = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(ch for ch in plain if not unicodedata.combining(ch))
-
-
-_GROUP_OF = {_fold(word): group for group, words in _GROUPS.items() for word in words.split()}
-# no spaces around them
-_DENSE = sorted((word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True)
-_NAMES = "|".join(
-    sorted((word for words in _GROUPS.values() for word in words.split()), key=len, reverse=True)
-)
-_BEGIN = re.compile(
-    rf"[\[【［〔{{（(]{{1,2}}\s*(?:{_DATA})\s*[:：]|"
-    rf"[\[【［〔]{{1,2}}\s*(?:{_NAMES})"
-    r"(?:\s*(?:ids?|nos?\.?|nr\.?))?\s*[:：]?\s*[(（\[#]?\s*#?[terc]?\d",
+_GROUP_OF = {word: group for group, words in _WORDS.items() for word in words.split()}
+_ASIDE = frozenset(
+    "more id ids and data 数据 數據 资料 資料".split()
+)  # words that may stand between numbers
+# In ASCII or full width, with brackets inside: [Data: Entities (1, 2)], 【Entities (1)】.
+_REFERENCE = re.compile(
+    rf"[\[【［]{{1,2}}\s*(?:(?:Data|数据|數據|资料|資料)\s*[:：]|(?:{'|'.join(_GROUP_OF)})\s*[:：]?\s*[(（\[]?\s*[#terc]?\d)"
+    rf"(?:[^\[\]【】［］]|[\[［【][^\[\]【】［］]{{0,200}}[\]］】]){{0,{LONGEST}}}[\]］】]{{1,2}}",
     re.IGNORECASE,
 )
-_LOOSE = re.compile(r"[\[【［〔{（(]+[^.。!！?？\n\[\]]{0,200}")
-_OPEN = "[【［〔{（("
-_ROUND = "（(）)"
-_BRACKETS = re.compile(r"[\[【［〔{（(\]】］〕}）)\n]")
 _TOKEN = re.compile(
-    r"[0-9a-f]{16,}|(?:\b([terc]))?(\d{1,9})(?:\s*[-–—−~～〜至到]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)",
+    r"[0-9a-f]{16,}|(?:\b([terc]))?(\d{1,9})(?:\s*[-–—~～]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)",
     re.IGNORECASE,
 )
 
@@ -89,8 +67,9 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
     it before."""
     parts: list[str] = []
     at = 0
-    for begin, end in _places(text):
-        made = write(_read(text[begin:end]))
+    for match in _REFERENCE.finditer(text):
+        begin, end = match.span()
+        made = write(_read(match[0]))
         before = text[at:begin].rstrip(" \t\u3000")
         stop = _STOP.match(text, end)
         if stop and not _STOPPED.search(before[-3:]):
@@ -107,51 +86,9 @@ def replace_references(text: str, write: Callable[[Cited], str]) -> str:
     return "".join(parts)
 
 
-def _places(text: str) -> Iterator[tuple[int, int]]:
-    """Where references begin and end."""
-    end = 0
-    while begin := _BEGIN.search(text, end):
-        end = _end(text, begin.start())
-        yield begin.start(), end
-
-
 _STOP = re.compile(r"[ \t]*([.!?]+(?![\w.])|[。．！？]+)")
 _NEXT = ("", *" \n\t,;:.!?)，；：、。）")  # what may follow a reference at once
 _STOPPED = re.compile(r"[.。．!！?？][\"'”’»)）」』]*$")
-
-
-def _end(text: str, begin: int) -> int:
-    """Where the reference that begins here ends: at its own bracket, which also closes round ones
-    left open."""
-    depth: list[str] = []
-    last = begin + 1
-    for match in _BRACKETS.finditer(text, begin, begin + LONGEST):
-        sign = match[0]
-        if len(depth) > 4 or text.startswith("\n\n", match.start()):
-            break
-        if sign == "\n":
-            continue
-        if sign in _OPEN:
-            depth.append(sign)
-            continue
-        if sign not in _ROUND:
-            while depth and depth[-1] in _ROUND and any(one not in _ROUND for one in depth):
-                depth.pop()
-        elif depth and depth[-1] not in _ROUND:
-            continue  # a round one too many
-        last = match.end()
-        if depth:
-            depth.pop()
-        if not depth:
-            return last
-    return last if last > begin + 1 else _first_line(text, begin)
-
-
-def _first_line(text: str, begin: int) -> int:
-    """The end of a reference without any closing bracket: as far as numbers, names of groups and
-    commas go."""
-    match = _LOOSE.match(text, begin)
-    return match.end() if match else begin + 1
 
 
 def _read(reference: str) -> Cited:
@@ -175,31 +112,10 @@ def _read(reference: str) -> Cited:
         elif plus:
             found.more.add(group)
         elif word:
-            group = _group(word, group)
+            named = _GROUP_OF.get(word.casefold(), "")
+            group = named or (group if word.casefold() in _ASIDE else "")
     found.more.discard("")
     return found
-
-
-_ASIDE = frozenset(
-    "more mehr plus mas weitere autres id ids no nos nr and und et y e u ja och et data daten".split()
-)
-
-
-def _group(word: str, current: str) -> str:
-    """The group that a word names; a word between numbers that names none leaves the group as it
-    is."""
-    named, aside = _named(word)
-    return named or (current if aside else "")
-
-
-@lru_cache(maxsize=1 << 10)
-def _named(word: str) -> tuple[str, bool]:
-    """The group that a word names, "" for none; and whether it may stand between numbers."""
-    folded = _fold(word)
-    if folded in _GROUP_OF:
-        return _GROUP_OF[folded], False
-    dense = next((one for one in _DENSE if folded.startswith(one) or folded.endswith(one)), "")
-    return (_GROUP_OF[dense] if dense else ""), folded in _ASIDE or word[0] > "\u2e80"
 
 
 GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"}
@@ -309,8 +225,9 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
     parts: list[str] = []
     at = 0
-    for begin, end in _places(text):
-        one = _read(text[begin:end])
+    for match in _REFERENCE.finditer(text):
+        begin, end = match.span()
+        one = _read(match[0])
         groups = [
             (_LETTER[group], numbers) for group, numbers in one.numbers.items() if group in _LETTER
         ]

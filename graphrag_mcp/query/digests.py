@@ -48,13 +48,14 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
         every.append(
             [one for one in said if says_something(one) and one.strip("# *").casefold() not in own]
         )
-    words = [[set(terms(one)) for one in said] for said in every]
+    # in their order, by which a stem belongs to its form
+    words = [[dict.fromkeys(terms(one)) for one in said] for said in every]
     counts = [Counter(term for some in held for term in some) for held in words]
     wanted = list(dict.fromkeys(term for counter in counts for term in counter))
     worth, _ = retrieval.term_worth(snapshot, wanted)
 
-    def value(said: str, held: set[str], place: int, counter: Counter[str]) -> float:
-        weight = sum(worth.get(term, 0.0) * math.log1p(counter[term]) for term in held)
+    def value(said: str, held: dict[str, None], place: int, counter: Counter[str]) -> float:
+        weight = math.fsum(worth.get(term, 0.0) * math.log1p(counter[term]) for term in held)
         return (1 + 1 / (2 + place)) * telling(said) * weight / (len(held) + LENGTH) ** 0.3
 
     return [

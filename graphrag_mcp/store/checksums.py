@@ -1,8 +1,7 @@
-"""Checksums: of a row CRC-32 over its columns, of a file size, SHA-256 and CRC-32.
+"""Checksums: of a row CRC-32 over its columns, of a file size and SHA-256.
 
 Lance never changes a file that it has written, so what a commit adds is hashed once: a record in
-`files/` lists all files, and the manifest names the record. Doctor compares the SHA-256, opening a
-table the CRC-32."""
+`files/` lists all files, and the manifest names the record."""
 
 from __future__ import annotations
 
@@ -21,12 +20,10 @@ from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
 SEEN = 8_000  # files remembered as whole, some 3 MB
-WHOLE = 1 << 16  # bytes that are read at once
 HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
 
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
-# size, SHA-256, CRC-32; records of an earlier release lack the last
-File = tuple[int, str] | tuple[int, str, int]
+File = tuple[int, str]  # size, SHA-256
 Files = dict[str, File]  # by path inside a table's folder
 
 
@@ -162,9 +159,8 @@ def _parsed(
             if hashlib.sha256(raw).hexdigest() != sha256:
                 raise ValueError(name)
             for table, files in json.loads(raw).items():
-                known.setdefault(table, {}).update(
-                    {path: tuple(value) for path, value in files.items()}
-                )
+                found = {path: tuple(value[:2]) for path, value in files.items()}
+                known.setdefault(table, {}).update(found)
         except (OSError, ValueError):
             broken.append(name)
     return known, broken
@@ -180,12 +176,12 @@ def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
         _seen.clear()  # a server that commits all day opens files without end
     for path, value in known.get(table, {}).items():
         where = f"{folder}/tables/{table}.lance/{path}"
-        if (where, *value[:2]) in _seen or path.startswith("_transactions/"):
+        if (where, *value) in _seen or path.startswith("_transactions/"):
             continue
         if what := _wrongness(where, *value):
             wrong.append(f"{table}.lance/{path}: {what}")
         else:
-            _seen.add((where, *value[:2]))
+            _seen.add((where, *value))
     return wrong
 
 
@@ -196,7 +192,7 @@ def verify(
     known, _ = recorded(folder, entries)
     for table in sorted(tables):
         root = folder / "tables" / f"{table}.lance"
-        for path, (size, sha256, *_) in sorted(known.get(table, {}).items()):
+        for path, (size, sha256) in sorted(known.get(table, {}).items()):
             if wrong := _wrongness(str(root / path), size, sha256):
                 yield f"tables/{table}.lance/{path}", wrong
 
@@ -228,33 +224,19 @@ def _paths(root: Path) -> list[str]:
 
 
 def _measured(path: str) -> File:
-    size, sha256, crc = 0, hashlib.sha256(), 0
     with open(path, "rb") as file:
-        while block := file.read(WHOLE):
-            size, crc = size + len(block), zlib.crc32(block, crc)
-            sha256.update(block)
-    return size, sha256.hexdigest(), crc
+        return os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _wrongness(path: str, size: int, sha256: str, crc: int | None = None) -> str:
-    """What is wrong with a file, by its CRC-32 where that is given, else by its SHA-256."""
+def _wrongness(path: str, size: int, sha256: str) -> str:
+    """What is wrong with a file; "" for nothing."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size != size:
                 return f"it has another size than the {size:,} bytes that were written"
-            if crc is None:
-                right, kind = hashlib.file_digest(file, "sha256").hexdigest() == sha256, "SHA-256"
-            else:
-                right, kind = _crc32(file) == crc, "CRC-32"
+            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
     except FileNotFoundError:
         return ""  # freed with the versions that named it
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    return "" if right else f"its {kind} is not the one that was recorded"
-
-
-def _crc32(file: Any) -> int:
-    crc = 0
-    while block := file.read(WHOLE):
-        crc = zlib.crc32(block, crc)
-    return crc
+    return "" if right else "its SHA-256 is not the one that was recorded"

@@ -29,7 +29,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checksums import BATCH, check_values, sealed, spoiled
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, in_lists
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
@@ -595,24 +595,6 @@ def _change_table(
     if not gone and (rows is None or not rows.num_rows):
         return version
     key = KEY.get(name, "id")
-    if len(gone) > STATEMENT and name not in VECTORS.values():
-        wanted = pa.array(gone, TABLES[name].field(key).type)
-        hit = sum(
-            pc.sum(pc.is_in(b[key], wanted)).as_py() or 0
-            for b in table.search().select([key]).to_batches(BATCH)
-        )
-        if hit * 2 > table.count_rows():  # writing what stays is less than marking what goes
-            old = database.open_table(name, version=table.version)
-            kept = (
-                b.filter(pc.invert(pc.is_in(b[key], wanted)))
-                for b in old.search().to_batches(BATCH)
-            )
-            parts = (
-                pa.Table.from_batches([batch], TABLES[name]) for batch in kept if batch.num_rows
-            )
-            return _fresh_table(
-                database, name, [*parts, *([rows] if rows is not None else [])]
-            ).version
     for where in in_lists(key, gone):
         table.delete(where)
     before = table.count_rows()

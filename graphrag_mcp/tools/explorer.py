@@ -3,7 +3,7 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.to_thread
@@ -66,18 +66,3 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
         URI, page({"app": True}), name="explorer", title="Explorer", description=about
     )
     return [apps]
-
-
-async def without_app(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-    """A list of tools or resources; for a client that renders no apps without what is the page's."""
-    from mcp.server.apps import client_supports_apps
-
-    result = await call_next(ctx)
-    if client_supports_apps(ctx) or not isinstance(result, dict):
-        return result
-    for name in {"tools", "resources"} & result.keys():
-        kept = [one for one in result[name] if one["name"] != TOOL and one.get("uri") != URI]
-        result[name] = [
-            {key: value for key, value in one.items() if key != "_meta"} for one in kept
-        ]
-    return result

@@ -12,7 +12,6 @@ import pytest
 
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.documents import AS_ONE
@@ -26,6 +25,7 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.promises import doctor
 
 FILES = {
     "pkg/__init__.py": '"""A package for crates."""\nfrom .core import Crate as Crate, weigh\n',

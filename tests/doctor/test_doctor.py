@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_mcp.doctor.doctor import DERIVE, Finding, doctor
+from graphrag_mcp.doctor.doctor import DERIVE, Finding
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, Damaged, NotFound
 from graphrag_mcp.exchange.export import SCHEMAS, export
@@ -24,6 +24,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, lancedb, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.promises import doctor
 
 TEXTS = {
     "harbour.md": "# The harbour of Port Ellis\n\nPort Ellis was built by Mira Castellan in 1871. The Castellan family "

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from campaigns import bits
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import SCHEMAS, export
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, apply, open_snapshot
 from tests.doctor.test_doctor import spoil
+from tests.support.promises import doctor
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import changes, digest, kept, rollback
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import pipeline
@@ -24,6 +23,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.store.test_store import log_of
 from tests.support.command import ROOT, clean_environment
 from tests.support.generation_processes import note, write
+from tests.support.promises import doctor
 
 
 def child(*arguments: object) -> subprocess.Popen[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.command import run_cli
+from tests.support.promises import doctor
 
 
 def add(index: Path, *names: str) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from campaigns.model_campaign import EAGER, demo, write_documents
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange.importing import import_folder, placed
@@ -23,6 +22,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support import foreign_indexes as made
 from tests.support.openai_server import openai_server
+from tests.support.promises import doctor
 
 Row = dict[str, Any]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from campaigns import kills
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.index.imported import GRAPHS, IMPORT_LOG, IMPORTS, row_of
 from graphrag_mcp.index.pipeline import index_documents
@@ -19,6 +18,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.command import clean_environment
+from tests.support.promises import doctor
 
 
 @pytest.fixture

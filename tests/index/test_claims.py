@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,13 @@ from graphrag_mcp.index.claims import (
 )
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.llm.scripted import Rule, ScriptedChat, demonstration
+from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.demonstration import demonstration
 from tests.support.openai_server import Server, openai_server
 from tests.support.workload import ends, linear
 
@@ -75,7 +75,6 @@ SAME = {
     "HTML entities": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;"),
     "twice": f"({FINE})##({BRIBE})##({FINE})##({BRIBE})<|COMPLETE|>",
     "quotes in capitals": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("is suspected of bribery.)", "IS SUSPECTED OF\n  BRIBERY)"),
-    "JSON": json.dumps({"claims": ITEMS}), "JSON, a list": json.dumps(ITEMS), "JSON in fences": f"```json\n{json.dumps(ITEMS)}\n```",
 }  # fmt: skip
 
 
@@ -96,9 +95,8 @@ def test_a_reply_without_anything_usable_is_refused(reply: str) -> None:
         parse_claims(reply, TEXT)
 
 
-@pytest.mark.parametrize("reply", ["<|COMPLETE|>", '{"claims": []}', "[]"])
-def test_a_text_may_have_no_claims(reply: str) -> None:
-    assert parse_claims(reply, TEXT) == []
+def test_a_text_may_have_no_claims() -> None:
+    assert parse_claims("<|COMPLETE|>", TEXT) == []
 
 
 def test_quotes_are_the_texts_own_characters_and_invented_ones_are_dropped() -> None:

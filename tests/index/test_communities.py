@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import communities_stage
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, Texts, cluster, texts_of
@@ -21,6 +20,7 @@ from graphrag_mcp.index.pipeline import IndexRequest, index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import content_id
+from tests.support.promises import doctor
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = {

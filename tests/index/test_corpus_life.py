@@ -13,7 +13,6 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.exchange import importing
@@ -37,6 +36,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_edits import do, target
 from tests.index.test_index import index
 from tests.support.files import written
+from tests.support.promises import doctor
 
 # ---- formats ------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from campaigns.model_campaign import EAGER, demo, write_documents
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.exchange.export import export
@@ -34,6 +33,7 @@ from tests.doctor.test_doctor import spoil
 from tests.index.test_index import document, index
 from tests.support.command import ROOT, clean_environment
 from tests.support.openai_server import openai_server
+from tests.support.promises import doctor
 
 TEXTS = {
     "a.md": "John Smith built the Harlow Mill with Ada Keene. Ada Keene paid John Smith.",

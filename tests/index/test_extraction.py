@@ -29,11 +29,12 @@ from graphrag_mcp.index.records import EXAMPLE_NAMES, EntityRecord, Records, Rel
 from graphrag_mcp.index.units import from_records
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import Rule, ScriptedChat, demonstration
+from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
+from tests.support.demonstration import demonstration
 from tests.support.workload import linear
 
 TEXT = (

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
@@ -17,6 +16,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Augustus De Morgan", "钱学森", "竺可桢"]
 PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "杭州", "加州理工学院"]

@@ -20,7 +20,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from campaigns.model_campaign import EAGER, demo, document, same, write_documents
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import queue, start
@@ -31,6 +30,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.command import SAMPLE, clean_environment, run_cli
 from tests.support.openai_server import Seen, Server, error, openai_server
+from tests.support.promises import doctor
 from tests.support.workload import PATIENCE, until
 
 OFF = Settings(**{**EAGER, "embedding_model": ""})

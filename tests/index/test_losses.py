@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.server import build_server
@@ -19,6 +18,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
 from tests.support.command import clean_environment, run_cli
 from tests.support.openai_server import Server, openai_server
+from tests.support.promises import doctor
 
 TEXTS = {
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",

@@ -10,7 +10,6 @@ import pytest
 
 from campaigns.model_campaign import EAGER, demo, same, write_documents
 from campaigns.model_histories import Model, history
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
@@ -19,6 +18,7 @@ from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
+from tests.support.promises import doctor
 
 Messages = list[dict[str, Any]]
 # A report of more rows than this is made of the reports below it.

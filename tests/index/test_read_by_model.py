@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.openai_server import Server, openai_server
+from tests.support.promises import doctor
 
 TEXT = (
     "AnnaBerg signed for the lock. The lock was repaired by Tidewright in May. Anna Berg wrote to Tidewright. "

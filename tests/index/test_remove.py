@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import edits
 from graphrag_mcp.index.edits import replay
@@ -18,6 +17,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_edits import content, made, undo
 from tests.index.test_index import index
+from tests.support.promises import doctor
 
 
 @pytest.fixture

@@ -11,8 +11,6 @@ from string import Template
 
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_llm import (
-    HEADINGS,
-    ROUNDED,
     SCHEMA,
     Claim,
     Draft,
@@ -160,7 +158,7 @@ def test_whether_children_are_needed_is_known_without_their_reports():
 
 
 def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
-    """What is decided by the prices of rows alone is what a count of all of them together would have said."""
+    """What is decided by their bytes alone is what a count of all of them together would have said."""
     chance, words = random.Random(7), "Ada met the 17 “Countess”, of 1,000 naïve 中文 (said: \"x\") end. Über_long".split()
 
     def line(fields):
@@ -170,9 +168,7 @@ def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
         sizes = {"Entities": (3, chance.randint(0, 60)), "Relationships": (4, chance.randint(1, 60))}
         rows = Rows({name: [line(fields) for _ in range(count)] for name, (fields, count) in sizes.items()})
         whole = count_tokens(rows.text())
-        dearest = sum(one.price() for lines in rows.tables.values() for one in lines)
-        assert dearest - ROUNDED * len(rows) - 1 <= whole <= dearest + HEADINGS
-        assert rows.fits(whole) or dearest > whole * 1.25
+        assert [rows.fits(whole // 9), rows.fits(whole - 1), rows.fits(whole), rows.fits(9 * whole)] == [False, False, True, True]
 
 
 def test_the_largest_children_are_substituted_first_and_only_until_it_fits():

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
@@ -24,6 +23,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected, item_texts
 from tests.support.command import ROOT
+from tests.support.promises import doctor
 from tests.support.workload import until
 
 TEXTS = {

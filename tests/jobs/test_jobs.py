@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.server import build_server
@@ -28,6 +27,7 @@ from tests.server.test_hosts import by_hand
 from tests.support.client import Caller, connected, item_texts
 from tests.support.command import ROOT, clean_environment, run_cli
 from tests.support.files import many_files
+from tests.support.promises import doctor
 from tests.support.workload import until
 
 DEAD = {"pid": os.getpid(), "process": "1"}  # the mark of no process

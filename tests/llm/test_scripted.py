@@ -16,9 +16,10 @@ import pytest
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder, demonstration
+from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.command import ROOT, SAMPLE, clean_environment
+from tests.support.demonstration import demonstration
 
 
 def say(chat: ScriptedChat, *contents: str, **wishes: Any) -> str:
@@ -129,7 +130,7 @@ def test_any_text_has_a_vector_of_length_one(text: str) -> None:
 def test_vectors_and_replies_are_the_same_in_another_process() -> None:
     code = (
         "import asyncio, hashlib; from graphrag_mcp.llm.scripted import *\n"
-        "from graphrag_mcp.llm.scripted import demonstration; from graphrag_mcp.llm.protocols import Message\n"
+        "from tests.support.demonstration import demonstration; from graphrag_mcp.llm.protocols import Message\n"
         "made = asyncio.run(ScriptedEmbedder().embed(['The harbour of Corrie']))\n"
         "said = asyncio.run(ScriptedChat(demonstration()).complete([Message('user', 'Ada met Bo. <|COMPLETE|>')])).text\n"
         "print(hashlib.sha256(made.vectors[0] + said.encode()).hexdigest())"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.command import clean_environment
 
 PAIRS = {"Ida_Omar": "boats", "Lena_Ravi": "bees", "Maria_Theo": "clocks"}
 ADOPTED = {
@@ -213,3 +216,16 @@ def test_untitled_documents_are_listed_by_their_first_words(tmp_path: Path, note
         listing.list_documents(snapshot, sort="title", max_tokens=400).text,
     ):
         assert re.search(r"The \w+ society met in hall \d+ and chose a new chair", text), text
+
+
+def test_digests_are_the_same_in_another_process(chats: Snapshot) -> None:
+    code = (
+        "import sys; from pathlib import Path; from graphrag_mcp.store.tables import open_snapshot; from graphrag_mcp.query import digests\n"
+        "snapshot = open_snapshot(Path(sys.argv[1])); texts = snapshot.rows('text_units', '', ['text'])['text'].to_pylist()\n"
+        "for one in digests.ranked(snapshot, texts, ['']):\n    print([(said.text, said.value) for said in one])"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code, str(chats.folder)], env=clean_environment(PYTHONHASHSEED=seed), capture_output=True)
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout and len(runs[0].stdout) > 2_000, runs[0].stderr

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import run, start
@@ -16,6 +15,7 @@ from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.files import written
+from tests.support.promises import doctor
 
 
 def index(corpus: Path, *paths: Path, **options: bool) -> IndexResult:

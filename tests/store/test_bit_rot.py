@@ -22,7 +22,7 @@ from campaigns.bits import (
     places,
     try_all,
 )
-from graphrag_mcp.doctor.doctor import DERIVE, doctor
+from graphrag_mcp.doctor.doctor import DERIVE
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.graph import merge
@@ -31,6 +31,7 @@ from graphrag_mcp.store import checksums, tables
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.promises import doctor
 
 
 @pytest.fixture(scope="module")
@@ -166,20 +167,20 @@ def test_lance_does_without_its_hint_of_the_newest_version(index: Path, lie: byt
 # ---- records -------------------------------------------------------------------------------------
 
 
-def test_records_of_before_have_no_crc_and_are_held_to_their_sha(index: Path) -> None:
+def test_records_of_before_have_a_crc_too_and_are_held_to_their_sha(index: Path) -> None:
     before = manifests.read(index)
     assert before is not None
     known, _ = checksums.recorded(index, before.files)
-    raw = json.dumps({table: {path: value[:2] for path, value in paths.items()} for table, paths in known.items()})
+    raw = json.dumps({table: {path: [*value, 7] for path, value in paths.items()} for table, paths in known.items()})
     (index / "files" / "old.json").write_text(raw)
     entries = [{"file": "old.json", "sha256": hashlib.sha256(raw.encode()).hexdigest()}]
     path = biggest(index, "passages.lance/data/*")
-    for records, what in ((before.files, "CRC-32"), (entries, "SHA-256")):
+    for records in (before.files, entries):
         for flip in (False, True):
             like_a_new_process(index)
             with flipped(path, 40, 2) if flip else nullcontext():
                 wrong = checksums.spoiled(index, records, "passages")
-            assert [what in line for line in wrong] == [True] * flip
+            assert ["SHA-256" in line for line in wrong] == [True] * flip
 
 
 def test_a_commit_hashes_what_is_new_and_nothing_else(index: Path) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.jobs import delete, queue, start
 from graphrag_mcp.jobs import queue as records
@@ -24,6 +23,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.jobs.test_jobs import over
+from tests.support.promises import doctor
 from tests.support.workload import until
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest, kept, rollback
 from graphrag_mcp.errors import GraphRAGError, NotFound
 from graphrag_mcp.index.pipeline import index_documents
@@ -22,6 +21,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.promises import doctor
 
 PEOPLE = ("Anton Brandt", "Mira Castellan", "Devi Rao", "Ingrid Moe")
 

