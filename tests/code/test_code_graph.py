@@ -333,6 +333,16 @@ def test_a_class_whose_name_is_a_common_word_of_prose_stays_a_class(tmp_path: Pa
     assert "no symbol" not in explore_graph(snapshot, "Crate, Scale", kinds=["inherits"]).text
 
 
+def test_a_class_that_many_documents_name_by_its_dotted_name_stays_an_entity(tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "tide.py").write_text("class Table:\n    def read(self):\n        return 1\n", "utf-8")
+    for number in range(12):
+        (tmp_path / f"note{number}.md").write_text(f"# Note {number}\n\nSee :class:`~app.tide.Table` and :class:`~app.tide.Table` for it.\n", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
+    found = get_entity(open_snapshot(tmp_path / "c"), "Table")
+    assert (found.type, found.title) == ("class", "Table")
+
+
 def test_the_heading_says_what_lies_beyond_the_steps_that_were_asked_for(asked: Snapshot) -> None:
     near = explore_graph(asked, "Scale.get", kinds=["impact"]).text
     assert "1 at 1 step, 2 more at 2 (give hops=2)." in near
