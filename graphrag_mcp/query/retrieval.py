@@ -746,15 +746,15 @@ def _favour_latest(candidates: _Candidates) -> None:
 def _favour_period(candidates: _Candidates) -> None:
     """Where the question states a month or a few days, what was written then, or in the week after,
     counts more."""
-    asked = temporal.expressions(candidates.found.query[:NAME_CHARACTERS])
-    spans = [(date.fromisoformat(one.start), date.fromisoformat(one.end)) for one in asked]
-    spans = [(first, last + AFTER) for first, last in spans if last - first <= PERIOD]
+    spans = []
+    for one in temporal.expressions(candidates.found.query[:NAME_CHARACTERS]):
+        last = date.fromisoformat(one.end)
+        if last - date.fromisoformat(one.start) <= PERIOD:
+            spans.append((one.start, (last + AFTER).isoformat()))
     facts = times.documents(candidates.snapshot) if spans else {}
     for one in candidates.best(DATED) if spans else ():
         day = facts.get(one.document_id, {}).get("date", "")[:10]
-        if len(day) == 10 and any(
-            first <= date.fromisoformat(day) <= last for first, last in spans
-        ):
+        if any(first <= day <= last for first, last in spans):
             one.parts["period"] = candidates.weights.period * one.total()
 
 

@@ -39,12 +39,12 @@ WORDS = 4  # of an alternative without quotation marks
 
 
 def quoted(query: str) -> list[str]:
-    """What stands in quotation marks, as it was written; of `robot OR drone` both."""
-    if " OR " in query and not _QUOTED.search(query):
-        parts = [part.strip() for part in query.split(" OR ")]
-        return [part for part in parts if plain(part)] if len(parts[0].split()) <= WORDS else []
-    written = (next(filter(None, found.groups())) for found in _QUOTED.finditer(query))
-    return [one for one in written if plain(one)]
+    """What stands in quotation marks, as it was written; of `robot OR "light drone"` both."""
+    found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(query)]
+    parts = _QUOTED.sub("\0", query).split(" OR ")
+    if len(parts) > 1 and len(parts[0].split()) <= WORDS:
+        found += [part.strip() for part in parts if "\0" not in part]
+    return [one for one in found if plain(one)]
 
 
 def plain(text: str) -> str:

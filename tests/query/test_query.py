@@ -18,7 +18,7 @@ from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
-from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.query.text_search import quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -317,6 +317,12 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     result = search_text(found, '"phone"').text
     assert "iPhone" in result and "microphone" in result
     assert "microphone" not in search_text(found, '"iphone"').text
+
+
+def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
+    assert quoted('robot OR "light drone" OR sea kelp now') == ["light drone", "robot", "sea kelp now"]
+    assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
+    assert "eelgrass" in search_text(snapshot, 'eelgrass OR "sea of glass"').text
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
