@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from graphrag_mcp.index.losses import Losses, listed
@@ -103,9 +103,10 @@ def parse(
     first, json = _STRICT.search(plain), json_start(plain)
     closed = empty = False
     if 0 <= json and (first is None or json < first.start()):
-        values, closed = json_values(plain)
-        for one in islice(_in_json(values), MOST_SEEN):
+        values, closed, mended = json_values(plain)
+        for one in islice(chain.from_iterable(_in_json("", one) for one in values), MOST_SEEN):
             found.add(one)
+        found.repaired["broken JSON"] += min(mended, found.seen)
         empty = closed and _SAYS_NONE.match(plain) is not None and not found.seen
         closed = closed and (found.seen > 0 or empty)
     if not found.seen:
@@ -166,13 +167,14 @@ MOST_ENDS = 8  # brackets and line ends at which a record might end
 _OPENING, _CLOSING = "(（[［{｛【", ")）]］}｝】"
 _QUOTES = r"[\"'“”‘’`*＂「『」』\\]{0,4}"
 _TAG = rf"{_QUOTES}(?P<tag>entity|entities|relationships?|relations?){_QUOTES}[ \t]{{0,4}}"
-# Before a record that starts a line: the marks of lists, quotations and emphasis.
-_LIST = r"[ \t>]{0,8}(?:[-*•+–]{1,3}[ \t]|[(（]?\d{1,4}[.)）、:：])?[ \t*]{0,4}"
+# Before a record that starts a line: the marks of lists, quotations, emphasis and tables.
+_LIST = r"[ \t>]{0,8}(?:[-*•+–]{1,3}[ \t]|[(（]?\d{1,4}[.)）、:：])?[ \t*]{0,4}[|｜]?[ \t]{0,4}"
 _OPEN = rf"[{re.escape(_OPENING)}]"
 _BETWEEN = "(?<![<＜])(?:##|＃＃)(?![>＞])"  # the mark between records, which is no delimiter
 _PLACE = rf"(?:(?:^|{_BETWEEN}){_LIST}(?:(?P<open>{_OPEN})\s{{0,9}})?|(?P<within>{_OPEN})\s{{0,9}})"
 _STRICT = re.compile(rf"{_PLACE}{_TAG}(?={HALF})", re.IGNORECASE | re.MULTILINE)
-_FULL, _HALF = re.compile(FULL), re.compile(HALF)
+_PLAIN = re.compile(rf"{_PLACE}{_TAG}(?=[|｜\t])", re.IGNORECASE | re.MULTILINE)
+_DELIMITERS = tuple(map(re.compile, (FULL, HALF, r"[|｜]", r"\t")))
 _CLOSE = re.compile(rf"[{re.escape(_CLOSING)}](?=[ \t*`\"'.,;。，；、]{{0,8}}(?:\n|##|＃＃|\Z))")
 _BRACKET = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]")
 _LINE_END = re.compile(r"\n")
@@ -182,7 +184,7 @@ _TAIL = " \t\r\n\"'“`#＃*•–>-"  # what stands before the next record
 def _in_tuples(plain: str, complete: bool) -> Iterator[_Raw]:
     """`complete`: the reply had an end mark, so that a last record without a closing bracket was not
     cut off."""
-    starts = list(_STRICT.finditer(plain))
+    starts = list(_STRICT.finditer(plain)) or list(_PLAIN.finditer(plain))
     for place, start in enumerate(starts, 1):
         last = place == len(starts)
         end = len(plain) if last else starts[place].start()
@@ -218,9 +220,14 @@ def _fields(segment: str, kind: str, opened: bool) -> tuple[list[str], bool]:
 
 
 def _split(body: str) -> list[str]:
-    """The fields, by whole delimiters where one stands behind the tag, else by halves of them."""
+    """The fields by the kind of delimiter that stands behind the tag: others are part of what is
+    said."""
     body = body.strip(" ")
-    return (_FULL if _FULL.match(body) else _HALF).split(body)[1:]
+    mark = next((mark for mark in _DELIMITERS if mark.match(body)), _DELIMITERS[0])
+    fields = mark.split(body)[1:]
+    if len(fields) > ENOUGH and not fields[-1].strip():
+        fields = fields[:-1]  # the bar that closes a table's row
+    return fields
 
 
 def _is_whole(kind: str, fields: Sequence[str]) -> bool:
@@ -251,39 +258,65 @@ _SOURCE = "source src sourceentity sourcename sourceid from head subject".split(
 _TARGET = "target tgt targetentity targetname targetid to tail object".split()
 _KEYWORDS = "keywords keyword relationshipkeywords tags relation relationship predicate type label"
 _STRENGTH = "strength relationshipstrength weight score importance".split()
+_OF_ENTITIES, _OF_RELATIONS = ("entit", "node"), ("relation", "edge", "link", "triple")
+_CONTAINERS = ("items", "data", "records", "result", "output", "graph")
 DEEPEST = 32
 
 
-def _in_json(value: Any, depth: int = 0) -> Iterator[_Raw]:
-    """The records of a value, from the outside in: objects that hold no other objects."""
-    if depth > DEEPEST or not isinstance(value, list | dict):
+def _in_json(
+    key: str, value: Any, owner: str = "", listed: bool = False, depth: int = 0
+) -> Iterator[_Raw]:
+    """The records of a value under `key`. `owner`: the entity within whose object it stands;
+    `listed`: it is an element of an array."""
+    if depth > DEEPEST:
         return
-    inner = list(value.values()) if isinstance(value, dict) else value
-    if isinstance(value, list) or any(map(_holds_objects, inner)):
-        for one in inner:
-            yield from _in_json(one, depth + 1)
-        return
-    values = {_bare(str(name)): one for name, one in value.items() if one not in ("", None)}
-    if (record := _of_object(values)) is not None:
-        yield record
+    if isinstance(value, list):
+        words = [str(one) for one in value if not isinstance(one, dict | list)]
+        tag = words[0].lower() if words else ""
+        if tag.startswith(("entit", "relation")) and len(words) == len(value):
+            yield _of_fields(tag, words[1:])
+        elif listed and len(words) == len(value) >= ENOUGH:
+            yield _of_fields("r" if _bare(key).startswith(_OF_RELATIONS) else "e", words)
+        else:
+            for one in value:
+                yield from _in_json(key, one, owner, True, depth + 1)
+    elif isinstance(value, dict):
+        values = {_bare(str(name)): one for name, one in value.items() if one not in ("", None)}
+        inner = {name: one for name, one in values.items() if isinstance(one, dict | list)}
+        # {"Ada": {"type": ...}} names its objects by their keys
+        record = _of_object(key, values, owner, "" if listed or _is_container(key) else key)
+        if record is not None:
+            inner = {name: one for name, one in inner.items() if _is_container(name)}
+            # A title and a summary beside the entities are those of the whole graph.
+            if not inner or (listed and all(name.startswith(_OF_RELATIONS) for name in inner)):
+                yield record
+                owner = record.names[0] if record.kind == "e" else ""
+        for name, one in value.items():
+            if _bare(str(name)) in inner:
+                yield from _in_json(str(name), one, owner, False, depth + 1)
 
 
-def _holds_objects(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_objects, value)))
-
-
-def _of_object(values: Mapping[str, Any]) -> _Raw | None:
-    """The object as a record; None where it is none."""
+def _of_object(key: str, values: Mapping[str, Any], owner: str, called: str) -> _Raw | None:
+    """The object as a record; None where it only holds others. `called`: its name where it says
+    none."""
     source, target = _text(values, _SOURCE), _text(values, _TARGET)
+    name = _text(values, [one for one in _NAME if one != "label" or "type" in values])
     description = _text(values, _DESCRIPTION)
+    of_entities = _bare(key).startswith(_OF_ENTITIES)
+    if name and description and (of_entities or not (source and target or owner)):
+        source = target = ""  # of an entity: where it was read, when an event began and ended
     if source or target:
         if "status" in values:
             return _Raw("claim")
         keywords = next((values[one] for one in _KEYWORDS.split() if values.get(one)), "")
         strength = next((values[one] for one in _STRENGTH if one in values), None)
-        return _Raw("r", (source, target), "", description, keywords, strength)
-    name, kind = _text(values, _NAME), _text(values, _TYPE)
-    return _Raw("e", (name,), kind, description) if name or kind or description else None
+        return _Raw("r", (source or owner, target), "", description, keywords, strength)
+    kind = _text(values, _TYPE)
+    return _Raw("e", (name or called,), kind, description) if name or kind or description else None
+
+
+def _is_container(key: str) -> bool:
+    return _bare(key).startswith(_OF_ENTITIES + _OF_RELATIONS + _CONTAINERS)
 
 
 def _bare(key: str) -> str:
@@ -291,10 +324,14 @@ def _bare(key: str) -> str:
 
 
 def _text(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The first of these keys with something to read in it: a text or a number."""
-    found = (values[name] for name in names if name in values)
-    plain = (one for one in found if isinstance(one, str | int | float))
-    return next((str(one) for one in plain if not isinstance(one, bool)), "")
+    """The first of these keys with something to read in it: a text, a number, an object's name."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, dict):
+            value = next((value[one] for one in ("name", "title", "id") if one in value), "")
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return ""
 
 
 # ---- values -------------------------------------------------------------------------------------

@@ -155,8 +155,9 @@ class _Titles(dict[str, str]):
         self._kinds, self._parents = kinds, parents
 
     def __missing__(self, name: str) -> str:
-        parent = self._kinds.get(self._parents[name], "")
-        found = self[name] = title_of(name, self._kinds[name], parent)
+        # A name may have members and no definition here: `mod tests` of Rust, a C++ namespace.
+        parent = self._kinds.get(self._parents.get(name, ""), "")
+        found = self[name] = title_of(name, self._kinds.get(name, ""), parent)
         return found
 
 

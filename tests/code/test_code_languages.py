@@ -178,3 +178,22 @@ def test_a_mixed_repository_is_indexed_whatever_is_in_it(tmp_path: Path) -> None
     assert result.status == "done" and not result.errors
     keys = set(open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist())
     assert {"lab.go.scales.Scale.Measure", "lab.latin.größe", "lab.javascript.a.base.weigh"} <= keys
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("inner.rs", "mod inner { pub fn g(){} pub fn h(){ g() } }\n#[cfg(test)] mod tests { #[test] fn t(){ super::inner::h() } }\n"),
+        ("space.cpp", "namespace ns { class B{}; class D : public B{}; }\nvoid Foo::bar(){ }\n"),
+        ("more.swift", "extension String { func up(){} }\nextension Int: P { func p(){} }\n"),
+        ("missing.rs", "impl Missing { fn n(&self){ self.m() } fn m(&self){} }\n"),
+        ("ext.go", "package x\nfunc (e Ext) N() { e.M() }\nfunc (e Ext) M() {}\n"),
+    ],
+)  # fmt: skip
+def test_members_of_what_is_not_defined_here_stop_no_index(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / name).write_text(text, "utf-8")
+    (tmp_path / "src" / "a.py").write_text("def f():\n    return 1\n", "utf-8")
+    folder = tmp_path / "home" / "c"
+    index_documents(folder, IndexRequest(paths=(tmp_path / "src",)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
+    assert open_snapshot(folder).manifest.counters["documents"] == 2

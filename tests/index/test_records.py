@@ -72,8 +72,12 @@ SAME = {
     "half delimiters": f"{E}\n{R}".replace("<|>", "<|") + "\n<|COMPLETE|>",
     "other halves": f"{E}\n{R}".replace("<|>", "|>") + "\n<|COMPLETE|>",
     "hash delimiters": f"{E}\n{R}".replace("<|>", "<|#|>") + "\n<|COMPLETE|>",
+    "bars": f"{E}\n{R}".replace("<|>", "|") + "\n<|COMPLETE|>",
+    "tabs": f"{E}\n{R}".replace("<|>", "\t") + "\n<|COMPLETE|>",
     "blanks around delimiters": f"{E}\n{R}\n<|COMPLETE|>".replace("<|>", " <|> "),
     "mixed delimiters": f"{E}\n##\n{R}<|COMPLETE|>".replace("<|>", "<||>", 1),
+    "a table": f"| entity | {ADA.name} | Person | {ADA.description} |\n"
+    "| relationship | Ada Lovelace | Charles Babbage | They worked on the engine. | work, engine | 8 |\n<|COMPLETE|>",
     "a numbered list": f"1. {E}\n2. {R}\n<|COMPLETE|>",
     "bold": f"**{E}**\n**{R}**\n<|COMPLETE|>",
     "fences": f"```\n{E}\n##\n{R}\n<|COMPLETE|>\n```",
@@ -94,6 +98,15 @@ SAME = {
     "JSON, a line each": "\n".join(json.dumps(one) for one in ITEMS["entities"] + ITEMS["relationships"]),
     "JSON inside a list": json.dumps([{"result": ITEMS}]),
     "JSON with commas at ends": json.dumps(ITEMS).replace("}]", "},]"),
+    "JSON with single quotes": str(ITEMS),
+    "JSON arrays of arrays": json.dumps([
+        ["entity", ADA.name, "person", ADA.description],
+        ["relationship", BOND.source, BOND.target, BOND.description, "work, engine", 8],
+    ]),
+    "JSON arrays under keys": json.dumps({
+        "entities": [[ADA.name, "person", ADA.description]],
+        "relationships": [[BOND.source, BOND.target, BOND.description, "work, engine", 8]],
+    }),
     **{f"JSON keys {keys[1]}": respelt(keys) for keys in SPELLINGS},
 }  # fmt: skip
 
@@ -331,13 +344,6 @@ def test_any_reply_gives_sound_records_or_a_refusal(reply: str) -> None:
         (entity.name + entity.description).encode()
     for one in found.relations:
         assert one.source and one.target and one.description and 0 <= one.strength <= 10
-
-
-def test_of_broken_json_the_records_that_are_whole_are_read() -> None:
-    for broken in ('{"name": "Bob", "type": "person", "description": "He said "no" twice."}', "{'name': 'Bob'}"):
-        reply = json.dumps(ITEMS).replace("[{", f"[{broken}, {{", 1)
-        found = parse(reply, TYPES)
-        assert (found.entities, found.relations, found.complete) == ((ADA,), (BOND,), False)
 
 
 def test_the_order_of_the_records_is_kept() -> None:
