@@ -1,8 +1,9 @@
 """Indexing: from a request to committed generations.
 
 read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages
-(of source code 20,000); then communities -> reports -> vectors -> commit. One call holds the writer's lock from its first
-look to its last commit; readers never wait. Blocking: run it in a thread or a process."""
+(of source code 20,000); then communities -> reports -> vectors -> commit. One call holds the
+writer's lock from its first look to its last commit; readers never wait. Blocking: run it in a
+thread or a process."""
 
 from __future__ import annotations
 

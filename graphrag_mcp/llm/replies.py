@@ -79,22 +79,6 @@ def json_values(text: str) -> tuple[list[Any], bool, int]:
     return values, reader.closed, reader.mended
 
 
-def json_items(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """The objects of a reply that hold no other objects; and whether all was closed."""
-    values, closed, _ = json_values(text)
-    items: list[dict[str, Any]] = []
-    waiting = values[::-1]
-    while waiting:
-        value = waiting.pop()
-        within = list(value.values()) if isinstance(value, dict) else value
-        within = [one for one in within if isinstance(one, dict | list)]
-        deeper = [one for one in within if isinstance(one, dict) or not _is_flat(one)]
-        if isinstance(value, dict) and value and not deeper:
-            items.append(value)
-        waiting += (within if isinstance(value, list) else deeper)[::-1]
-    return items, closed
-
-
 def _is_flat(value: list[Any]) -> bool:
     return not any(isinstance(one, dict | list) for one in value)
 

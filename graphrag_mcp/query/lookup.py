@@ -458,11 +458,11 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
         both.append(second)
     title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
     used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
-    items, every, undated = timeline.of(snapshot, both, budget - used)
+    items, how_many, undated = timeline.of(snapshot, both, budget - used)
     result = EntityResult(
         id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
     )
-    intro = f"# {title}: {every}, by time"
+    intro = f"# {title}: {how_many}, by time"
     return finish(
         compose(result, [Section("Timeline", items, 1.0)], budget, lambda _: "", intro=intro),
         budget,

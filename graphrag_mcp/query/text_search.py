@@ -213,10 +213,10 @@ def matches(
 def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were
     written, in this order. `found`: something holds all that is quoted, so that only the other
-    words are looked up."""
+    words are looked up, and what may stand instead of it."""
     used = query[:QUERY_CHARACTERS]
     known, unknown = retrieval.term_worth(snapshot, terms_of(used))
-    sought = [] if found else quoted(used)[:LITERALS]
+    sought = [] if found and not _EITHER.search(used) else quoted(used)[:LITERALS]
     lost = [one for one in sought if not _matches(snapshot, one, [one]).passages]
     words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
     lost += [word for word in words if retrieval.absent(word, known, set(unknown))]

@@ -83,10 +83,10 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
         if room < 0:
             break
         kept.add(at)
-    every = counted(len(items), "statements")
+    how_many = counted(len(items), "statements")
     if len(kept) < len(items):
-        every += f", of which the {len(kept)} that tell most"
-    return [items[at] for at in sorted(kept)], every, said
+        how_many += f", of which the {len(kept)} that tell most"
+    return [items[at] for at in sorted(kept)], how_many, said
 
 
 def of_passages(

@@ -210,14 +210,13 @@ def test_other_words_of_a_prompt_find_the_same_reply(tmp_path: Path, monkeypatch
     for path in prompts.folder().glob("*.md"):
         words = path.read_text("utf-8").replace("List the entities of a text", "Name what a text is about")
         (tmp_path / path.name).write_text(words, "utf-8")
-    monkeypatch.setattr(prompts, "folder", lambda: tmp_path)
-    prompts._shipped.cache_clear()
     kept = live.Recorded(LIVE / "recorded")
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr(prompts, "folder", lambda: tmp_path)
+        prompts._shipped.cache_clear()
         for one in said("extract"):
             prompt = params_from(Settings(), None).prompt(one["about"], "<document>Title: Another</document>\n")
             assert prompt.startswith("Name what") and kept.reply([{"role": "user", "content": prompt}]) == one["reply"]
-    finally:
-        prompts._shipped.cache_clear()
-    assert kept.reply([{"role": "user", "content": params_from(Settings(), None).prompt("Not asked.")}]) == ""
+        assert kept.reply([{"role": "user", "content": params_from(Settings(), None).prompt("Not asked.")}]) == ""
+    prompts._shipped.cache_clear()  # tests of the same process read the prompts of the package
     assert kept.missing == [("extract", "Not asked.")]

@@ -371,7 +371,7 @@ def test_what_was_submitted_to_a_server_that_is_killed_is_merged_by_the_next(tmp
 
     assert "artifact" not in kinds()
     with connected(build_server(App(Settings(home=home, roots=(root,))))) as caller:
-        until(lambda: "artifact" in kinds(), 30)
+        until(lambda: "artifact" in kinds(), 120)
         claimed = caller.good("claim_work", corpus="kb", kind="extract")
         assert len(claimed["items"]) == 2, "the dead server's claims are free again"
 

@@ -74,4 +74,3 @@ def test_values_around_and_between_prose_are_read_and_what_had_to_be_mended_is_c
 
 def test_an_object_that_the_reply_ends_in_is_dropped_unless_it_holds_others():
     assert replies.json_values('{"all": [{"a": 1}, {"a": 2, "b": "x') == ([{"all": [{"a": 1}]}], False, 0)
-    assert replies.json_items('{"all": [{"a": 1, "b": ["x"]}], "and": {"c": 3}}') == ([{"a": 1, "b": ["x"]}, {"c": 3}], True)

@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import wire
+from graphrag_mcp.query import global_
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.reports import OVERVIEW, asked_about
 from graphrag_mcp.query.route import choose
@@ -117,6 +118,35 @@ def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
     assert "More: get_community_report" in result.text
     text, flags = wire.dressed(result, result.text, wire.footer(result))
     assert not flags and "Flagged" not in text
+
+
+DIARY = (
+    "I lost my purse at the harbour yesterday.", "I was ill in bed last week and had a fever.", "We had hail on the roof of the hall last night.",
+    "I fell off my bicycle near the mill last Friday.", "I failed my exam in the town hall yesterday.", "I took the ferry four times last month.",
+)  # fmt: skip
+
+
+def _shown(home: Path, texts: tuple[str, ...], question: str, tokens: int) -> list[str]:
+    index_documents(home / "corpus", IndexRequest(texts=tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts))), Settings(home=home))
+    return [line for line in global_search(open_snapshot(home / "corpus"), question, max_tokens=tokens).text.splitlines() if line.startswith("- [")]
+
+
+def test_a_question_that_lists_things_finds_what_speaks_of_one_of_them(tmp_path: Path) -> None:
+    both = (
+        "A purse and a bicycle lay in the hail behind the mill for days.", "After the exam came the fever, and then the hail broke every window.",
+        "Her bicycle was sold for the exam and for medicine against fever.", "The purse held a pill for the fever and the pass for the exam.",
+    )  # fmt: skip
+    lines = _shown(tmp_path, (*DIARY, *both), "purse, fever, hail, bicycle, exam", 2_000)
+    assert sum(any(text[:20] in line for line in lines) for text in DIARY[:5]) >= 3
+    assert not any("ferry" in line for line in lines)
+
+
+def test_a_larger_budget_has_more_sentences_on_a_question(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(global_, "FEW", 3)
+    monkeypatch.setattr(global_, "MOST", 7)
+    asked = "the wreck, the current, the lighthouse, the eelgrass, the hearing"
+    few, many = (len({one.id for one in global_search(snapshot, asked, max_tokens=budget).citations}) for budget in (3_900, 4_000))
+    assert few <= 3 < many <= 7
 
 
 def _long(subject: str, said: str, number: int) -> InlineText:

@@ -322,7 +322,8 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
     assert quoted('robot OR "light drone" OR sea kelp now') == ["light drone", "robot", "sea kelp now"]
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
-    assert "eelgrass" in search_text(snapshot, 'eelgrass OR "sea of glass"').text
+    found = search_text(snapshot, 'eelgrass OR "sea of glass"')
+    assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:

@@ -229,3 +229,9 @@ def test_digests_are_the_same_in_another_process(chats: Snapshot) -> None:
         for seed in ("1", "2")
     ]
     assert runs[0].stdout == runs[1].stdout and len(runs[0].stdout) > 2_000, runs[0].stderr
+
+
+def test_a_long_list_of_titles_has_neither_paths_nor_sizes(chats: Snapshot) -> None:
+    lines = listing.list_documents(chats, sort="title", max_tokens=1_500).text.splitlines()
+    named = [line for line in lines if line.startswith("- [")]
+    assert len(named) > 20 and not any("characters" in line or "talks/" in line for line in named)
