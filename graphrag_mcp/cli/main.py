@@ -257,6 +257,7 @@ def _reading(command: Callable[[str], Options]) -> None:
     add = command("source")
     add("ids", "ids such as t33 or d4", "ID", nargs="+")
     add.number("--around", "so many text units before and after", 0)
+    add("--query", "a question: only the sentences that bear on it", "TEXT", default="")
     add.flag("--raw", "to the letter: with marks, menus and addresses of links")
     add.number("--max-tokens", "budget of the result")
     add = command("status")

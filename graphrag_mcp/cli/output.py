@@ -50,7 +50,7 @@ COMMANDS = {
     "drift_step": ("drift", {"session_id": "SESSION"}),
 }
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
-OPTIONS = ("max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
+OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
 _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')

@@ -357,7 +357,8 @@ def source(options: argparse.Namespace) -> int:
     from graphrag_mcp.query import federated
     from graphrag_mcp.query.lookup import get_source
 
-    given = {"around": options.around, "raw": options.raw, **_budget(options)}
+    given = {"around": options.around, "raw": options.raw, "query": options.query}
+    given |= _budget(options)
     if parts := parts_of(options, options.ids):
         return show(options, federated.get_source(parts, options.ids, **given))
     return show(options, get_source(snapshot_of(options), options.ids, **given))

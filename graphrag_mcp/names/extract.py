@@ -49,7 +49,7 @@ _TURN = re.compile(
     re.MULTILINE,
 )
 _LINE = re.compile(
-    rf"^(?:\*\*)?(?P<name>[{UPPER}][\w.'-]{{1,30}}(?: [{UPPER}][\w.'-]{{0,20}}){{0,2}})(?:\*\*)?:(?:\*\*)?[ \t]+(?=\S)",
+    rf"^(?:\*\*)?(?P<name>[{UPPER}][\w.'-]{{1,30}}(?: [{UPPER}][\w.'-]{{0,20}}){{0,2}})(?:\*\*)?:(?:\*\*)?[ \t]+(?=[^\n]*[^\W\d_])",
     re.MULTILINE,
 )
 
@@ -109,7 +109,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-15"
+VERSION = "nlp-16"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300

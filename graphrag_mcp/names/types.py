@@ -97,7 +97,8 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
     first, last = words[0].lower(), words[-1].lower().rstrip(".")
     if len(words) > 1:
         head = HEAD_TYPE.get(last, "") or ("" if last in FAMILY else LAST.get(last, ""))
-        given = first in GIVEN or (len(first) == 2 and first[1] == ".")
+        initial = len(first) == 2 and first[1] == "." and not common(last)  # U. S. Government
+        given = first in GIVEN or initial
         if given and len(words) < 5 and (not head or last in AMBIGUOUS_HEADS):
             if " of " not in form:
                 return "person", True  # Marie Curie, J. Smith
@@ -174,12 +175,14 @@ def _by_noun(before: Sequence[str]) -> str:
 def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str]) -> str:
     """By the two words before a name, or what stands behind it."""
     name = words[-1]
-    acronym = name.isupper() and len(words) == 1
+    acronym = name.rstrip("s").isupper() and len(words) == 1  # UN, POWs
     if not acronym and name.lower() in NEVER:
         return ""
     if len(before) > 2 and not before[-1]:
         kind = _by_preposition(before[-2], before[-3], text[end : end + 24], words, acronym)
-        if kind and (kind == "organization" or (name.isalpha() and not name[1:].isupper())):
+        if kind and (
+            kind == "organization" or (name.isalpha() and not name[1:].rstrip("s").isupper())
+        ):
             return kind
     if place := _COMMA.match(text, end):
         key, known = place[1].lower().replace(" ", "_"), PLACES if len(words) > 1 else KNOWN
@@ -209,7 +212,7 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
 def _by_verb(after: list[str], words: list[str]) -> str:
     """Trent died; Kell lies between; Ashby is located; Mara Quill who."""
     if after[0] in SAYS_PERSON:
-        return "" if words[-1][1:].isupper() else "person"
+        return "" if words[-1][1:].rstrip("s").isupper() else "person"
     if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in IS_PLACE):
         return "location"
     return "person" if after[0] == "who" and len(words) > 1 else ""

@@ -86,6 +86,7 @@ def get_source(
     max_tokens: int = 4_000,
     around: int = 0,
     raw: bool = False,
+    query: str = "",
 ) -> SourceResult:
     """The text behind qualified ids; what is not qualified is looked up in every corpus."""
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -96,7 +97,7 @@ def get_source(
         if not own:
             continue
         try:
-            found, said = lookup.passage_items(snapshot, own, around, raw)
+            found, said = lookup.passage_items(snapshot, own, around, raw, query, budget)
         except NotFound as error:
             refused.append(error)
             continue
@@ -108,7 +109,7 @@ def get_source(
             if refused
             else BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
         )
-    return lookup.shown(items, notes, budget, raw)
+    return lookup.shown(items, notes, budget, lookup.options(raw, query))
 
 
 def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:

@@ -45,10 +45,12 @@ SAME = 40  # letters of a title that its address repeats
 PAGE = 30  # documents that are listed one by one, on several pages if need be
 DIGEST = 420  # of several, where few documents are listed
 # characters of a title in a topic; share of the room, since titles have more tokens
-TITLE, TITLES = (60, 0.75)
+TITLE, TITLES = (48, 0.75)
 SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
+# what reads many documents at little cost
+READING = "get_source(ids, query=...) gives of each what bears on a question"
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 PASSAGES = 500  # of which a timeline of statements is made
@@ -292,7 +294,9 @@ def _speaking(
     hits = [] if local.only_common_words(found) else passages.read(snapshot, scored)
     for line in passages.best_lines(hits, found.terms, found.names):
         said.setdefault(line.hit.document, lambda _, line=line: f"[{line.hit.id}] {line.text}")
-    return said, f' that say most on "{one_line(query, 80)}"'
+    others = len({one.document_id for one in found.passages} - said.keys()) if said else 0
+    rest = f" ({others} more hold some of its words; {READING})" if others else ""
+    return said, f' that say most on "{one_line(query, 80)}"{rest}'
 
 
 def _holding(part: Part, query: str) -> dict[str, Callable[[int], str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,10 +30,11 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
+from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import language_of, readable
-from graphrag_mcp.text.terms import bracketed, counted, normalise_name
+from graphrag_mcp.text.prose import language_of, readable, substance
+from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
@@ -52,6 +53,10 @@ UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources 
 IDS = 20
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
+LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
+HEAD = 40  # beside them
+FACTS = 5  # figures and names of a sentence that count
+QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(r"([tderck])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
@@ -70,16 +75,24 @@ def get_source(
     max_tokens: int = 4_000,
     around: int = 0,
     raw: bool = False,
+    query: str = "",
 ) -> SourceResult:
     """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
-    without addresses of links, images and menus, or to the letter with `raw`."""
+    without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
+    sentences of each document."""
     budget, note = clamp_budget(max_tokens, 4_000)
-    items, notes = passage_items(snapshot, ids, around, raw)
-    return shown(items, [note, *notes], budget, raw)
+    items, notes = passage_items(snapshot, ids, around, raw, query, budget)
+    return shown(items, [note, *notes], budget, options(raw, query))
+
+
+def options(raw: bool, query: str) -> str:
+    """What the call for the rest repeats of this one."""
+    asked = f", query={json.dumps(query[:QUERY], ensure_ascii=False)}" if query else ""
+    return f"{asked}{', raw=true' if raw else ''}"
 
 
 def shown(
-    items: Sequence[Item], notes: Sequence[str], budget: int, raw: bool = False
+    items: Sequence[Item], notes: Sequence[str], budget: int, options: str = ""
 ) -> SourceResult:
     """As many of the items as fit, of each id about the same; the others, and one that was cut, are
     in the next call."""
@@ -101,8 +114,8 @@ def shown(
     larger = 0
     if len(rest) == len(items):
         larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
-    result, rest = composed(budget - count_tokens(_call(rest, larger, raw)))
-    result.next_call, result.truncated = _call(rest, larger, raw), True
+    result, rest = composed(budget - count_tokens(_call(rest, larger, options)))
+    result.next_call, result.truncated = _call(rest, larger, options), True
     return finish(result, budget)
 
 
@@ -120,7 +133,7 @@ def _fair(items: Sequence[Item], room: int) -> list[Item]:
     return [items[at] for at in sorted(taken)]
 
 
-def _call(rest: Sequence[Item], max_tokens: int = 0, raw: bool = False) -> str:
+def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
     """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
     ids = [item.id for item in rest]
     if len(ids) > IDS:
@@ -130,7 +143,7 @@ def _call(rest: Sequence[Item], max_tokens: int = 0, raw: bool = False) -> str:
             if not at or not _follows(rest[at - 1], item)
         ]
     larger = f", max_tokens={max_tokens}" if max_tokens else ""
-    return f"get_source(ids={json.dumps(ids[:IDS])}{larger}{', raw=true' if raw else ''})"
+    return f"get_source(ids={json.dumps(ids[:IDS])}{larger}{options})"
 
 
 def _follows(one: Item, other: Item) -> bool:
@@ -143,9 +156,15 @@ def _follows(one: Item, other: Item) -> bool:
 
 
 def passage_items(
-    snapshot: Snapshot, ids: Sequence[str], around: int = 0, raw: bool = False
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    around: int = 0,
+    raw: bool = False,
+    query: str = "",
+    budget: int = 4_000,
 ) -> tuple[list[Item], list[str]]:
-    """The passages behind ids, each once, and what is to be said about the ids."""
+    """The passages behind ids, each once, and what is to be said about the ids; with `query` what of
+    them bears on it."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     meant = {one: _meant(snapshot, one) for one in given if one.strip()}
     if not meant:
@@ -174,7 +193,11 @@ def passage_items(
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
     items: list[Item] = []
-    for row in found.values():
+    rows = list(found.values())
+    if query.strip() and not raw:
+        rows, repeated = _bearing(snapshot, found, query, budget)
+        notes += [repeated] if repeated else []
+    for row in rows:
         item = _passage_item(row, documents.get(row["document_id"], row["document_id"]), raw)
         item = replace(item, score=-turns[row["id"]])
         if items and _follows(items[-1], item):  # under the head of the one before
@@ -182,6 +205,58 @@ def passage_items(
             item = replace(item, text=f"{head.partition('] ')[0]}]\n{text}")
         items.append(item)
     return items, notes
+
+
+def _bearing(
+    snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
+) -> tuple[list[Row], str]:
+    """The passages with only those sentences that say most on the question, of each document its share
+    of the budget and the first sentence; and which documents repeat another one."""
+    worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
+    whole = sum(worth.values()) or 1.0
+    places: dict[str, list[tuple[float, str, int, int]]] = {}  # of a document: value, passage, span
+    kept: dict[str, list[tuple[int, int]]] = {}
+    for id, row in found.items():
+        if language_of(row["uri"]):  # code has no sentences
+            kept[id] = [(0, len(row["text"]))]
+            continue
+        own = places.setdefault(row["document_id"], [])
+        row["text"] = readable(row["text"])
+        for start, end in sentences(row["text"]):
+            said = row["text"][start:end]
+            telling = substance(said) * min(passages.facts(said), FACTS) / FACTS
+            value = passages.value_of(said, worth) / whole + 0.5 * telling
+            own.append((value if own else math.inf, id, start, end))
+    share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
+    shown, repeated = set[str](), set[str]()
+    for document, own in places.items():
+        begins = "".join(found[id]["text"][start:end] for _, id, start, end in own[:3]).casefold()
+        if begins in shown:
+            repeated.add(document)
+            continue
+        shown.add(begins)
+        room = share
+        for _, id, start, end in sorted(own, key=lambda one: -one[0]):
+            room -= count_tokens(found[id]["text"][start:end])
+            if room < 0:
+                break
+            kept.setdefault(id, []).append((start, end))
+    for id, spans in kept.items():
+        text = _joined(found[id]["text"], sorted(spans))
+        found[id] |= {"text": text, "n_tokens": count_tokens(text)}
+    aliases = context.document_aliases(snapshot, repeated)
+    listed = ", ".join(sorted(aliases[one] for one in repeated))
+    note = f"Repeats of others shown: {listed}." if repeated else ""
+    return [row for id, row in found.items() if id in kept], note
+
+
+def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """These parts of a text, with … for what is left out between them."""
+    said, last = "", spans[0][0]
+    for start, end in spans:
+        gap = " … " if text[last:start].strip() else text[last:start]
+        said, last = f"{said}{gap}{text[start:end]}", end
+    return said
 
 
 # ---- which ids are meant -------------------------------------------------------------------------

@@ -355,7 +355,8 @@ def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
     for one in names:
         # Endings differ (Ville Virtasen); a name of one word stands in passages or is unknown.
         words = [word[: max(4, len(word) - 2)] for word in one.form.casefold().split()]
-        if len(words) < 2 or any(all(word in text for word in words) for text in texts):
+        codes = all(any(map(str.isdigit, word)) for word in words)  # "V-2 B-29" are two names
+        if len(words) < 2 or codes or any(all(word in text for word in words) for text in texts):
             return []
         if len(words) > 2 and all(any(word in text for text in texts) for word in words):
             return []  # a list of names: "Oliver Luna Bailey"
@@ -629,7 +630,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
     if not spans:
         return ""
     prices = [count_tokens(text[start:end]) + 1 for start, end in spans]
-    values = [_value(text[start:end], worth, literals) for start, end in spans]
+    values = [value_of(text[start:end], worth, literals) for start, end in spans]
     best = max(range(len(spans)), key=lambda at: (values[at], -at))
     if prices[best] > room:
         return _cut(text[slice(*spans[best])], worth, room)
@@ -654,7 +655,7 @@ def _cut(text: str, worth: Worth, room: int) -> str:
     return cut
 
 
-def _value(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
+def value_of(said: str, worth: Worth, literals: Sequence[str] = ()) -> float:
     """What a sentence holds of the question's worth; a literal counts more than all words."""
     value = math.fsum(worth.get(term, 0.0) for term in set(terms(said)))
     if literals:
@@ -667,7 +668,7 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
     """The sentence that holds most of the question's worth, on one line, with who says it."""
     spans = sentences(text)
     values = [
-        _value(text[start:end], worth, literals) * (0.5 + 0.5 * substance(text[start:end]))
+        value_of(text[start:end], worth, literals) * (0.5 + 0.5 * substance(text[start:end]))
         for start, end in spans
     ]
     whole = sum(worth.values()) / 2
@@ -800,7 +801,7 @@ def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
     spans = sentences(hit.body)
     for at, (start, end) in enumerate(spans):
         said = hit.body[start:end]
-        value = _value(said, worth) / whole
+        value = value_of(said, worth) / whole
         if value <= 0 or not says_something(said):
             continue
         value *= (1 + 0.1 * min(facts(said), 4) / 4) * (0.5 + 0.5 * substance(said))

@@ -155,6 +155,11 @@ Other = contract.argument(contract.Text, "Only what names this one too", "other 
 Around = contract.number(
     0, "So many passages before and behind too, 0 to 10", "around neighbours neighbors context"
 )
+On = contract.argument(
+    contract.Text,
+    "A question: of each document only the sentences that bear on it",
+    "query question about",
+)
 Raw = contract.argument(
     contract.Flag, "To the letter: with marks, menus, addresses of links", "raw exact"
 )
@@ -221,16 +226,18 @@ async def get_source(
     ctx: Ctx,
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget4000 = 4000,
+    query: On = "",
     around: Around = 0,
     raw: Raw = False,
 ) -> CallToolResult:
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
-    end, d4 a document, d4#3 a section of its outline, e12 a definition of code."""
+    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. Of several
+    documents, give query to read only what bears on it: a third of the text."""
     from graphrag_mcp.query import lookup
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
-    given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw}
+    given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
 
     def one(snapshot: Snapshot) -> Result:
         return lookup.get_source(snapshot, ids, **given)

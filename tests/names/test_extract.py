@@ -327,6 +327,17 @@ def test_a_participle_is_no_part_of_a_name_and_a_building_is_no_person(text: str
     assert form in found and (not kind or found[form] == kind), found
 
 
+@pytest.mark.parametrize(("text", "form", "kind"), [
+    ("In that year the U. S. Government has made a plan.", "U. S. Government", "other"),
+    ("Only later POWs died there of the cold.", "POWs", "other"),
+    ("Here Admiral Stark had said nothing of it.", "Stark", "person"),
+    ("KNOTT: 36 33\nVELL: 125\nKNOTT: 31\nVELL: 90\n", "KNOTT", "other"),
+    ("KNOTT: sit down\nVELL: no\nKNOTT: go\nVELL: yes\n", "KNOTT", "person"),
+])  # fmt: skip
+def test_what_looks_like_a_person_only_by_its_shape_is_none(text: str, form: str, kind: str) -> None:
+    assert {one.form: one.type for one in extract(text)}.get(form, "other") == kind
+
+
 @pytest.mark.parametrize("mark", ["``\n    ''''", "«   »", "“  ”", "„  “"])
 def test_quotation_marks_around_blanks_hold_no_name(mark: str) -> None:
     assert [one.form for one in extract(f"The option {mark} was added in Norway.")] == ["Norway"]

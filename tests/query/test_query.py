@@ -319,6 +319,40 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     assert "microphone" not in search_text(found, '"iphone"').text
 
 
+def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
+    filler = " ".join(f"The hall of room {n} was painted again and nobody came to see it there." for n in range(40))
+    texts = (
+        f"The mill stands at Orl. {filler} The court fined the mill in spring. {filler}",
+        f"The bakery of Venn opened early. {filler} A judge freed the bakery of its fine. {filler}",
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    whole = get_source(found, ["d1", "d2"], max_tokens=8_000)
+    read = get_source(found, ["d1", "d2"], query="How did the court decide on the fine?", max_tokens=8_000)
+    assert "The court fined the mill in spring." in read.text and "A judge freed the bakery of its fine." in read.text
+    assert "The mill stands at Orl." in read.text  # the first sentence says what it is
+    assert len(read.text) < len(whole.text) / 4 and not read.truncated
+    assert "Repeats" not in read.text + read.hint
+    short = get_source(found, ["d1", "d2"], query="the court's fine", max_tokens=250)
+    assert 'query="the court' in short.next_call
+
+
+def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read_on_a_question(tmp_path: Path) -> None:
+    plain = " ".join(f"They said that it was good that this could be done in such a way, part {n} of it." for n in "abcdefgh")
+    news = f"Phones sell well in Orl. {plain} Some 674 million handsets went in 2004, up 30 % on 2003. {plain} {plain}"
+    texts = tuple(InlineText(news + end) for end in (" One.", " Two."))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], query="How did the market develop?", max_tokens=300)
+    assert read.text.count("674 million") == 1 and "Repeats of others shown: d2." in read.hint
+
+
+def test_two_codes_are_no_name_of_two_words(tmp_path: Path) -> None:
+    texts = ("The V-2 fell on London at noon.", "The B-29 flew from Tinian at night.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = local_search(open_snapshot(tmp_path / "c"), "V-2 B-29")
+    assert "Tinian" in found.text and "No passage names" not in found.text
+
+
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
     assert quoted('robot OR "light drone" OR sea kelp now') == ["light drone", "robot", "sea kelp now"]
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
