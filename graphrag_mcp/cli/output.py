@@ -113,7 +113,11 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
     words = [PROGRAM, command]
     for name, unknown in places.items():
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
-    words += [f"{_option(name)} {_all(given[name])}" for name in OPTIONS if name in given]
+    words += [
+        f"{_option(name)} {_all(given[name])}"
+        for name in OPTIONS
+        if name in given and name not in places
+    ]
     fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
     words += [f"--set {shlex.quote(one)}" for one in fields]
     words += ["--yes"] if given.get("dry_run") == "false" else []

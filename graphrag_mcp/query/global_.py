@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -84,7 +83,7 @@ OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 # Share of what the best passage holds of the question, from which another is on it; of a question that
 # lists things, of which each passage need not hold more than one.
-ON_TOPIC, ON_LISTED, LISTED = 0.5, 0.25, re.compile(r"[,;，、；]")
+ON_TOPIC, ON_LISTED = 0.5, 0.25
 SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
 LONG, MOSTLY = 8, 0.4  # passages of a long document; share of them that hold what it is about
@@ -389,7 +388,7 @@ def on_question(
     around = {
         hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
     }
-    listed = len(LISTED.findall(source.found.query)) >= SOME - 1
+    listed = len(passages.LISTED.findall(source.found.query)) >= SOME - 1
     least = (ON_LISTED if listed else ON_TOPIC) * max(around.values(), default=0.0)
     least = least if sum(value >= least for value in around.values()) >= SOME else 0.0
     every = [

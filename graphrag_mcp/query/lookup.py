@@ -33,7 +33,7 @@ from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import language_of, readable, substance
+from graphrag_mcp.text.prose import language_of, readable, says_something, substance
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -55,6 +55,7 @@ TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hin
 STATEMENT = 260  # characters of a sentence on a relationship
 LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
 HEAD = 40  # beside them
+ON_IT = 0.4  # of the worth of its best sentence
 FACTS = 5  # figures and names of a sentence that count
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
@@ -213,7 +214,7 @@ def _bearing(
     """The passages with only those sentences that say most on the question, of each document its share
     of the budget and the first sentence; and which documents repeat another one."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
-    whole = sum(worth.values()) or 1.0
+    things = passages.things_of(query, worth)
     places: dict[str, list[tuple[float, str, int, int]]] = {}  # of a document: value, passage, span
     kept: dict[str, list[tuple[int, int]]] = {}
     for id, row in found.items():
@@ -225,8 +226,9 @@ def _bearing(
         for start, end in sentences(row["text"]):
             said = row["text"][start:end]
             telling = substance(said) * min(passages.facts(said), FACTS) / FACTS
-            value = passages.value_of(said, worth) / whole + 0.5 * telling
-            own.append((value if own else math.inf, id, start, end))
+            value = passages.share_of(said, things) + 0.5 * telling
+            if not own or says_something(said):
+                own.append((value if own else math.inf, id, start, end))
     share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown, repeated = set[str](), set[str]()
     for document, own in places.items():
@@ -236,9 +238,10 @@ def _bearing(
             continue
         shown.add(begins)
         room = share
-        for _, id, start, end in sorted(own, key=lambda one: -one[0]):
+        least = ON_IT * max((value for value, *_ in own[1:]), default=0.0)
+        for value, id, start, end in sorted(own, key=lambda one: -one[0]):
             room -= count_tokens(found[id]["text"][start:end])
-            if room < 0:
+            if room < 0 or value < least:
                 break
             kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
@@ -251,11 +254,14 @@ def _bearing(
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """These parts of a text, with … for what is left out between them."""
+    """These parts of a text with who says them, and … for what is left out between them."""
     said, last = "", spans[0][0]
     for start, end in spans:
-        gap = " … " if text[last:start].strip() else text[last:start]
-        said, last = f"{said}{gap}{text[start:end]}", end
+        between, part = text[last:start], text[start:end]
+        turn = not said or "\n" in between
+        gap = between if not between.strip() else " …\n" if turn else " … "
+        said += gap + (passages.with_speaker(text, start, part) if turn else part)
+        last = end
     return said
 
 

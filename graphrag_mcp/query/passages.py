@@ -52,7 +52,9 @@ FEW = 4  # passages with a name up to which it is said that no other one holds i
 PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
 WINDOW = 220  # tokens of a passage that one of several questions finds
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
-LEAST_WORTH = 0.35  # of the worth of the best sentence
+LEAST_WORTH, SOME_LINES = 0.35, 10  # of the worth of the best sentence, half of it up to so many
+LISTED = re.compile(r"[,;，、；]")  # between the things that a question lists
+_ASIDE = re.compile(r"\[[^\[\]]*\]")  # [shares a photo of a dog]
 LINE_LENGTH = 260  # characters of such a sentence
 NAMED = 0.3  # of the worth of a person's name within a passage
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
@@ -737,23 +739,45 @@ class Line:
 def lines(sources: Sequence[Source]) -> list[Line]:
     """One sentence from each of the places that have something to say on the question."""
     names = [one for source in sources for one in source.found.names]
-    return best_lines(_hits(sources, _merged(sources)[:LINES_READ]), _worth(sources), names)
+    hits = _hits(sources, _merged(sources)[:LINES_READ])
+    return best_lines(hits, _worth(sources), names, sources[0].found.query if sources else "")
 
 
-def best_lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> list[Line]:
+def things_of(query: str, worth: Worth) -> list[Worth]:
+    """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"); of
+    all of them where it lists none."""
+    parts = LISTED.split(query)
+    own = ({one: worth[one] for one in query_terms(part) if one in worth} for part in parts)
+    return ([one for one in own if one] if len(parts) > 2 else []) or [worth or {"": 1.0}]
+
+
+def share_of(said: str, things: Sequence[Worth]) -> float:
+    """What a sentence holds of one of these things, 0 to 1, without what it has in brackets."""
+    said = _ASIDE.sub(" ", said)
+    return max(value_of(said, one) / sum(one.values()) for one in things)
+
+
+def best_lines(
+    hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = (), query: str = ""
+) -> list[Line]:
     """The sentences that are relevant, best first; none twice, and two of a document where there
-    are many documents."""
-    asked = without_people(worth, names)
+    are many documents. Of what `query` lists a sentence need hold one thing."""
+    things = things_of(query, without_people(worth, names))
     people = [one.form.casefold().split()[0] for one in names if one.type == "person"]
     read = hits[:LINES_READ]
     named = [hit for hit in read if names_all(hit, names)]
-    if len(named) < FEW and len(people) > 1:  # each of several people, as in a list of names
+    # each of several people, as in a list of names
+    if len(people) > 1 and (len(named) < FEW or len(things) > 1):
         each_name = [[one] for one in names if one.type == "person"]
         named = [hit for hit in read if any(names_all(hit, one) for one in each_name)]
-    best = (_best_line(hit, asked, people) for hit in named)
-    found = [one for one in best if one is not None]
-    top = max((one.value for one in found), default=0.0)
-    found = [replace(one, value=one.value / top) for one in found if one.value >= LEAST_WORTH * top]
+    best = (_best_line(hit, things, people) for hit in named)
+    found = sorted((one for one in best if one is not None), key=lambda one: -one.value)
+    top = found[0].value if found else 0.0
+    found = [
+        replace(one, value=one.value / top)
+        for n, one in enumerate(found)
+        if one.value >= (LEAST_WORTH if n >= SOME_LINES else LEAST_WORTH / 2) * top
+    ]
     each = max(2, MOST_LINES // len({one.hit.document for one in found} or "1"))
     kept: dict[str, Line] = {}
     of_document = Counter[str]()
@@ -792,16 +816,15 @@ def facts(said: str) -> int:
     return sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in said.split()[1:])
 
 
-def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
-    """The sentence of a passage that says most on the question, by its words and by what only it
+def _best_line(hit: Hit, things: Sequence[Worth], people: Sequence[str]) -> Line | None:
+    """The sentence of a passage that says most on one thing of the question, by its words and by what only it
     knows (names, figures). In a conversation a question comes with its answer, and what others than
     `people` say without naming them counts less."""
     best, chosen = 0.0, -1
-    whole = sum(worth.values()) or 1.0
     spans = sentences(hit.body)
     for at, (start, end) in enumerate(spans):
         said = hit.body[start:end]
-        value = value_of(said, worth) / whole
+        value = share_of(said, things)
         if value <= 0 or not says_something(said):
             continue
         value *= (1 + 0.1 * min(facts(said), 4) / 4) * (0.5 + 0.5 * substance(said))
@@ -816,6 +839,7 @@ def _best_line(hit: Hit, worth: Worth, people: Sequence[str]) -> Line | None:
     if asks and chosen + 1 < len(spans) and speaker(hit.body, start):
         end = spans[chosen + 1][1]
     said = with_speaker(hit.body, start, hit.body[start:end])
+    worth = {term: value for one in things for term, value in one.items()}
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 
 

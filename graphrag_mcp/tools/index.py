@@ -105,8 +105,7 @@ async def graph_status(
     since: Since = "",
     about: AboutEntity = "",
 ) -> Annotated[CallToolResult, StatusResult]:
-    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id:
-    that job's progress."""
+    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs, or one job."""
 
     def work(app: App) -> Result:
         name, job, page = corpus.strip(), job_id.strip(), cursor.strip()

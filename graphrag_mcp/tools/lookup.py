@@ -51,9 +51,9 @@ async def explore_graph(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """An entity's neighbours, or with goal how two entities are connected, each step with the
-    sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
-    who calls start, what breaks if it changes (impact), which tests touch it."""
+    """An entity's neighbours, or with goal how two entities are connected, step by step. Empty: central
+    entities and the tree of topics. Of source code with kinds: who calls start, what breaks if it
+    changes (impact), which tests touch it."""
     from graphrag_mcp.query import explore, federated
 
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
@@ -147,22 +147,16 @@ CommunityId = contract.argument(
 )
 SourceIds = contract.argument(
     contract.Strings,
-    "1 to 20 ids, or the uri of a document",
+    "Up to 20 ids, or a uri",
     "ids id sources source_ids source_id source citations",
 )
 Order = contract.choice(("", "time"), "time: what is said of it, by day", "order sort")
 Other = contract.argument(contract.Text, "Only what names this one too", "other with and second")
 Around = contract.number(
-    0, "So many passages before and behind too, 0 to 10", "around neighbours neighbors context"
+    0, "Passages before and behind, 0 to 10", "around neighbours neighbors context"
 )
-On = contract.argument(
-    contract.Text,
-    "A question: of each document only the sentences that bear on it",
-    "query question about",
-)
-Raw = contract.argument(
-    contract.Flag, "To the letter: with marks, menus, addresses of links", "raw exact"
-)
+On = contract.argument(contract.Text, "Only sentences on this", "query question about")
+Raw = contract.argument(contract.Flag, "To the letter, with marks and menus", "raw exact")
 
 
 async def get_entity(
@@ -175,7 +169,7 @@ async def get_entity(
     other: Other = "",
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
-    sentences, topics. An unknown name gives the nearest ones. order="time": a timeline."""
+    sentences, topics. An unknown name gives the nearest ones."""
     from graphrag_mcp.query import lookup
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
@@ -231,8 +225,8 @@ async def get_source(
     raw: Raw = False,
 ) -> CallToolResult:
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
-    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. Of several
-    documents, give query to read only what bears on it: a third of the text."""
+    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query only what
+    bears on it, of many documents at once."""
     from graphrag_mcp.query import lookup
 
     near = clamp("around", around, 0, 10)

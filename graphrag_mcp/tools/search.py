@@ -51,9 +51,9 @@ async def local_search(
     general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
     """Passages that answer a question on people, things, events or details, by meaning and by the
-    graph. Start here. Strong hits come in full, weaker ones as one line; open more with
-    get_source(ids=["t33.2"]). For questions whose answer is spread over many documents use
-    breadth="sentences" or global_search; for exact strings search_text."""
+    graph. Start here. Strong hits come in full, weaker ones as one line; get_source opens more. For
+    what is spread over many documents use breadth="sentences" (of a list, each thing) or
+    global_search; for exact strings search_text."""
     from graphrag_mcp.query import local
     from graphrag_mcp.query.passages import Form
 

@@ -18,6 +18,7 @@ from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
+from graphrag_mcp.query.passages import Form
 from graphrag_mcp.query.text_search import quoted, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -324,6 +325,7 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     texts = (
         f"The mill stands at Orl. {filler} The court fined the mill in spring. {filler}",
         f"The bakery of Venn opened early. {filler} A judge freed the bakery of its fine. {filler}",
+        *(f"Hall {n} of Venn is open. {filler} The court of hall {n} met." for n in "abcdef"),
     )
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
     found = open_snapshot(tmp_path / "c")
@@ -333,7 +335,8 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert "The mill stands at Orl." in read.text  # the first sentence says what it is
     assert len(read.text) < len(whole.text) / 4 and not read.truncated
     assert "Repeats" not in read.text + read.hint
-    short = get_source(found, ["d1", "d2"], query="the court's fine", max_tokens=250)
+    ids = [f"d{n}" for n in range(1, 9)]
+    short = get_source(found, ids, query="the court's fine", max_tokens=300)
     assert 'query="the court' in short.next_call
 
 
@@ -344,6 +347,18 @@ def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], query="How did the market develop?", max_tokens=300)
     assert read.text.count("674 million") == 1 and "Repeats of others shown: d2." in read.hint
+
+
+def test_each_thing_of_a_list_finds_sentences_of_its_own(tmp_path: Path) -> None:
+    said = ("Mara broke her arm in the injury of May.", "Tolin sat in the hospital a week.", "Ferra asked a doctor about her back.")
+    both = "The doctor of the hospital treats every injury and accident of sick people with health scares."
+    rest = (f"Part {n} of the book tells how the tower was built by its people." for n in range(20))
+    index_documents(
+        tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, (both, *said, *rest)))), Settings(home=tmp_path)
+    )
+    asked = "injury, accident, hospital, doctor, health scare, sick"
+    found = local_search(open_snapshot(tmp_path / "c"), asked, form=Form(breadth="sentences")).text
+    assert [one for one in (*said, both) if one not in found] == [] and "tower" not in found, found
 
 
 def test_two_codes_are_no_name_of_two_words(tmp_path: Path) -> None:
