@@ -225,18 +225,20 @@ def _bearing(
         row["text"] = readable(row["text"])
         for start, end in sentences(row["text"]):
             said = row["text"][start:end]
-            telling = substance(said) * min(passages.facts(said), FACTS) / FACTS
-            value = passages.share_of(said, things) + 0.5 * telling
+            figures = sum(any(map(str.isdigit, word)) for word in said.split())
+            telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
+            value = passages.share_of(said, things) + 0.5 * telling * substance(said)
             if not own or says_something(said):
                 own.append((value if own else math.inf, id, start, end))
     share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
-    shown, repeated = set[str](), set[str]()
+    shown: list[frozenset[int]] = []
+    repeated = set[str]()
     for document, own in places.items():
-        begins = "".join(found[id]["text"][start:end] for _, id, start, end in own[:3]).casefold()
-        if begins in shown:
+        runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
+        if any(passages.alike(runs, other) for other in shown):
             repeated.add(document)
             continue
-        shown.add(begins)
+        shown.append(runs)
         room = share
         least = ON_IT * max((value for value, *_ in own[1:]), default=0.0)
         for value, id, start, end in sorted(own, key=lambda one: -one[0]):

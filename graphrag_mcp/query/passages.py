@@ -596,9 +596,9 @@ def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]
             break
         if hit.id in page.full:
             continue
-        runs = _runs(hit.body)
+        runs = runs_of(hit.body)
         others = ((id, other) for id, other in page.seen.items() if id != hit.id)
-        same = next((id for id, other in others if _alike(runs, other)), "")
+        same = next((id for id, other in others if alike(runs, other)), "")
         if not same:
             page.seen[hit.id] = runs
             kept[hit.id] = hit
@@ -607,7 +607,7 @@ def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]
     return list(kept.values())
 
 
-def _runs(text: str) -> frozenset[int]:
+def runs_of(text: str) -> frozenset[int]:
     """Hashes of all runs of five words (of five characters where words have no blanks)."""
     words = [word for word in text.casefold().split() if any(map(str.isalnum, word))]
     if len(words) < len(text) / 30:
@@ -616,7 +616,7 @@ def _runs(text: str) -> frozenset[int]:
     return frozenset(hash(tuple(words[at : at + SHINGLE])) for at in starts)
 
 
-def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+def alike(one: frozenset[int], other: frozenset[int]) -> bool:
     return len(one & other) >= ALIKE * len(one | other)
 
 

@@ -321,11 +321,13 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
 
 
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
-    filler = " ".join(f"The hall of room {n} was painted again and nobody came to see it there." for n in range(40))
+    def filler(place: str) -> str:
+        return " ".join(f"The {place} had {place} stairs in {place} stone for room {n} of it." for n in range(40))
+
     texts = (
-        f"The mill stands at Orl. {filler} The court fined the mill in spring. {filler}",
-        f"The bakery of Venn opened early. {filler} A judge freed the bakery of its fine. {filler}",
-        *(f"Hall {n} of Venn is open. {filler} The court of hall {n} met." for n in "abcdef"),
+        f"The mill stands at Orl. {filler('mill')} The court fined the mill in spring. {filler('mill')}",
+        f"The bakery of Venn opened early. {filler('oven')} A judge freed the bakery of its fine. {filler('oven')}",
+        *(f"Hall {n} of Venn is open. {filler(n)} The court of hall {n} met." for n in "abcdef"),
     )
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
     found = open_snapshot(tmp_path / "c")
