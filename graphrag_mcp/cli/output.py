@@ -341,10 +341,10 @@ def snapshot_of(options: argparse.Namespace) -> Snapshot:
 
 
 def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str, Snapshot]]:
-    """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the
-    command is meant."""
+    """The corpora that ids such as `a/e12` name or --corpus lists, or the one of the command as ""."""
     app = app_of(options)
-    return [(name, app.snapshot(name)) for name in app.several(options.corpus, ids)]
+    several = [(name, app.snapshot(name)) for name in app.several(options.corpus, ids)]
+    return several or [("", snapshot_of(options))]
 
 
 def elsewhere(app: App, corpus: str) -> str:

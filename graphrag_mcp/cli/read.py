@@ -321,26 +321,20 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
 
 def entity(options: argparse.Namespace) -> int:
     """One entity: description, relationships, where it is named."""
-    from graphrag_mcp.query import federated
-    from graphrag_mcp.query.lookup import get_entity
+    from graphrag_mcp.query.federated import get_entity
 
     timeline = {"order": options.order, "other": options.other}
     given = {"response_format": options.format, **timeline, **_budget(options)}
-    if parts := parts_of(options, [options.name]):
-        name = federated.qualified(options.name)[1]
-        return show(options, federated.get_entity(parts, name, **given))
-    return show(options, get_entity(snapshot_of(options), options.name, **given))
+    return show(options, get_entity(parts_of(options, [options.name]), options.name, **given))
 
 
 def report(options: argparse.Namespace) -> int:
     """One community report."""
-    from graphrag_mcp.query import federated
-    from graphrag_mcp.query.lookup import get_community_report
+    from graphrag_mcp.query.federated import get_community_report
 
     given = {"response_format": options.format, **_budget(options)}
-    if parts := parts_of(options, [options.community]):
-        return show(options, federated.get_community_report(parts, options.community, **given))
-    return show(options, get_community_report(snapshot_of(options), options.community, **given))
+    parts = parts_of(options, [options.community])
+    return show(options, get_community_report(parts, options.community, **given))
 
 
 def list(options: argparse.Namespace) -> int:
@@ -354,14 +348,11 @@ def list(options: argparse.Namespace) -> int:
 
 def source(options: argparse.Namespace) -> int:
     """The text behind ids."""
-    from graphrag_mcp.query import federated
-    from graphrag_mcp.query.lookup import get_source
+    from graphrag_mcp.query.federated import get_source
 
     given = {"around": options.around, "raw": options.raw, "query": options.query}
     given |= _budget(options)
-    if parts := parts_of(options, options.ids):
-        return show(options, federated.get_source(parts, options.ids, **given))
-    return show(options, get_source(snapshot_of(options), options.ids, **given))
+    return show(options, get_source(parts_of(options, options.ids), options.ids, **given))
 
 
 def _wish(options: argparse.Namespace) -> dict[str, Any]:

@@ -59,7 +59,11 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
 
 
 def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
-    """The entity of the first corpus that has it; where others have it too, their ids."""
+    """The entity of the first corpus that has it; where others have it too, their ids. One corpus
+    named "" is meant without a name, here and below."""
+    if not parts[0][0]:
+        return lookup.get_entity(parts[0][1], name, **given)
+    name = qualified(name)[1]
     results = [(corpus, lookup.get_entity(snapshot, name, **given)) for corpus, snapshot in parts]
     held = [(corpus, result) for corpus, result in results if result.state != "not_found"]
     if held:
@@ -89,6 +93,9 @@ def get_source(
     query: str = "",
 ) -> SourceResult:
     """The text behind qualified ids; what is not qualified is looked up in every corpus."""
+    if not parts[0][0]:
+        more: dict[str, Any] = {"around": around, "raw": raw, "query": query}
+        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **more)
     budget, note = clamp_budget(max_tokens, 4_000)
     items: list[Item] = []
     notes, refused = [note], []
@@ -114,6 +121,8 @@ def get_source(
 
 def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:
     """A report by its qualified id: numbers mean something else in every corpus."""
+    if not parts[0][0]:
+        return lookup.get_community_report(parts[0][1], community_id, **given)
     name, alias = qualified(community_id)
     snapshot = dict(parts).get(name)
     if snapshot is None:

@@ -38,7 +38,10 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
-LINE = 160  # characters of the sentence of a weak hit
+LINE, SHORT = (
+    160,
+    100,
+)  # characters of the line of a weak hit; of a line that goes on behind a sentence
 BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
@@ -531,7 +534,8 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         if room < HEAD + PART:
             break
         size = min(room - HEAD, form.window or room)
-        block = _block(hit, window(hit.body, worth, size, literals))
+        margin = min(room - HEAD - size, size // 4)
+        block = _block(hit, window(hit.body, worth, size, literals, margin))
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -623,10 +627,12 @@ def alike(one: frozenset[int], other: frozenset[int]) -> bool:
 # ---- sentences of a passage ------------------------------------------------------------------------
 
 
-def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
+def window(
+    text: str, worth: Worth, room: int, literals: Sequence[str] = (), margin: int = 0
+) -> str:
     """The run of whole sentences with the best one that is worth most, at most so many tokens; the
-    whole text if it fits."""
-    if count_tokens(text) <= room:
+    whole text if it fits, or nearly does where there is a `margin`."""
+    if count_tokens(text) <= room + margin:
         return text
     spans = sentences(text)
     if not spans:
@@ -679,8 +685,20 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
     among = held or telling or range(len(spans))
     if not among:
         return ""
-    start, end = spans[max(among, key=lambda at: (values[at], -at))]
-    return clipped(with_speaker(text, start, one_line(text[start:end], 4_000)), worth, characters)
+    said = _said(text, spans, max(among, key=lambda at: (values[at], -at)), characters)
+    return clipped(one_line(said, 4_000), worth, characters)
+
+
+def _said(text: str, spans: Sequence[tuple[int, int]], at: int, most: int) -> str:
+    """A sentence with who says it, and with those behind it: of a question the answer, of a paragraph
+    as many as fit into `most` characters ("I got to another country. It was Norway.")."""
+    start, end = spans[at]
+    asks = bool(speaker(text, start)) and text[start:end].rstrip().endswith(("?", "？"))
+    for after, until in spans[at + 1 :]:
+        if not asks and (until - start > most or "\n" in text[end:after]):
+            break
+        end, asks = until, False
+    return with_speaker(text, start, text[start:end])
 
 
 def speaker(text: str, start: int) -> str:
@@ -817,9 +835,8 @@ def facts(said: str) -> int:
 
 
 def _best_line(hit: Hit, things: Sequence[Worth], people: Sequence[str]) -> Line | None:
-    """The sentence of a passage that says most on one thing of the question, by its words and by what only it
-    knows (names, figures). In a conversation a question comes with its answer, and what others than
-    `people` say without naming them counts less."""
+    """The sentence of a passage that says most on one thing of the question, by its words and by what
+    only it knows (names, figures). What others than `people` say without naming them counts less."""
     best, chosen = 0.0, -1
     spans = sentences(hit.body)
     for at, (start, end) in enumerate(spans):
@@ -834,11 +851,7 @@ def _best_line(hit: Hit, things: Sequence[Worth], people: Sequence[str]) -> Line
             best, chosen = value, at
     if chosen < 0:
         return None
-    start, end = spans[chosen]
-    asks = hit.body[start:end].rstrip().endswith(("?", "？"))
-    if asks and chosen + 1 < len(spans) and speaker(hit.body, start):
-        end = spans[chosen + 1][1]
-    said = with_speaker(hit.body, start, hit.body[start:end])
+    said = _said(hit.body, spans, chosen, SHORT)
     worth = {term: value for one in things for term, value in one.items()}
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 

@@ -84,10 +84,11 @@ async def drift_search(
     app = desk_of(ctx).app
     name = f"drift-{secrets.token_hex(6)}"
 
-    def work(snapshot: Snapshot) -> Result:
+    def work(parts: list[tuple[str, Snapshot]]) -> Result:
         from graphrag_mcp.query.drift import KEEP_DAYS, Drift
         from graphrag_mcp.store import sessions
 
+        snapshot = parts[0][1]
         sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm

@@ -63,8 +63,9 @@ async def explore_graph(
         with telling("explore_graph"):
             corpus, start, goal = federated.ends(start, goal, corpus, desk_of(ctx).app.corpora())
 
-    def work(snapshot: Snapshot) -> Result:
-        found = explore.explore_graph(snapshot, start, goal, hops=steps, max_nodes=most, **given)
+    def work(parts: Parts) -> Result:
+        (_, snapshot), wide = parts[0], {"hops": steps, "max_nodes": most}
+        found = explore.explore_graph(snapshot, start, goal, **wide, **given)
         if found.truncated and found.start and whole < MOST:
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
@@ -130,13 +131,8 @@ async def list_documents(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     given |= {"by": by, "document": document, "cursor": cursor}
-    return await read(
-        ctx,
-        "list_documents",
-        corpus,
-        lambda snapshot: listing.list_documents(snapshot, **given),
-        whole,
-    )
+    work = lambda parts: listing.list_documents(parts[0][1], **given)  # noqa: E731
+    return await read(ctx, "list_documents", corpus, work, whole)
 
 
 NameOrId = contract.argument(
@@ -170,21 +166,13 @@ async def get_entity(
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
     sentences, topics. An unknown name gives the nearest ones."""
-    from graphrag_mcp.query import lookup
+    from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
     given |= {"order": order, "other": other}
-
-    def one(snapshot: Snapshot) -> Result:
-        return lookup.get_entity(snapshot, id_or_name, **given)
-
-    def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.get_entity(parts, federated.qualified(id_or_name)[1], **given)
-
-    return await read(ctx, "get_entity", corpus, one, whole, several, [id_or_name])
+    work = lambda parts: federated.get_entity(parts, id_or_name, **given)  # noqa: E731
+    return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
 
 
 async def get_community_report(
@@ -196,23 +184,18 @@ async def get_community_report(
 ) -> CallToolResult:
     """The report on one topic (community): summary, findings with ids, members, parent and children.
     Ids such as c5 come from global_search and get_entity."""
-    from graphrag_mcp.query import lookup
+    from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
 
-    def one(snapshot: Snapshot) -> Result:
-        found = lookup.get_community_report(snapshot, community_id, **given)
-        if found.truncated and max_tokens == GIVEN:  # a budget is not listed here (SELDOM)
-            found.next_call = f'get_source(ids=["{found.id}"])'
+    def work(parts: Parts) -> Result:
+        found = federated.get_community_report(parts, community_id, **given)
+        if found.truncated and max_tokens == GIVEN and len(parts) == 1:
+            found.next_call = f'get_source(ids=["{found.id}"])'  # no budget is listed here (SELDOM)
         return found
 
-    def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.get_community_report(parts, community_id, **given)
-
-    return await read(ctx, "get_community_report", corpus, one, whole, several, [community_id])
+    return await read(ctx, "get_community_report", corpus, work, whole, [community_id])
 
 
 async def get_source(
@@ -227,18 +210,10 @@ async def get_source(
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
     end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query only what
     bears on it, of many documents at once."""
-    from graphrag_mcp.query import lookup
+    from graphrag_mcp.query import federated
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
-
-    def one(snapshot: Snapshot) -> Result:
-        return lookup.get_source(snapshot, ids, **given)
-
-    def several(parts: Parts) -> Result:
-        from graphrag_mcp.query import federated
-
-        return federated.get_source(parts, ids, **given)
-
-    return await read(ctx, "get_source", corpus, one, whole, several, ids)
+    work = lambda parts: federated.get_source(parts, ids, **given)  # noqa: E731
+    return await read(ctx, "get_source", corpus, work, whole, ids)

@@ -308,19 +308,18 @@ async def read(
     ctx: Ctx,
     tool: str,
     corpus: str,
-    one: Callable[[Snapshot], Result],
+    work: Callable[[Parts], Result],
     budget: int,
-    many: Callable[[Parts], Result] | None = None,
-    ids: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
 ) -> CallToolResult:
-    """`serve` for work on the newest generation of the corpus that is meant; with `many`, on all
-    that `corpus` lists or ids such as `a/e12` name."""
+    """`serve` for work on the newest generation of the corpus that is meant, under the name "". With
+    `ids` it may also be on several: all that `corpus` lists or ids such as `a/e12` name."""
 
     def on_newest(app: App) -> Result:
-        if many is not None and (names := app.several(corpus, ids)):
-            return many([(name, app.snapshot(name)) for name in names])
+        if ids is not None and (names := app.several(corpus, ids)):
+            return work([(name, app.snapshot(name)) for name in names])
         name = app.corpus_for_reading(corpus)
-        result = app.newest(name, one)
+        result = app.newest(name, lambda snapshot: work([("", snapshot)]))
         if corpus.strip():
             result.next_call = staying(result.next_call, name)
             result.hint = staying(result.hint, name)

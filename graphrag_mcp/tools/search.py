@@ -63,28 +63,20 @@ async def local_search(
     inner, whole = budgets(ctx, wanted, default, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "form": Form(breadth, sort)}
     if queries:
-
-        def many(parts: Parts) -> Result:
-            return local.several(
-                parts, [*queries, query], askers=_askers(ctx, parts, corpus), **given
-            )
-
-        alone = lambda snapshot: many([("", snapshot)])  # noqa: E731
-        return await read(ctx, "local_search", corpus, alone, whole, many)
+        asked = [*queries, query]
+        many = lambda parts: local.several(  # noqa: E731
+            parts, asked, askers=_askers(ctx, parts, corpus), **given
+        )
+        return await read(ctx, "local_search", corpus, many, whole, ())
     given |= {"response_format": response_format, "cursor": cursor, "keywords": keywords}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
+    request = local.Request(query, on_text=pieces.append, **given, **wishes)
 
-    def one(snapshot: Snapshot) -> Result:
-        asker = _asker(ctx, corpus, answer)
-        return local.local_search(
-            snapshot, query, asker=asker, on_text=pieces.append, **given, **wishes
-        )
+    def work(parts: Parts) -> Result:
+        return local.search(parts, request, _askers(ctx, parts, corpus, answer))
 
-    def several(parts: Parts) -> Result:
-        return local.search(parts, local.Request(query, **given), _askers(ctx, parts, corpus))
-
-    call = read(ctx, "local_search", corpus, one, whole, several)
+    call = read(ctx, "local_search", corpus, work, whole, ())
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -115,19 +107,16 @@ async def global_search(
     given |= {"response_format": response_format, "cursor": cursor, "filters": filters}
     given |= {"history": history, "explain": explain, "answer": answer}
     pieces: list[str] = []
+    request = Request(query, on_text=pieces.append, **given, **wishes)
 
-    def one(snapshot: Snapshot) -> Result:
-        asker = _asker(ctx, corpus, answer)
-        found = global_.global_search(
-            snapshot, query, asker=asker, on_text=pieces.append, **given, **wishes
-        )
-        found.view = search_view(query)
+    def work(parts: Parts) -> Result:
+        several = len(parts) > 1
+        askers = {} if several else _askers(ctx, parts, corpus, answer)
+        found = global_.search(parts, request, askers)
+        found.view = "" if several else search_view(query)
         return found
 
-    def several(parts: Parts) -> Result:
-        return global_.search(parts, Request(query, **given))
-
-    call = read(ctx, "global_search", corpus, one, whole, several)
+    call = read(ctx, "global_search", corpus, work, whole, ())
     return await (with_progress(ctx, pieces, call) if answer else call)
 
 
@@ -146,13 +135,8 @@ async def search_text(
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
 
-    def one(snapshot: Snapshot) -> Result:
-        return text_search.search_text(snapshot, query, **given)
-
-    def several(parts: Parts) -> Result:
-        return text_search.search(parts, query, **given)
-
-    return await read(ctx, "search_text", corpus, one, whole, several)
+    work = lambda parts: text_search.search(parts, query, **given)  # noqa: E731
+    return await read(ctx, "search_text", corpus, work, whole, ())
 
 
 # ---- a model's answer -------------------------------------------------------------------------------
@@ -172,16 +156,11 @@ def _wishes(
     return wishes | {"seconds": ANSWER_SECONDS}
 
 
-def _asker(ctx: Ctx, corpus: str, answer: bool) -> Asker | None:
-    """The one door to models, only where an answer is wanted or the question can be embedded."""
+def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
+    """The one door to models by corpus, "" for the one that is meant; only where an answer of one
+    corpus is wanted or the question can be embedded."""
     app = desk_of(ctx).app
-    return app.asker(app.corpus_for_reading(corpus)) if answer or _uses_models(app) else None
-
-
-def _askers(ctx: Ctx, parts: Parts, corpus: str) -> dict[str, Asker]:
-    """Who embeds the question, by corpus; "" is the one that is meant."""
-    app = desk_of(ctx).app
-    if not _uses_models(app):
+    if not _uses_models(app) and not (answer and len(parts) == 1):
         return {}
     return {name: app.asker(name or app.corpus_for_reading(corpus)) for name, _ in parts}
 
