@@ -309,7 +309,7 @@ REACH = 6
 # A sentence of at least LIST names with fewer than LIST_SPACING characters each is a list: it says
 # nothing about any two of them.
 LIST, LIST_SPACING = 5, 18
-SAYS_SOMETHING = 20, 300  # characters of a sentence that is quoted first
+SAYS_SOMETHING = 26, 300  # characters of a sentence that is quoted first
 # Sentences kept with an entity or a relationship. More would only repeat what the text units say.
 SENTENCES = 3
 
@@ -438,13 +438,15 @@ _STATED = attrgetter(*"source_key target_key description keywords weight start e
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first,
-    and often."""
-    ranked = sorted(
-        rows,
-        key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key),
-    )
-    places = ((row.text_unit_id, row.sentences[0], row.sentences[1]) for row in ranked)
-    return list(dict.fromkeys(places))[:SENTENCES]
+    and often; of each text unit the first one that is no greeting ("Ana: Thanks!")."""
+    ranked = []
+    for row in rows:
+        spans = list(zip(row.sentences[::2], row.sentences[1::2], strict=True))
+        start, end = next((one for one in spans if not _unreadable(one[1] - one[0])), spans[0])
+        late = min(row.start - start, 60) // 4 if start == row.sentences[0] else 60 // 4
+        rank = (_unreadable(end - start), late, -row.count, row.text_unit_id, row.key)
+        ranked.append((rank, (row.text_unit_id, start, end)))
+    return list(dict.fromkeys(place for _, place in sorted(ranked)))[:SENTENCES]
 
 
 def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ CONDITIONS = ("if-match", "if-none-match")
 class Trouble:
     """What the door does with the next requests, and how many came, by method."""
 
+    delay: float = 0.0  # seconds before each answer
     refuse: list[int] = field(default_factory=list)  # status of the next requests, one after another
     status: int = 0  # of every request, while it is set
     read_only: bool = False
@@ -64,6 +66,7 @@ def object_store() -> Iterator[ObjectStore]:
         def serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             trouble.requests.append(f"{self.command} {self.path}")
+            time.sleep(trouble.delay)
             if trouble.hang:
                 trouble.hang -= 1
                 trouble.released.wait(60)
