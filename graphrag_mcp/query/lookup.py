@@ -27,7 +27,16 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
+from graphrag_mcp.query import (
+    context,
+    duplicates,
+    entities,
+    passages,
+    series,
+    symbols,
+    timeline,
+    topics,
+)
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.retrieval import Weights, term_worth
@@ -49,6 +58,7 @@ KINDS = {
     "c": ("reports", "communities"),
     "k": ("claims", "claims"),
 }
+SEVERAL = 3  # documents of a series that name somebody, who may be another one elsewhere
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
@@ -509,7 +519,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     lines.append(f"{', '.join(counts)}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    lines += filter(None, [duplicates.about(snapshot, row)])
+    lines += filter(None, [duplicates.about(snapshot, row), _perhaps_several(snapshot, row)])
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")
@@ -520,6 +530,19 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     ):
         lines += ["", shorten(description, budget // 4)]
     return "\n".join(lines)
+
+
+def _perhaps_several(snapshot: Snapshot, row: Row) -> str:
+    """The series of documents that name a person by one word, which may be several people."""
+    if row["type"] != "person" or " " in row["title"]:
+        return ""
+    units = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id"])
+    found = series.grouped(snapshot, set(units["document_id"].to_pylist()))
+    named = {one: ids for one, ids in found.items() if one and len(ids) >= SEVERAL}
+    if len(named) < 2:
+        return ""
+    listed = ", ".join(f"{one.title} {len(ids)}" for one, ids in named.items() if one)
+    return f"Perhaps not one person. Documents by series: {listed}."
 
 
 def _symbol_sections(
