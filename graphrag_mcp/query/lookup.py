@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,11 @@ STATEMENT = 260  # characters of a sentence on a relationship
 LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
+AROUND, LITTLE = (
+    0.2,
+    0.25,
+)  # worth of a passage without a word of the question; of the best document
+PLACES = 4  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
@@ -222,7 +227,7 @@ def _bearing(
     snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
 ) -> tuple[list[Row], str]:
     """The passages with only those sentences that say most on the question, of each document its share
-    of the budget and the first sentence; and which documents repeat another one."""
+    of the budget and the first sentence; and which documents repeat another one or say little."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
     things = passages.things_of(query, worth)
     places: dict[str, list[tuple[float, str, int, int]]] = {}  # of a document: value, passage, span
@@ -230,39 +235,60 @@ def _bearing(
     for id, row in found.items():
         if language_of(row["uri"]):  # code has no sentences
             kept[id] = [(0, len(row["text"]))]
-            continue
-        own = places.setdefault(row["document_id"], [])
-        row["text"] = readable(row["text"])
-        for start, end in sentences(row["text"]):
-            said = row["text"][start:end]
-            figures = sum(any(map(str.isdigit, word)) for word in said.split())
-            telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-            value = passages.share_of(said, things) + 0.5 * telling * substance(said)
-            if not own or says_something(said):
-                own.append((value if own else math.inf, id, start, end))
+        else:
+            row["text"] = readable(row["text"])
+            places.setdefault(row["document_id"], []).extend(_valued(id, row["text"], things))
+    best = {document: max(own)[0] for document, own in places.items()}
     share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown: list[frozenset[int]] = []
-    repeated = set[str]()
+    apart: dict[str, list[str]] = {"Repeats of others shown": [], "With little on it": []}
     for document, own in places.items():
         runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
         if any(passages.alike(runs, other) for other in shown):
-            repeated.add(document)
+            apart["Repeats of others shown"].append(document)
+            continue
+        if best[document] < LITTLE * max(best.values()):
+            apart["With little on it"].append(document)
             continue
         shown.append(runs)
         room = share
-        least = ON_IT * max((value for value, *_ in own[1:]), default=0.0)
+        first, title = own[0], found[own[0][1]]["title"].casefold()
+        if found[first[1]]["text"][slice(*first[2:])].casefold().strip(" #") != title:
+            own[0] = (math.inf, *first[1:])
+        among = set[str]()
         for value, id, start, end in sorted(own, key=lambda one: -one[0]):
+            among |= {id} if len(among) < PLACES else set()
+            if id not in among:
+                continue
             room -= count_tokens(found[id]["text"][start:end])
-            if room < 0 or value < least:
+            if room < 0 or value < ON_IT * best[document]:
                 break
             kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
-    aliases = context.document_aliases(snapshot, repeated)
-    listed = ", ".join(sorted(aliases[one] for one in repeated))
-    note = f"Repeats of others shown: {listed}." if repeated else ""
-    return [row for id, row in found.items() if id in kept], note
+    aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
+    notes = (
+        f"{said}: {', '.join(aliases[one] for one in some)}."
+        for said, some in apart.items()
+        if some
+    )
+    return [row for id, row in found.items() if id in kept], " ".join(notes)
+
+
+def _valued(
+    id: str, text: str, things: Sequence[passages.Worth]
+) -> Iterator[tuple[float, str, int, int]]:
+    """The sentences of a passage that say something, with what they are worth: by the words of the
+    question in them and around them, and by their figures and names."""
+    around = AROUND + passages.share_of(text, things)
+    for at, (start, end) in enumerate(sentences(text)):
+        said = text[start:end]
+        if not at or says_something(said):
+            figures = sum(any(map(str.isdigit, word)) for word in said.split())
+            telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
+            value = passages.share_of(said, things) * (0.3 + 0.7 * substance(said))
+            yield (value + 0.5 * telling * substance(said)) * around, id, start, end
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

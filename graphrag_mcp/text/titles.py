@@ -13,6 +13,7 @@ from graphrag_mcp.text.terms import is_cjk, stop_word, terms
 
 PARTS = 3  # of a title
 _LEAST = 0.05  # worth of a part beside the best one
+RARE = 0.2  # of the weight of a name's best term, below which another one makes the name rare
 _READ = 120  # sentences that are looked through for the forms of words
 _LONG = 40  # characters of a name
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
@@ -73,7 +74,10 @@ def parts(
         name = _TITLED.sub("", name, count=1)
         found = [weights.get(term, 0.0) for term in terms_of(name)]
         if found and _plain(name):
-            share = sum(sorted(found)) / math.sqrt(len(found))
+            # a rare name of common words is no subject: "Financial Economists Roundtable"
+            rare = min(found) < RARE * max(found)
+            whole = len(found) * min(found) if rare else sum(sorted(found))
+            share = whole / math.sqrt(len(found))
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
     chosen: list[str] = []
     used: set[str] = {key for word in _WORD.findall(known) for key in _keys(word)}

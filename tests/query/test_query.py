@@ -327,7 +327,7 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     texts = (
         f"The mill stands at Orl. {filler('mill')} The court fined the mill in spring. {filler('mill')}",
         f"The bakery of Venn opened early. {filler('oven')} A judge freed the bakery of its fine. {filler('oven')}",
-        *(f"Hall {n} of Venn is open. {filler(n)} The court of hall {n} met." for n in "abcdef"),
+        *(f"Hall {n} of Venn is open. {filler(n)} The court of hall {n} met on the fine." for n in "abcdef"),
     )
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
     found = open_snapshot(tmp_path / "c")
