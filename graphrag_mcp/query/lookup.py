@@ -58,7 +58,7 @@ KINDS = {
     "c": ("reports", "communities"),
     "k": ("claims", "claims"),
 }
-SEVERAL = 3  # documents of a series that name somebody, who may be another one elsewhere
+SEVERAL = 3  # documents of a series that name a person, who may be another one elsewhere
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
