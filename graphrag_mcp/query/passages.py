@@ -243,6 +243,8 @@ def several(
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     ranked = _merged(sources)
     hits = _hits(sources, ranked[:20])
+    if form.sort == "time":  # the best ones, the oldest of them first
+        hits = sorted(hits[:PER_QUESTION], key=_when) + hits[PER_QUESTION:]
     known = [hit for hit in hits[:PER_QUESTION] if hit.id in page.full]
     _say_unnamed(page, missing := _unnamed(sources, hits))
     show(

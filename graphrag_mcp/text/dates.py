@@ -54,7 +54,9 @@ def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
 NUMERIC = _forms("figures")
 _SLASHED = NUMERIC[0]
 DAYS = [*NUMERIC, *_forms("days")]
+STAMPS = _forms("stamps")  # of turns: the year in two digits
 _SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
+_NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
 _DECLARED = re.compile(
     r"(?:date|year|datum|jahr|fecha|año|année|日期|年份)\s*[:：]\s*(.+)", re.IGNORECASE
 )
@@ -183,14 +185,39 @@ def in_head(text: str) -> str:
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
 
 
-def found(text: str, forms: Iterable[re.Pattern[str]]) -> list[tuple[int, int, str]]:
-    """Where a form stands in the text, and its date, "" for one that the calendar does not have or
-    whose day could be its month."""
+def found(
+    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None
+) -> list[tuple[int, int, str]]:
+    """Where a form stands in the text, and its date, "" for one that the calendar does not have,
+    whose day could be its month (if no order is given), or that is the number of a section or
+    version."""
     return sorted(
-        (match.start(), match.end(), _iso(match.groupdict()))
+        (
+            match.start(),
+            match.end(),
+            "" if _is_number(match) else _iso(match.groupdict(), day_first),
+        )
         for form in forms
         for match in form.finditer(text)
     )
+
+
+def _is_number(match: re.Match[str]) -> bool:
+    """Is 12.5.2024 the number of a section or of a version?"""
+    before = match.start() - 16
+    dotted = match[0].replace(".", "").isdecimal()
+    return dotted and bool(_NUMBERED.search(match.string, max(before, 0), match.start()))
+
+
+def day_first(text: str) -> bool | None:
+    """Does this text write the day before the month (31/12/2023) or after it? None where none of
+    its dates tells, or where they differ."""
+    pairs = {
+        (int(match["a"]) > 12, int(match["b"]) > 12)
+        for form in (_SLASHED, STAMPS[0])
+        for match in form.finditer(text)
+    } & {(True, False), (False, True)}
+    return pairs.pop()[0] if len(pairs) == 1 else None
 
 
 def dates_text(line: str, start: int, end: int) -> bool:
@@ -206,9 +233,10 @@ def dates_text(line: str, start: int, end: int) -> bool:
     )
 
 
-def _iso(fields: Mapping[str, str | None]) -> str:
+def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str:
     """The groups of a form as ISO 8601; "" for what the calendar does not have."""
     year = str(fields.get("y"))
+    year = year if len(year) > 2 else f"20{year}"
     if "q" in fields:
         number = _QUARTER.get(folded(fields["q"] or ""), 0)
         return f"{year}-Q{number}" if number else ""
@@ -216,7 +244,7 @@ def _iso(fields: Mapping[str, str | None]) -> str:
     if fields.get("word"):
         month = str(_NUMBER.get(folded(fields["word"] or ""), 0))
     if fields.get("a"):
-        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0))
+        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0), day_first)
     try:
         found = date(int(year), int(month or 1), int(day or 1))
     except ValueError:
@@ -224,8 +252,9 @@ def _iso(fields: Mapping[str, str | None]) -> str:
     return found.isoformat()[: 4 if month is None else 7 if day is None else 10]
 
 
-def _month_and_day(first: int, second: int) -> tuple[str, str]:
+def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[str, str]:
     """Of two numbers of which one can be no month; month 0 where both could."""
-    if first == second or second <= 12 < first:
+    if first == second or second <= 12 < first or (day_first and first <= 12 >= second):
         return str(second), str(first)
-    return (str(first), str(second)) if first <= 12 < second else ("0", "1")
+    clear = first <= 12 and (second > 12 or day_first is False)
+    return (str(first), str(second)) if clear else ("0", "1")

@@ -19,21 +19,44 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.folding import latin_language
 
-Kind = Literal["stated", "resolved", "document"]
+Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]
-Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
+
+
+class Anchor(NamedTuple):
+    """From the character `at` on, relative expressions count from this day, if there is one. The
+    words up to `until` say it; they tell of no event."""
+
+    at: int
+    day: date | None
+    until: int = 0
+
 
 # The head of a turn or message whose words follow on its line: [2023-05-25 10:12] Marta: ...,
-# 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ...
+# 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ... In the last form only names stand beside
+# the day.
 _TURN = re.compile(
-    r"\s*(?:[-*>] )?(?:\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}(?=[\sT,:|–—-])"
+    r"\s*(?:[-*>] )?(?:(?P<stamp>\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}"
+    r"(?=[T,]? ?\(?\d\d?:\d\d| ?[–—|:-]\s(?!\d)|,? [^\W\d_]\S*(?: [^\W\d_]\S*)?: ))"
     r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
+)
+_NAMES = r"(?:[^\W\d_a-z][\w'’-]*[ ,]*){0,4}"
+_BEFORE_DAY = re.compile(rf"\W*(?:(?:[Oo]n|[Aa]m|[Ll]e|[Ee]l) )?(?:{_NAMES}|.*[(,（|–—] ?|.*\d:.*)")
+_AFTER_DAY = re.compile(
+    rf"[\s,)）]*(?:\d.*|{_NAMES}(?:wrote|schrieb|a écrit|escribió)?[ )）]*)[:：]"
+)
+_HEADING = re.compile(r"(#{1,6})\s")
+TURN = 7  # level of a turn or short line, below all headings
+# The end of a line of running text, or its start; an item of a list that does not begin with its day.
+_RUNNING = re.compile(
+    r"\s*(?:(?![\w-]+ ?[:=]|(?:on|am|le|el|den|vom|du|del) )[^\W\d_A-Z]\S*[a-z]|[-*•+] +[^\W\d_])"
 )
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)\n[\w-]+ *[:=].*\n(?:.+\n)*?(?:\1|\.\.\.) *(?:\n|\Z)")
 HEADING = 80  # characters of a line whose date holds for what stands below it
@@ -59,15 +82,18 @@ class _Unclear(Exception):
     """The words say no day here: they lack an anchor or a tense."""
 
 
-def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -> list[When]:
+def expressions(
+    text: str, anchors: Sequence[Anchor] = (), language: str = "", day_first: bool | None = None
+) -> list[When]:
     """Temporal expressions of a text, in order, none inside another.
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
-    by default it is recognised. Time is linear in the length of the text."""
-    starts = [offset for offset, _ in anchors]
+    by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it. Time
+    is linear in the length of the text."""
+    starts = [one[0] for one in anchors]
     # 2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language. An
     # empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
-    figures = dates.found(text, dates.NUMERIC) if _FIGURES.search(text) else []
+    figures = dates.found(text, dates.NUMERIC, day_first) if _FIGURES.search(text) else []
     found = [When(start, end, day, day, "stated") for start, end, day in figures]
     for vocabulary in _vocabularies(text, language):
         for match, rule in vocabulary.matches(text):
@@ -81,42 +107,90 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
                 found.append(When(*match.span(), "", "", "stated"))
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
-            anchor = day.isoformat() if day and kind == "resolved" else ""
+            anchor = day.isoformat() if day and kind != "stated" else ""
             found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
-    return _joined(text, [one for one in _outermost(found) if one.start])
+    titles = list(_titles(text))
+    kept = [one for one in _outermost(found) if one.start]
+    return [
+        one
+        for one in _joined(text, kept)
+        if not any(at <= one.char_start < end for at, _, end in (Anchor(*a) for a in anchors))
+        and not any(
+            start <= one.char_start < end and (every or one.anchor) for start, end, every in titles
+        )
+    ]
+
+
+def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Titles of songs, films and books, and whether also a stated date in them is part of a name:
+    what stands in 《》, and in quotation marks where it is one expression or every word is
+    capitalised. What ends with a mark of a sentence is said by someone."""
+    for match in _QUOTED.finditer(text):
+        words = match[0][1:-1].strip()
+        title = match[0][0] in "《〈"
+        if title or (words[-1:] not in ".,!?。，！？…" and (_TITLE.fullmatch(words))):
+            yield *match.span(), title
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
     The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them. Of front matter only the date
-    of a document counts, where none is given."""
-    found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
-    at, matter = 0, _FRONT_MATTER.match(text)
-    for line in text.splitlines(keepends=True):
-        own = not document_date and line.partition(":")[0].strip().lower() in dates.KEYS
+    states one full date and little else. A sentence is none of them. A heading holds until the next
+    of its level or a higher one, a turn until the next turn or heading; a turn whose day cannot be
+    read has none. Of front matter only the date of a document counts, where none is given."""
+    base = date.fromisoformat(document_date[:10]) if document_date else None
+    found = [Anchor(0, base)] if base else []
+    above: list[tuple[int, date | None]] = []  # what holds, by level
+    at, matter, day, first = 0, _FRONT_MATTER.match(text), base, dates.day_first(text)
+    lines = [*text.splitlines(keepends=True), ""]
+    for line, below in pairwise(lines):
+        key = line.partition(":")[0].strip().lower() in dates.KEYS
+        heading = _HEADING.match(line)
         inside = matter is not None and at < matter.end()
-        if (own or not inside) and (day := _heading_day(line)):
-            found.append((at, date.fromisoformat(day)))
-        at += len(line)
+        said = None
+        if line[:1] == "#" or any(map(str.isdecimal, line)):
+            said = _said(line, below, first) if (key and base is None) or not inside else None
+        level = 0 if key else len(heading[1]) if heading else TURN
+        if said or heading:
+            above = [one for one in above if one[0] < level]
+        if said:
+            above.append((level, said[0]))
+        now = above[-1][1] if above else base
+        if said or now != day:
+            found.append(Anchor(at, now, at + said[1] if said else 0))
+        at, day = at + len(line), now
     return found
 
 
-def _heading_day(line: str) -> str:
-    """The day that the lines below this one, or the words behind its head, were said; "" for none."""
+def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] | None:
+    """The day that the lines below this one, or the words behind its head, were said, and where its
+    words end; no day where the stamp of a turn cannot be read. None for any other line."""
+    head = _TURN.match(line)
+    stamp = bool(head and head["stamp"])
+    candidates = [head[0]] if head else []
     if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
-        candidate = line
-    else:
-        head = _TURN.match(line)
-        candidate = head[0] if head else ""
-    if candidate.count("|") > 1:
-        return ""
-    days = [one for one in dates.found(candidate, dates.DAYS) if one[2]]
-    if len({day for _, _, day in days}) != 1:
-        return ""
-    start, end, day = days[0]
-    return day if dates.dates_text(candidate, start, end) else ""
+        candidates.append(line)
+    for at, candidate in enumerate(candidates):
+        is_head = head is not None and at == 0
+        forms = (*dates.DAYS, *dates.STAMPS) if is_head and stamp else dates.DAYS
+        days = dates.found(candidate, forms, first)
+        known = {day for _, _, day in days if day}
+        if candidate.count("|") > 1 or len(known) > 1 or not days:
+            continue
+        start, end = next(one[:2] for one in days if one[2] or not known)
+        before, after = candidate[:start], candidate[end:]
+        if is_head and not stamp:
+            dated = bool(_BEFORE_DAY.fullmatch(before) and _AFTER_DAY.fullmatch(after))
+        else:
+            alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
+            dated = alone or not (_RUNNING.match(line) or _RUNNING.match(below[:40]))
+        if dated and dates.dates_text(candidate, start, end):
+            if known:
+                return date.fromisoformat(known.pop()), end
+            if stamp and is_head:
+                return None, end
+    return None
 
 
 def _outermost(found: Sequence[When]) -> list[When]:
@@ -207,24 +281,37 @@ def _period(anchor: date, unit: str, shift: int) -> Interval:
     return _years(anchor.year // 10 * 10 + 10 * shift, 10)
 
 
+_MULTIPLES = {"decade": ("year", 10), "fortnight": ("week", 2)}
+
+
 def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
     """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
     units more."""
+    unit, times = _MULTIPLES.get(unit, (unit, 1))
+    shift *= times
     if unit == "week":
         middle = anchor + timedelta(weeks=shift)
         return middle - timedelta(days=3 + 7 * slack), middle + timedelta(days=3 + 7 * slack)
-    if unit == "decade":
-        unit, shift = "year", 10 * shift
     return _period(anchor, unit, shift - slack)[0], _period(anchor, unit, shift + slack)[1]
 
 
 def _weekday(anchor: date, weekday: int, which: int) -> Interval:
-    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it."""
+    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it;
+    2 and -2 a week beyond."""
     if which < 0:
-        shift = -((anchor.weekday() - weekday - 1) % 7 + 1)
+        shift = -((anchor.weekday() - weekday - 1) % 7 + 1) + 7 * (which + 1)
     else:
-        shift = (weekday - anchor.weekday() - which) % 7 + which
+        shift = (weekday - anchor.weekday() - min(which, 1)) % 7 + which + 6 * (which > 1)
     return _period(anchor, "day", shift)
+
+
+def _exactly(day: date, unit: str, shift: int) -> Interval:
+    """The day that is exactly `shift` units after this one."""
+    unit, times = _MULTIPLES.get(unit, (unit, 1))
+    if unit in ("day", "week"):
+        return _period(day, "day", shift * times * (7 if unit == "week" else 1))
+    first = _period(day, unit, shift * times)[0]
+    return _day(first.year, day.month if unit == "year" else first.month, day.day)
 
 
 def _nearest(anchor: date, month: int, day: int) -> Interval:
@@ -273,16 +360,20 @@ def _month_near(anchor: date, month: int, which: int) -> Interval:
 
 def _month_which(anchor: date, month: int, which: int) -> Interval:
     """Last March is over, also in a March."""
+    if abs(which) > 1:
+        raise _Unclear
     over = which < 0 and month == anchor.month
     return _months(anchor.year - 1, month) if over else _month_near(anchor, month, which)
 
 
 def _season_near(anchor: date, month: int, which: int) -> Interval:
     """-1: the last such season that is over; 0: this year's; 1: the next that begins."""
-    seasons = [_months(year, month, 3) for year in range(anchor.year - 2, anchor.year + 3)]
+    seasons = [_months(year, month, 3) for year in range(anchor.year - 3, anchor.year + 4)]
     if which < 0:
-        return [one for one in seasons if one[1] < anchor][-1]
-    return [one for one in seasons if (one[0] > anchor if which else one[1] >= anchor)][0]
+        return [one for one in seasons if one[1] < anchor][which]
+    return [one for one in seasons if (one[0] > anchor if which else one[1] >= anchor)][
+        max(which - 1, 0)
+    ]
 
 
 def _part_of(interval: Interval, part: str) -> Interval:
@@ -334,8 +425,24 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
 _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "day": lambda a, v: _period(a, "day", v["day"]),
     "unit": lambda a, v: _unit(a, v),
+    "part of unit": lambda a, v: _part_by_tense(a, v),
+    "weekend by tense": lambda a, v: _weekend_by_tense(a, v),
     "unit before last": lambda a, v: _period(a, v["unit"], -2),
-    "ago": lambda a, v: _around(a, v["unit"], -v["number"], v["slack"]),
+    "unit after next": lambda a, v: _period(a, v["unit"], 2),
+    "weekday before last": lambda a, v: _weekday(a, v["weekday"], -2),
+    "season before last": lambda a, v: _season_near(a, v["season"], -2),
+    "weekday since": lambda a, v: _weekday(a, v["weekday"], -1),
+    "ago": lambda a, v: _ago(a, v),
+    "years ago today": lambda a, v: _exactly(a, "year", -v["number"]),
+    "ago days": lambda a, v: _around(a, "day", -v["number"], v["slack"]),
+    "half ago": lambda a, v: _half_unit(a, v["unit"], -1),
+    "half ahead": lambda a, v: _half_unit(a, v["unit"], 1),
+    "exactly ago": lambda a, v: _exactly(_base(a, v), v["unit"], -v["number"]),
+    "exactly ahead": lambda a, v: _exactly(_base(a, v), v["unit"], v["number"]),
+    "week from": lambda a, v: _exactly(_base(a, v), "week", 1),
+    "fortnight from": lambda a, v: _exactly(_base(a, v), "week", 2),
+    "day of year": lambda a, v: _exactly(a, "year", v["year_word"]),
+    "day of which month": lambda a, v: _month_day(a, v["which"], v["d"]),
     "ahead": lambda a, v: _ahead(a, v),
     "ahead of now": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
     "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
@@ -358,6 +465,50 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
 
 # These say no year: where their sentence says another one than the anchor's, it may be theirs.
 _OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+
+
+def _base(anchor: date, values: Values) -> date:
+    """The day or the next weekday that is named, else the anchor."""
+    if "weekday" in values:
+        return _weekday(anchor, values["weekday"], 0)[0]
+    return _period(anchor, "day", values.get("day", 0))[0]
+
+
+def _ago(anchor: date, values: Values) -> Interval:
+    """About a year ago is a time of that year."""
+    unit, number = values["unit"], values["number"]
+    if unit == "year" and number == 1 and "about" in values:
+        return _around(anchor, "month", -12, 2)
+    return _around(anchor, unit, -number, values["slack"])
+
+
+def _half_unit(anchor: date, unit: str, way: int) -> Interval:
+    if unit not in ("year", "month"):
+        raise _Unclear
+    return _around(anchor, *(("month", 6 * way, 0) if unit == "year" else ("day", 15 * way, 1)))
+
+
+def _month_day(anchor: date, which: int, day: int) -> Interval:
+    first = _months(anchor.year, anchor.month + which)[0]
+    return _day(first.year, first.month, day)
+
+
+def _part_by_tense(anchor: date, values: Values) -> Interval:
+    """The end of the month, early next week: what is told of the past is not still to come."""
+    if values["unit"] not in ("week", "month", "year", "quarter", "decade"):
+        raise _Unclear
+    found = _period(anchor, values["unit"], values.get("which", 0))
+    first, last = _part_of(found, values["part"]) if "part" in values else found
+    tense = values["past"] - values["future"]
+    if "which" not in values and ((tense > 0 and first > anchor) or (tense < 0 and last < anchor)):
+        raise _Unclear
+    return found
+
+
+def _weekend_by_tense(anchor: date, values: Values) -> Interval:
+    """This weekend, or the last one that has begun."""
+    behind = _tense(values) < 0 and anchor.weekday() < 5
+    return _period(anchor, "weekend", -1 if behind else 0)
 
 
 def _tense(values: Values) -> int:
@@ -390,7 +541,7 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
-    if values["unit"] == "day":
+    if values["unit"] in ("day", "fortnight"):
         raise _Unclear  # "the last day", "this day"
     if values["unit"] == "week" and values["rolling_week"] and values["which"]:
         first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
@@ -431,7 +582,8 @@ def _meaning(
     elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
         raise _Unclear
     else:
-        found, kind = _RELATIVE[rule](anchor, values), "resolved"
+        kind = "approximate" if values["slack"] or "about" in values else "resolved"
+        found = _RELATIVE[rule](anchor, values)
     return (_part_of(found, values["part"]) if "part" in values else found), kind  # type: ignore[return-value]
 
 
@@ -439,12 +591,20 @@ def _meaning(
 
 _TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
 _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
-_CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
+_CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z|[a-zà-ÿ],? \Z")
+_OF_PERSON = re.compile(r"(?:(?i:of|by|since|until|seit|bis|ab)) (?:April|May|June|August|Jan)\Z")
+_SURNAME = re.compile(r" (?:[A-Z]\.? ?)*[A-Z][\w'’-]+")
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d\d(?![\d%])")
 _FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_YEAR, _OTHER_CALENDAR, _BEFORE_CHRIST = (
     re.compile(_TABLES["other"][name], re.IGNORECASE)
     for name in ("year", "calendar", "before_christ")
+)
+_QUOTED = re.compile(
+    r"《[^》\n]{1,60}》|〈[^〉\n]{1,60}〉|(?:\"(?=\S)|[“„«「『‹])[^\"“”„«»「」『』‹›\n]{1,60}[\"“”»」』›]"
+)
+_TITLE = re.compile(
+    r"[^\W\d_a-z][^\W\d_]*(?:['’]\w+)?(?:[ -](?:(?:of|the|to|at|in|on|a|and|de|la|le|du|der|die|das) ){0,2}[^\W\d_a-z]\S*)*"
 )
 _CLAUSE = re.compile(r"[,;!?。，；！？\n]")
 _JOINT = re.compile(
@@ -479,6 +639,7 @@ class _Vocabulary:
             | dict.fromkeys(few, 3),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
+        about = str(table["about"])
         for kind in ("day", "which", "season", "part", "year_word", "century", "calendar_week"):
             self._words[kind] = _words(table.get(kind, {}))
         for kind in ("quarter", "half", "ordinal"):
@@ -488,7 +649,9 @@ class _Vocabulary:
         self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
-        places |= {kind: _alternatives(words) for kind, words in self._words.items() if words}
+        places |= {"about": f"(?:{about})"} | {
+            kind: _alternatives(words) for kind, words in self._words.items() if words
+        }
         # Of twenty-five years, "five years" is no part.
         places["number"] = (
             _TABLES["han_places"]["number"] if han else rf"{places['number']}|\d{{1,3}}"
@@ -570,9 +733,11 @@ class _Vocabulary:
     @staticmethod
     def _is_name(match: re.Match[str], rule: str) -> bool:
         """Is a month or weekday in lower case a verb or a name (may, march, sun), or a day word part of one?"""
-        if rule == "day":  # USA Today
-            before = match.string[max(match.start() - 20, 0) : match.start()]
+        before = match.string[max(match.start() - 20, 0) : match.start()]
+        if rule == "day":  # USA Today, they sang Yesterday
             return match[0][0].isupper() and bool(_CAPITALISED.search(before))
+        if rule == "month" and _OF_PERSON.match(match[0]):  # a song by June Carter
+            return bool(_SURNAME.match(match.string, match.end()))
         word = match.groupdict().get("month") or match.groupdict().get("weekday") or ""
         if word not in ("may", "march", "mar", "sun", "sat", "mon", "wed"):
             return False
@@ -587,7 +752,8 @@ class _Vocabulary:
             if said is None:
                 continue
             word, kind = " ".join(said.lower().split()), name.rstrip("2")
-            if name == "span":
+            if name in ("span", "about"):
+                found |= {name: True}
                 continue
             if kind in self._words:
                 found[kind if kind in ("quarter", "half") else name] = self._value(kind, word)

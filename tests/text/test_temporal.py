@@ -112,10 +112,10 @@ def test_a_heading_or_turn_with_a_date_is_the_anchor_of_what_stands_below_it() -
         "[12 June 2023, 10:15] Ada: I came home yesterday.\n2023年7月1日\n昨天很热。\n"
     )
     days = anchors(text)
-    assert [day.isoformat() for _, day in days] == ["2023-05-10", "2023-06-12", "2023-07-01"]
+    assert [one.day.isoformat() for one in days if one.day] == ["2023-05-10", "2023-06-12", "2023-07-01"]
     resolved = [one.start for one in expressions(text, days) if one.kind == "resolved"]
     assert resolved == ["2023-05-09", "2023-06-11", "2023-06-30"]
-    assert anchors(text, "2020-01-02")[0] == (0, date(2020, 1, 2))
+    assert anchors(text, "2020-01-02")[0][:2] == (0, date(2020, 1, 2))
 
 
 def test_a_date_inside_a_sentence_is_no_anchor() -> None:
@@ -154,7 +154,7 @@ def test_no_date_is_invented(text: str, anchor: date | None) -> None:
     ],
 )
 def test_heads_of_turns_and_dated_headings_are_anchors(line: str) -> None:
-    assert anchors(line) == [(0, date(2023, 5, 25))]
+    assert [one[:2] for one in anchors(line)] == [(0, date(2023, 5, 25))]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_spans_quarters_and_far_relative_words(row: str) -> None:
 the financial year 2023|in tax year 2020|school year 2023/24|in 2023/24|Q3 of fiscal 2024|Wirtschaftsjahr 2023|exercice 2023|2023财年|2023年度
 in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|from 1130 to 1215 GMT|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
 twenty five years ago|2.5 weeks ago|一百年前|2000年前|两千年前|闰四月初三|在五月初五|腊月二十三|农历八月十五|大年初一
-Q3 was bad|in the third quarter|between May and July|Friday week|the last century|上世纪|上半年|第一季度
+Q3 was bad|in the third quarter|between May and July|the last century|上世纪|上半年|第一季度
 H1 FY2024|first half of fiscal 2024|année scolaire 2023-2024|the 5th century BC|the 3rd century B.C.|im 5. Jahrhundert v. Chr.|au Ve siècle av. J.-C.|siglo V a. C.|公元前3世纪|前5世纪
 from 2000 to 3000 rpm|in 2019 pieces|they may 5 times|she will march 3 miles|read USA Today|hoy en día|前天津市长|后天性疾病|前日本首相|明天启三年|下周期|上周期|本月薪|本年度|今年度
 the last week of the war|la dernière semaine de la guerre|la última semana de la guerra|letzte Woche des Krieges|正月初一|腊月廿九|冬月二十|大年三十|光绪二十四年|去年2月29日|29. Februar 2023|2023年2月29日""".replace("\n", "|").split("|"),
@@ -359,7 +359,7 @@ zh|上个月底他辞职了。|2023-04-21..2023-04-30
 zh|今年年初开工。|2023-01-01..2023-05-02
 zh|这个周末去爬山。|2023-05-13..2023-05-14
 zh|公元前221年统一。|
-zh|半年前他走了。|
+zh|半年前他走了。|2022-11-01..2022-11-30
 en|I was up at 2 a.m. this morning.|2023-05-10
 en|The store opens on the 31st.|
 en|Meeting moved to 3 pm PST on May 12, 2023.|2023-05-12
@@ -394,13 +394,13 @@ zh|2023年春节下雪。|2023..2023
 zh|去年春节我们在家。|2022..2022
 zh|2008年中国举办奥运会。|2008..2008
 zh|2024年中秋节放假。|2024..2024
-zh|去年的今天下雪。|2022..2022
+zh|去年的今天下雪。|2022-05-10
 zh|两周后开会。农历三月初三休息。|2023-05-21..2023-05-27
 zh|2024年第12周开会。|2024-03-18..2024-03-24
-en|A week from tomorrow I leave.|
-en|We met a year ago today.|
-en|Two weeks from Friday it opens.|
-en|He came half a year ago.|
+en|A week from tomorrow I leave.|2023-05-18
+en|We met a year ago today.|2022-05-10
+en|Two weeks from Friday it opens.|2023-05-26
+en|He came half a year ago.|2022-11-01..2022-11-30
 en|It ships in week 34 of 2023.|2023-08-21..2023-08-27
 en|See 2023-W34.|2023-08-21..2023-08-27
 en|In week 34 she rested.|
