@@ -136,7 +136,9 @@ class Filters:
                 before, text = row["text"][:first], row["text"][first : first + end - start]
                 line = row["line_start"] + before.count("\n")
                 lines = {"line_start": line, "line_end": line + text.rstrip().count("\n")}
-                row = row | {"text": text, "char_start": start, "char_end": end} | lines
+                row = (
+                    row | {"text": text, "char_start": start, "char_end": end, "cut": True} | lines
+                )
             found.append(row)
         return found
 

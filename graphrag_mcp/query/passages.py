@@ -446,7 +446,7 @@ def read(
                 row["id"],
                 row["document_id"],
                 corpus,
-                whole=count[row["document_id"]] == 1,
+                whole=count[row["document_id"]] == 1 and "cut" not in row,
                 validity=valid.get(row["document_id"], ""),
                 begins=begins.get(row["document_id"], ""),
                 short=series.name(fact, of_series.get(row["document_id"])) if fact else "",

@@ -102,8 +102,9 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
         found: dict[str, list[str]] = defaultdict(list)
         pairs = _superseded(facts)
         for old, new in pairs:
-            both = ", and supersedes it: they contradict each other" * ((new, old) in pairs)
-            found[old].append(f"superseded by {facts[new]['document'][0]}{both}")
+            name = facts[new]["document"][0]
+            both = f"contradictory: it supersedes {name} and {name} supersedes it"
+            found[old].append(both if (new, old) in pairs else f"superseded by {name}")
         later = _later_versions(snapshot, facts)
         for id, fact in facts.items():
             metadata = fact["metadata"]
@@ -111,18 +112,16 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
             for one in status if isinstance(status, list) else [status]:
                 if str(one).casefold() in OUTDATED:
                     found[id].append(f"status: {one}")
-            if id in later and not any(one.startswith("superseded") for one in found[id]):
+            if id in later and not any("supersede" in one for one in found[id]):
                 found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            limits = [
+            begins, ends = (
                 dates.read(str(metadata.get(key) or "")) for key in ("valid_from", "valid_until")
-            ]
-            found[id] += [
-                f"valid {word} {day}"
-                for word, day in zip(("from", "until"), limits, strict=True)
-                if day
-            ]
-            if all(limits) and dates.days(limits[0])[0] > dates.days(limits[1])[1]:
-                found[id].append("which contradict each other")
+            )
+            if begins and ends and dates.days(begins)[0] > dates.days(ends)[1]:
+                found[id].append(f"contradictory: valid from {begins} until {ends}")
+            else:
+                found[id] += [f"valid from {begins}"] * bool(begins)
+                found[id] += [f"valid until {ends}"] * bool(ends)
         _validity[snapshot] = {id: f"({'; '.join(some)})" for id, some in found.items() if some}
     return _validity[snapshot]
 

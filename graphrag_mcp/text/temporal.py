@@ -52,6 +52,7 @@ _BEFORE_DAY = re.compile(rf"\W*(?:(?:[Oo]n|[Aa]m|[Ll]e|[Ee]l) )?(?:{_NAMES}|.*[(
 _AFTER_DAY = re.compile(
     rf"[\s,)）]*(?:\d.*|{_NAMES}(?:wrote|schrieb|a écrit|escribió)?[ )）]*)[:：]"
 )
+_DIGIT = re.compile(r"\d")
 _HEADING = re.compile(r"(#{1,6})\s")
 TURN = 7  # level of a turn or short line, below all headings
 # The end of a line of running text, or its start; an item of a list that does not begin with its day.
@@ -109,27 +110,28 @@ def expressions(
             span = match.span("span" if match.groupdict().get("span") else 0)
             anchor = day.isoformat() if day and kind != "stated" else ""
             found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
-    titles = list(_titles(text))
+    stamps = [(one[0], one[2], False) for one in anchors if one[2:] and one[2]]
+    hidden = sorted([*stamps, *_titles(text)])
     kept = [one for one in _outermost(found) if one.start]
-    return [
-        one
-        for one in _joined(text, kept)
-        if not any(at <= one.char_start < end for at, _, end in (Anchor(*a) for a in anchors))
-        and not any(
-            start <= one.char_start < end and (every or one.anchor) for start, end, every in titles
-        )
-    ]
+    return [one for one in _joined(text, kept) if not _is_hidden(one, hidden)]
+
+
+def _is_hidden(one: When, hidden: Sequence[tuple[int, int, bool]]) -> bool:
+    """Does an expression stand in one of these parts? Some hide only relative ones."""
+    at = bisect_right(hidden, (one.char_start, one.char_end, True)) - 1
+    start, end, relative = hidden[at] if at >= 0 else (0, 0, False)
+    return start <= one.char_start < end and (bool(one.anchor) or not relative)
 
 
 def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Titles of songs, films and books, and whether also a stated date in them is part of a name:
-    what stands in 《》, and in quotation marks where it is one expression or every word is
-    capitalised. What ends with a mark of a sentence is said by someone."""
+    """Titles of songs, films and books, and whether they hide only relative dates: what stands in
+    《》, and in quotation marks where every word is capitalised. What ends with a mark of a sentence
+    is said by someone."""
     for match in _QUOTED.finditer(text):
         words = match[0][1:-1].strip()
         title = match[0][0] in "《〈"
         if title or (words[-1:] not in ".,!?。，！？…" and (_TITLE.fullmatch(words))):
-            yield *match.span(), title
+            yield *match.span(), not title
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
@@ -142,15 +144,17 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     base = date.fromisoformat(document_date[:10]) if document_date else None
     found = [Anchor(0, base)] if base else []
     above: list[tuple[int, date | None]] = []  # what holds, by level
-    at, matter, day, first = 0, _FRONT_MATTER.match(text), base, dates.day_first(text)
-    lines = [*text.splitlines(keepends=True), ""]
-    for line, below in pairwise(lines):
+    matter, first = _FRONT_MATTER.match(text), dates.day_first(text)
+    at, day, code = 0, base, False
+    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
+        at += len(line)
+        code ^= line.startswith(("```", "~~~"))
+        heading = None if code else _HEADING.match(line)
+        if not heading and not _DIGIT.search(line):
+            continue
         key = line.partition(":")[0].strip().lower() in dates.KEYS
-        heading = _HEADING.match(line)
-        inside = matter is not None and at < matter.end()
-        said = None
-        if line[:1] == "#" or any(map(str.isdecimal, line)):
-            said = _said(line, below, first) if (key and base is None) or not inside else None
+        own = matter is None or at > matter.end() or (key and base is None)
+        said = _said(line, below, first) if own else None
         level = 0 if key else len(heading[1]) if heading else TURN
         if said or heading:
             above = [one for one in above if one[0] < level]
@@ -158,8 +162,9 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
             above.append((level, said[0]))
         now = above[-1][1] if above else base
         if said or now != day:
-            found.append(Anchor(at, now, at + said[1] if said else 0))
-        at, day = at + len(line), now
+            start = at - len(line)
+            found.append(Anchor(start, now, start + said[1] if said else 0))
+        day = now
     return found
 
 
@@ -174,7 +179,8 @@ def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] 
     for at, candidate in enumerate(candidates):
         is_head = head is not None and at == 0
         forms = (*dates.DAYS, *dates.STAMPS) if is_head and stamp else dates.DAYS
-        days = dates.found(candidate, forms, first)
+        days = dates.found(line[: len(candidate) + 8], forms, first)  # with its clock
+        days = [one for one in days if one[1] <= len(candidate)]
         known = {day for _, _, day in days if day}
         if candidate.count("|") > 1 or len(known) > 1 or not days:
             continue
@@ -426,11 +432,12 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "day": lambda a, v: _period(a, "day", v["day"]),
     "unit": lambda a, v: _unit(a, v),
     "part of unit": lambda a, v: _part_by_tense(a, v),
-    "weekend by tense": lambda a, v: _weekend_by_tense(a, v),
+    "weekend past": lambda a, v: _weekend_past(a, v),
     "unit before last": lambda a, v: _period(a, v["unit"], -2),
     "unit after next": lambda a, v: _period(a, v["unit"], 2),
     "weekday before last": lambda a, v: _weekday(a, v["weekday"], -2),
     "season before last": lambda a, v: _season_near(a, v["season"], -2),
+    "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
     "weekday since": lambda a, v: _weekday(a, v["weekday"], -1),
     "ago": lambda a, v: _ago(a, v),
     "years ago today": lambda a, v: _exactly(a, "year", -v["number"]),
@@ -477,7 +484,7 @@ def _base(anchor: date, values: Values) -> date:
 def _ago(anchor: date, values: Values) -> Interval:
     """About a year ago is a time of that year."""
     unit, number = values["unit"], values["number"]
-    if unit == "year" and number == 1 and "about" in values:
+    if unit == "year" and number == 1 and values.get("about"):
         return _around(anchor, "month", -12, 2)
     return _around(anchor, unit, -number, values["slack"])
 
@@ -497,18 +504,21 @@ def _part_by_tense(anchor: date, values: Values) -> Interval:
     """The end of the month, early next week: what is told of the past is not still to come."""
     if values["unit"] not in ("week", "month", "year", "quarter", "decade"):
         raise _Unclear
-    found = _period(anchor, values["unit"], values.get("which", 0))
+    found = _period(anchor, values["unit"], values.get("which2", values.get("which", 0)))
     first, last = _part_of(found, values["part"]) if "part" in values else found
     tense = values["past"] - values["future"]
-    if "which" not in values and ((tense > 0 and first > anchor) or (tense < 0 and last < anchor)):
+    if not values.keys() & {"which", "which2"} and (
+        (tense > 0 and first > anchor) or (tense < 0 and last < anchor)
+    ):
         raise _Unclear
     return found
 
 
-def _weekend_by_tense(anchor: date, values: Values) -> Interval:
-    """This weekend, or the last one that has begun."""
-    behind = _tense(values) < 0 and anchor.weekday() < 5
-    return _period(anchor, "weekend", -1 if behind else 0)
+def _weekend_past(anchor: date, values: Values) -> Interval:
+    """The last weekend that has begun; what is planned or usual for the weekend says none."""
+    if _tense(values) == 0:
+        raise _Unclear
+    return _period(anchor, "weekend", -1 if anchor.weekday() < 5 else 0)
 
 
 def _tense(values: Values) -> int:
@@ -541,8 +551,11 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
-    if values["unit"] in ("day", "fortnight"):
-        raise _Unclear  # "the last day", "this day"
+    if (values["unit"], values["which"]) == ("decade", -1) or values["unit"] in (
+        "day",
+        "fortnight",
+    ):
+        raise _Unclear  # "the last day", "this day"; the last decade is not over at a round year
     if values["unit"] == "week" and values["rolling_week"] and values["which"]:
         first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
         return first, first + timedelta(days=6)
@@ -582,7 +595,8 @@ def _meaning(
     elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
         raise _Unclear
     else:
-        kind = "approximate" if values["slack"] or "about" in values else "resolved"
+        about = values["slack"] or values.get("about") or "part" in values
+        kind = "approximate" if about else "resolved"
         found = _RELATIVE[rule](anchor, values)
     return (_part_of(found, values["part"]) if "part" in values else found), kind  # type: ignore[return-value]
 
@@ -702,7 +716,13 @@ class _Vocabulary:
     def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
         """The last token of each word of a key kind, with its kind; characters in Chinese."""
         kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
-        return {_TOKEN.findall(word)[-1]: kind for kind in reversed(kinds) for word in kinds[kind]}
+        ends = ("", *table.get("weekday_ends", ()))  # Freitagabend
+        return {
+            _TOKEN.findall(word)[-1] + end: kind
+            for kind in reversed(kinds)
+            for word in kinds[kind]
+            for end in (ends if kind == "weekday" else ends[:1])
+        }
 
     def _windows(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Around each trigger the part of the text in which its patterns are tried, by kind, joined
@@ -752,8 +772,8 @@ class _Vocabulary:
             if said is None:
                 continue
             word, kind = " ".join(said.lower().split()), name.rstrip("2")
-            if name in ("span", "about"):
-                found |= {name: True}
+            if kind in ("span", "about", "over"):
+                found["about"] = found.get("about") or kind != "span"
                 continue
             if kind in self._words:
                 found[kind if kind in ("quarter", "half") else name] = self._value(kind, word)

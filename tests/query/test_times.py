@@ -15,10 +15,10 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import data as history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import local, times
+from graphrag_mcp.query import listing, local, timeline, times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -539,3 +539,96 @@ def test_both_sides_of_a_comparison_in_time_are_found_first(club: Snapshot, ques
 
 def test_what_is_latest_is_looked_for_among_the_latest(club: Snapshot) -> None:
     assert _days(club, "news of the regatta")[0] != "2023-09-01" == _days(club, "What is the latest news of the regatta?")[0]
+
+
+# ---- turns, months and approximate days in results ---------------------------------------------------
+
+TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
+[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again a few years ago.
+[15/03/2024, 12:00] Ana Ruiz: The harbour crane broke last week and was sold to Turku.
+"""
+TALK = (
+    InlineText(TURNS, "chat", "Chat"),
+    InlineText("Ana Ruiz bought the pump of the mill in May 2021 from a farmer.", "mill", "Mill", {"date": "2024-01-05"}),
+    InlineText("Ana Ruiz sold the pump of the mill to a farmer from Salo.", "sale", "Sale", {"date": "2024-01-06"}),
+    InlineText("Ana Ruiz is the owner of a boat of steel in the harbour.", "boat", "Boat"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("talk")
+    index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def test_a_stated_year_or_month_prints_as_one_and_the_day_of_a_document_as_what_it_is(talk: Snapshot) -> None:
+    lines = [line for line in list_documents(talk, by="statement").text.splitlines() if line.startswith("- ")]
+    starts = [re.match(r"- (?:said )?[-\d]+", line) for line in lines]
+    assert [one[0] for one in starts if one] == ["- 2019", "- 2021-05", "- 2023-12-30", "- said 2024-01-06", "- 2024-03-08"]
+    assert "a few years ago = about 2020 to 2022)" in lines[0]
+    assert times.span("2019-01-01", "2021-12-31") == "2019 to 2021" and times.span("2019-01-02", "2021-12-31") == "2019-01-02 to 2021-12-31"
+
+
+def test_a_stamp_is_no_event(talk: Snapshot) -> None:
+    (cited,) = [one for one in local_search(talk, "harbour crane").citations if one.uri == "text:chat"]
+    assert "2024-02-01" not in [one["start"] for one in cited.when]
+    assert said(talk, "when=2023-12-31") == set() and said(talk, "when=2023-12-30") == {"chat"}
+
+
+@pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
+def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
+    found = local_search(talk, "harbour crane", filters=[wanted])
+    (cited,) = [one for one in found.citations if one.uri == "text:chat"]
+    shown = found.text, search_text(talk, "harbour crane", filters=[wanted]).text, list_documents(talk, by="statement", filters=[wanted]).text
+    assert all("painted" in one and "broke" not in one for one in shown)
+    assert TURNS[cited.char_start : cited.char_end].endswith("years ago.\n") and cited.line_end == 2
+    assert "(text:chat:1-2) 2023-12-31\n" in found.text  # not the whole document
+
+
+def test_a_passage_in_full_tells_what_relative_dates_mean(talk: Snapshot) -> None:
+    text = get_source(talk, ["t1"]).text
+    assert "(said 2023-12-31; yesterday = 2023-12-30; said 2024-02-01;" in text
+    assert "yesterday =" not in get_source(talk, ["t1"], raw=True).text
+
+
+def test_several_questions_are_each_sorted_by_time(club: Snapshot) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    found = local.several([("", club)], ["regatta of the club", "regatta won"], form=Form(sort="time"), max_tokens=3000)
+    for part in found.text.split("## ")[1:]:
+        days = re.findall(r"^\[t\d+\].* (2023-\d\d-\d\d)", part, re.MULTILINE)
+        assert days == sorted(days) and days
+
+
+def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
+    monkeypatch.setattr(timeline, "UNITS", 2)
+    assert "2 passages not read are left out" in get_entity(talk, "Ana Ruiz", order="time").hint
+    assert timeline.left_out((2, "statements without a date"), (1, "passages not read")) == "2 statements without a date and 1 passage not read are left out."
+    monkeypatch.setattr(listing, "PASSAGES", 1)
+    assert "3 passages not read are left out" in list_documents(talk, by="statement").text
+
+
+def test_a_sentence_that_a_changed_document_had_before_is_not_new(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    before = "Ida Holm works at Norrland Shipping in Umea since her studies."
+    for text in (before, f"{before} Ida Holm sold her boat to a fisher of Turku in May."):
+        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
+    first = generations.kept(folder)[0].generation
+    (line,) = generations.changes(folder, first, "Ida Holm").statements
+    assert "sold her boat" in line
+
+
+def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The crane rule A holds for the harbour.", "a", "Rule A", {"valid_from": "2024-01-01", "valid_until": "2023-01-01"}),
+        InlineText("The crane rule B holds for the harbour.", "b", "Rule B", {"supersedes": "Rule C"}),
+        InlineText("The crane rule C holds for the harbour.", "c", "Rule C", {"supersedes": "Rule B"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    told = sorted(times.validity(open_snapshot(tmp_path / "c")).values())
+    assert re.sub(r"d\d", "d", " ".join(told)) == (
+        "(contradictory: it supersedes d and d supersedes it) (contradictory: it supersedes d and d supersedes it)"
+        " (contradictory: valid from 2024-01-01 until 2023-01-01)"
+    )

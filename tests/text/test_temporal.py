@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import anchors, expressions
 
 ANCHOR = date(2023, 5, 10)  # a Wednesday
@@ -439,3 +440,85 @@ def test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row: st
 )  # fmt: skip
 def test_a_day_or_month_of_a_report_is_that_of_its_words(text: str, expected: list[str]) -> None:
     assert meant(text, date(2023, 5, 8)) == expected
+
+
+# ---- names, titles, numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    """a song by June Carter|the house of April Jones|a book by May Smith|by August Strindberg|Abschnitt 12.5.2024|see section 3.2.2024|§ 12.5.2024|Kapitel 1.2.2023
+Version 12.5.2024|v3.5.2024|release 1.2.2023|Nr. 3.4.2019|they sang "Yesterday" again|“Tomorrow” was shown|《明天》很好看|「明天」是歌名|《2012年》上映|Der Film „Gestern“ läuft
+la chanson « Hier »|they heard Yesterday on the radio|he was on the BBC's Today programme|童年中|在周末（周六、日）每日开行|boil the eggs at the weekend, you will need them""".replace("\n", "|").split("|"),
+)  # fmt: skip
+def test_names_titles_and_numbers_of_sections_and_versions_are_no_dates(text: str) -> None:
+    assert meant(text, language="de" if "Film" in text else "fr" if "chanson" in text else "") == []
+    assert anchors(text) == []
+
+
+def test_what_is_said_in_quotation_marks_and_what_only_looks_like_a_name_is_read() -> None:
+    assert meant('"I came yesterday," she said.') == ["yesterday = 2023-05-09"]
+    assert meant("She said: “We leave tomorrow.”") == ["tomorrow = 2023-05-11"]
+    assert meant("In April Jones resigned.") == ["In April = 2023-04-01..2023-04-30"]
+    assert meant("Fassung vom 12.5.2024") == ["12.5.2024 = 2024-05-12"]
+    assert meant('"2024-05-01"') == ["2024-05-01 = 2024-05-01"]
+
+
+# ---- turns and headings -----------------------------------------------------------------------------
+
+
+def said(text: str, document: str = "") -> list[str]:
+    """Each expression with the day from which it counts."""
+    return [f"{text[one.char_start : one.char_end]} {one.anchor}".strip() for one in expressions(text, anchors(text, document), day_first=dates.day_first(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[31/12/2023, 10:00] Ana: We sailed yesterday.\n[01/02/2024, 11:00] Ben: We rowed yesterday, and on 3/4/2024 too.",
+         ["yesterday 2023-12-31", "yesterday 2024-02-01", "3/4/2024"]),
+        ("[12/31/2023] Ana: We sailed yesterday.\n[01/02/2024] Ben: We rowed yesterday.", ["yesterday 2023-12-31", "yesterday 2024-01-02"]),
+        ("[2023-05-10] Ana: We sailed yesterday.\n[01/02/2024] Ben: We rowed yesterday.", ["yesterday 2023-05-10"]),
+        ("[3/14/24, 9:15 AM] Ana: I left yesterday.", ["yesterday 2024-03-14"]),
+        ("14.03.24, 10:12 - Ana: I left yesterday.", ["yesterday 2024-03-14"]),
+        ("## [1.2.24]\nWe fixed it yesterday.", []),
+        ("[2023-05-25] Marta: we went there yesterday with the whole family", ["yesterday 2023-05-25"]),
+        ("2024-05-03, the day of the storm, was long, and yesterday it was over, said the keeper of the light.", ["2024-05-03"]),
+        ("12.05.2024 wurde das Haus verkauft, und gestern war der Notar da, der sehr lange sprach und dann ging.", ["12.05.2024"]),
+        ("The council of 3 May 2024 decided: the pier is closed since yesterday, and so on, and so on, and so on.", ["of 3 May 2024"]),
+        ("We met Anna 3 May 2024\nand yesterday we left.", ["3 May 2024"]),
+        ("- Kickoff 3 May 2024\n- Yesterday was fun\n", ["3 May 2024"]),
+        ("# Notes\n## 2023-05-10\nIt rained yesterday.\n### Boats\nWe sailed yesterday.\n## Plans\nWe slept yesterday.", ["yesterday 2023-05-10", "yesterday 2023-05-10"]),
+        ("## 2023-05-10\n```\n# a comment\n```\nIt rained yesterday.\n# Plans\nWe slept yesterday.", ["yesterday 2023-05-10", "yesterday 2024-01-02"]),
+    ],
+)  # fmt: skip
+def test_a_turn_has_its_own_day_and_a_heading_holds_for_what_is_below_it(text: str, expected: list[str]) -> None:
+    found = said(text, "2024-01-02" if "```" in text else "")
+    assert [one.replace("of 3 May", "3 May") for one in found] == [one.replace("of 3 May", "3 May") for one in expected]
+
+
+def test_the_order_of_days_is_learned_from_dates_that_tell() -> None:
+    assert (dates.day_first("31/12/2023"), dates.day_first("3/14/24"), dates.day_first("1/2/2024")) == (True, False, None)
+    assert dates.day_first("31/12/2023 and 12/31/2023") is None
+    assert meant("It came on 3/4/2024.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor", "expected"),
+    [
+        ("Early next week we move.", date(2023, 5, 12), "2023-05-15..2023-05-17 approximate"),
+        ("about a year ago", ANCHOR, "2022-03-01..2022-07-31 approximate"),
+        ("a few years ago", ANCHOR, "2019-01-01..2021-12-31 approximate"),
+        ("vor etwa drei Jahren", ANCHOR, "2020-01-01..2020-12-31 approximate"),
+        ("a year ago today", ANCHOR, "2022-05-10..2022-05-10 resolved"),
+        ("am Dienstag in einer Woche", ANCHOR, "2023-05-23..2023-05-23 resolved"),
+        ("Dans quinze jours", ANCHOR, "2023-05-25..2023-05-25 resolved"),
+        ("Antier llovió", ANCHOR, "2023-05-08..2023-05-08 resolved"),
+        ("半个月前", ANCHOR, "2023-04-24..2023-04-26 resolved"),
+        ("去年今日", ANCHOR, "2022-05-10..2022-05-10 resolved"),
+    ],
+)  # fmt: skip
+def test_near_and_far_days_and_what_is_said_roughly(text: str, anchor: date, expected: str) -> None:
+    language = next((name for name, word in (("de", "etwa"), ("de", "Woche"), ("fr", "Dans"), ("es", "Antier")) if word in text), "")
+    (one,) = expressions(text, [(0, anchor)], language)
+    assert f"{one.start}..{one.end} {one.kind}" == expected
