@@ -243,17 +243,20 @@ def several(
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     ranked = _merged(sources)
     hits = _hits(sources, ranked[:20])
-    if form.sort == "time":  # the best ones, the oldest of them first
-        hits = sorted(hits[:PER_QUESTION], key=_when) + hits[PER_QUESTION:]
-    known = [hit for hit in hits[:PER_QUESTION] if hit.id in page.full]
+    most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
+    if by_time := form.sort == "time":
+        most += LINES_PER_QUESTION
+        hits = sorted((hit for hit in hits[:most] if hit.score >= floor), key=_when)
+    known = [hit for hit in hits[:most] if hit.id in page.full]
     _say_unnamed(page, missing := _unnamed(sources, hits))
     show(
         page,
         [hit for hit in hits if hit.id not in page.full],
         _focus(sources),
-        most=0 if missing else max(PER_QUESTION - len(known), 1),
+        most=0 if missing else max(most - len(known), 1),
         weak=LINES_PER_QUESTION,
-        floor=RELEVANT * ranked[0][0] if ranked else 0.0,
+        floor=floor,
+        generous=by_time,
         form=form,
     )
     _say_no_other(page, sources, hits)

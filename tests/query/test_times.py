@@ -592,13 +592,19 @@ def test_a_passage_in_full_tells_what_relative_dates_mean(talk: Snapshot) -> Non
     assert "yesterday =" not in get_source(talk, ["t1"], raw=True).text
 
 
-def test_several_questions_are_each_sorted_by_time(club: Snapshot) -> None:
+def test_several_questions_are_each_sorted_by_time(tmp_path: Path) -> None:
     from graphrag_mcp.query.passages import Form
 
-    found = local.several([("", club)], ["regatta of the club", "regatta won"], form=Form(sort="time"), max_tokens=3000)
-    for part in found.text.split("## ")[1:]:
-        days = re.findall(r"^\[t\d+\].* (2023-\d\d-\d\d)", part, re.MULTILINE)
-        assert days == sorted(days) and days
+    notes = (("2023-02-01", "painted"), ("2023-05-01", "painted green and painted again"), ("2023-03-01", "painted and painted"))
+    texts = tuple(InlineText(f"The {what} crane of the harbour was {how} by the crew of Ida.", f"{what}{day}", f"{what} note", {"date": day}) for day, how in notes for what in ("iron", "wooden"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked = ["Was the iron crane painted green and painted again?", "Was the wooden crane painted green and painted again?"]
+    orders = []
+    for sort in ("rank", "time"):
+        text = local.several([("", open_snapshot(tmp_path / "c"))], asked, form=Form(sort=sort), max_tokens=3000).text
+        parts = [re.findall(r"^(?:- )?\[t\d+\].*?(2023-\d\d-\d\d)", one, re.MULTILINE) for one in text.split("## ")[1:]]
+        orders.append([days == sorted(days) for days in parts if len(days) > 1])
+    assert False in orders[0] and orders[1] and all(orders[1])
 
 
 def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
