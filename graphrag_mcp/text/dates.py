@@ -14,6 +14,7 @@ from calendar import monthrange
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from graphrag_mcp.text.folding import folded
@@ -26,19 +27,19 @@ LINES, SHORT = 6, 100
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
-_CLOCK = r"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-6]\d)?(?: ?[ap]\.?m\.?)?"
-_TIMED = (
-    re.compile(rf"(?<!\d){_CLOCK},?(?: on| am| le| el)? ?\Z", re.I),
-    re.compile(rf"(?:T|,? ?(?:at |um |à |a las )?\(?){_CLOCK}(?!\d)", re.I),
-)
 _TABLE = tomllib.loads(Path(__file__).with_name("dates.toml").read_text("utf-8"))
+_CLOCK = _TABLE["patterns"]["clock"]
+_SAID = SimpleNamespace(
+    **{
+        name: re.compile(form.replace("{clock}", _CLOCK))
+        for name, form in _TABLE["patterns"].items()
+    }
+)
 EVENT = re.compile(
     rf"(?<![^\W_])(?:{'|'.join(_TABLE['event_words'])})(?![^\W_])|{_TABLE['event_signs']}", re.I
 )
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
-_NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
-_PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
 _PARTS = {
     "{year}": r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)",
     "{word}": r"(?P<word>[^\W\d_]{3,10})",
@@ -57,32 +58,14 @@ DAYS = [*NUMERIC, *_forms("days")]
 STAMPS = _forms("stamps")  # of turns: the year in two digits
 _SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
 _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
-_DECLARED = re.compile(
-    r"(?:date|year|datum|jahr|fecha|año|année|日期|年份)\s*[:：]\s*(.+)", re.IGNORECASE
-)
-_WEEKDAY = re.compile(
-    r"\A(?:[^\W\d_]{2,12}\.?, ?(?:den |the |le |el )?(?=\w)|(?:am|on|le|el) (?=\d))", re.I
-)
-_TIME = re.compile(
-    r"(?<=[\d)日号])(?:T|,? (?:at |um )?|,)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
-    r"(?: ?[ap]\.?m\.?| ?Uhr)?(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?\Z"
-    r"|(?:,? | ?\()(?:星期|周)[一二三四五六日天]\)?\Z| ?\([^\W\d_]{2,10}\.?\)\Z"
-)
-_BEFORE = re.compile(rf"\A{_CLOCK},?(?: on| am| le| el)? ", re.IGNORECASE)
-_HOUR = re.compile(
-    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,]\d{1,9})?)?"
-    r"(?: ?([ap])\.?m\b)?(?: ?(?:(Z|UTC|GMT)|([+-](?:0\d|1[0-4])):?([0-5]\d)))?(?![\d:])",
-    re.IGNORECASE,
-)
-_WORDS = re.compile(r"[^\W\d_]+")
 
 
 def read(written: str) -> str:
     """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
     what is no date of the calendar, and where day and month could be exchanged."""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
-    text = _WEEKDAY.sub("", _BEFORE.sub("", text), count=1)
-    text = _TIME.sub("", _TIME.sub("", text))
+    text = _SAID.weekday.sub("", _SAID.before.sub("", text), count=1)
+    text = _SAID.time.sub("", _SAID.time.sub("", text))
     matches = (form.fullmatch(text) for form in (*DAYS, *_SPANS, *_ALONE))
     return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
 
@@ -128,7 +111,7 @@ def clock(metadata: Mapping[str, Any]) -> str:
     """The time of day beside the date of metadata: `02:21`, `23:30:05`, `23:30-07:00`; "" for none,
     and for midnight, which programs write where they know a day alone."""
     written = _written(metadata)
-    match = _HOUR.search(written)
+    match = _SAID.hour.search(written)
     if match is None or len(read(written)) < 10:  # 10:30 of a month
         return ""
     hour, minute, second, half, utc, east, rest = match.groups()
@@ -152,7 +135,7 @@ def moment(date: str, clock: str) -> str:
 
 def in_name(name: str) -> str:
     """minutes-2024-03-02.md"""
-    match = _NAMED.search(name)
+    match = _SAID.named.search(name)
     return "-".join(match.group(1, 3, 4)) if match else ""
 
 
@@ -163,7 +146,7 @@ def in_address(metadata: Mapping[str, Any]) -> str:
             if (
                 key.casefold() in ADDRESSES
                 and isinstance(one, str)
-                and (match := _PATH.search(one))
+                and (match := _SAID.path.search(one))
             ):
                 return _iso(dict(zip("ymd", match.groups(), strict=True)))
     return ""
@@ -181,7 +164,7 @@ def in_head(text: str) -> str:
             several = forms is _SPANS and line in listed and len(listed) > 1
             if dated and not several and dates_text(line, *dated[:2]):
                 return dated[2]
-    declared = (_DECLARED.fullmatch(line.strip(" *#_>-")) for line in short)
+    declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
 
 
@@ -223,11 +206,13 @@ def day_first(text: str) -> bool | None:
 def dates_text(line: str, start: int, end: int) -> bool:
     """Does a line with a date at `start:end` say little else, and no event? Then it dates what
     stands below it."""
-    before, after = _TIMED[0].search(line, 0, start), _TIMED[1].match(line, end)
+    before, after = _SAID.timed_before.search(line, 0, start), _SAID.timed_after.match(line, end)
     start, end = before.start() if before else start, after.end() if after else end
     rest = line[:start] + " " + line[end:]
     # Of a script without blanks two letters are a word.
-    words = (1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
+    words = (
+        1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _SAID.words.findall(rest)
+    )
     return not EVENT.search(rest) and (
         line.startswith("#") or sum(words) <= BESIDE * (2 if before or after else 1)
     )

@@ -21,6 +21,7 @@ from datetime import date, timedelta
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
@@ -39,27 +40,9 @@ class Anchor(NamedTuple):
     until: int = 0
 
 
-# The head of a turn or message whose words follow on its line: [2023-05-25 10:12] Marta: ...,
-# 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ... In the last form only names stand beside
-# the day.
-_TURN = re.compile(
-    r"\s*(?:[-*>] )?(?:(?P<stamp>\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}"
-    r"(?=[T,]? ?\(?\d\d?:\d\d| ?[–—|:-]\s(?!\d)|,? [^\W\d_]\S*(?: [^\W\d_]\S*)?: ))"
-    r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
-)
-_NAMES = r"(?:[^\W\d_a-z][\w'’-]*[ ,]*){0,4}"
-_BEFORE_DAY = re.compile(rf"\W*(?:(?:[Oo]n|[Aa]m|[Ll]e|[Ee]l) )?(?:{_NAMES}|.*[(,（|–—] ?|.*\d:.*)")
-_AFTER_DAY = re.compile(
-    rf"[\s,)）]*(?:\d.*|{_NAMES}(?:wrote|schrieb|a écrit|escribió)?[ )）]*)[:：]"
-)
-_DIGIT = re.compile(r"\d")
-_HEADING = re.compile(r"(#{1,6})\s")
+_TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
+_FORMS = SimpleNamespace(**{name: re.compile(form) for name, form in _TABLES["forms"].items()})
 TURN = 7  # level of a turn or short line, below all headings
-# The end of a line of running text, or its start; an item of a list that does not begin with its day.
-_RUNNING = re.compile(
-    r"\s*(?:(?![\w-]+ ?[:=]|(?:on|am|le|el|den|vom|du|del) )[^\W\d_A-Z]\S*[a-z]|[-*•+] +[^\W\d_])"
-)
-_FRONT_MATTER = re.compile(r"(---|\+\+\+)\n[\w-]+ *[:=].*\n(?:.+\n)*?(?:\1|\.\.\.) *(?:\n|\Z)")
 HEADING = 80  # characters of a line whose date holds for what stands below it
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
@@ -94,14 +77,14 @@ def expressions(
     starts = [one[0] for one in anchors]
     # 2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language. An
     # empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
-    figures = dates.found(text, dates.NUMERIC, day_first) if _FIGURES.search(text) else []
+    figures = dates.found(text, dates.NUMERIC, day_first) if _FORMS.figures.search(text) else []
     found = [When(start, end, day, day, "stated") for start, end, day in figures]
     for vocabulary in _vocabularies(text, language):
-        for match, rule in vocabulary.matches(text):
+        for match, rule, given in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             day = anchors[at][1] if at >= 0 else None
             try:
-                (first, last), kind = _meaning(vocabulary, match, rule, day)
+                (first, last), kind = _meaning(vocabulary, match, rule, given, day)
             except _Unclear:
                 continue
             except (ValueError, OverflowError):
@@ -127,10 +110,10 @@ def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
     """Titles of songs, films and books, and whether they hide only relative dates: what stands in
     《》, and in quotation marks where every word is capitalised. What ends with a mark of a sentence
     is said by someone."""
-    for match in _QUOTED.finditer(text):
+    for match in _FORMS.quoted.finditer(text):
         words = match[0][1:-1].strip()
         title = match[0][0] in "《〈"
-        if title or (words[-1:] not in ".,!?。，！？…" and (_TITLE.fullmatch(words))):
+        if title or (words[-1:] not in ".,!?。，！？…" and (_FORMS.title.fullmatch(words))):
             yield *match.span(), not title
 
 
@@ -144,13 +127,13 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     base = date.fromisoformat(document_date[:10]) if document_date else None
     found = [Anchor(0, base)] if base else []
     above: list[tuple[int, date | None]] = []  # what holds, by level
-    matter, first = _FRONT_MATTER.match(text), dates.day_first(text)
+    matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
     at, day, code = 0, base, False
     for line, below in pairwise([*text.splitlines(keepends=True), ""]):
         at += len(line)
         code ^= line.startswith(("```", "~~~"))
-        heading = None if code else _HEADING.match(line)
-        if not heading and not _DIGIT.search(line):
+        heading = None if code else _FORMS.heading.match(line)
+        if not heading and not _FORMS.digit.search(line):
             continue
         key = line.partition(":")[0].strip().lower() in dates.KEYS
         own = matter is None or at > matter.end() or (key and base is None)
@@ -171,7 +154,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
 def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] | None:
     """The day that the lines below this one, or the words behind its head, were said, and where its
     words end; no day where the stamp of a turn cannot be read. None for any other line."""
-    head = _TURN.match(line)
+    head = _FORMS.turn.match(line)
     stamp = bool(head and head["stamp"])
     candidates = [head[0]] if head else []
     if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
@@ -187,10 +170,10 @@ def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] 
         start, end = next(one[:2] for one in days if one[2] or not known)
         before, after = candidate[:start], candidate[end:]
         if is_head and not stamp:
-            dated = bool(_BEFORE_DAY.fullmatch(before) and _AFTER_DAY.fullmatch(after))
+            dated = bool(_FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after))
         else:
             alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
-            dated = alone or not (_RUNNING.match(line) or _RUNNING.match(below[:40]))
+            dated = alone or not (_FORMS.running.match(line) or _FORMS.running.match(below[:40]))
         if dated and dates.dates_text(candidate, start, end):
             if known:
                 return date.fromisoformat(known.pop()), end
@@ -215,7 +198,7 @@ def _joined(text: str, found: Sequence[When]) -> list[When]:
     kept: list[When] = []
     for one in found:
         last = kept[-1] if kept else one
-        joint = _JOINT.match(text, last.char_end)
+        joint = _FORMS.joint.match(text, last.char_end)
         joins = joint and one.char_start <= joint.end() < one.char_end
         if joins and last.kind == one.kind == "stated" and last.end < one.start:
             kept[-1] = replace(last, char_end=one.char_end, end=one.end)
@@ -398,81 +381,6 @@ def _part_of(interval: Interval, part: str) -> Interval:
 # of the placeholders: day, weekday, month, unit, number, slack, which, season, y, d
 Values = Mapping[str, Any]
 
-_STATED: dict[str, Callable[[Values], Interval]] = {
-    "date": lambda v: _day(v["y"], v["month"], v["d"]),
-    "week of date": lambda v: _period(date(v["y"], v["month"], v["d"]), "week", 0),
-    "month of year": lambda v: _months(v["y"], v["month"]),
-    "days": lambda v: _to(
-        _day(v["y"], v["month"], v["d"])[0], _day(v["y"], v["month"], v["d2"])[0]
-    ),
-    "days of months": lambda v: _to(
-        _day(v["y"] - (v["month"] > v["month2"]), v["month"], v["d"])[0],
-        _day(v["y"], v["month2"], v["d2"])[0],
-    ),
-    "months": lambda v: _to(
-        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
-    ),
-    "season of year": lambda v: _months(v["y"], v["season"], 3),
-    "week of year": lambda v: _week(v["y"], v["week"]),
-    "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
-    "half of year": lambda v: _half(_years(v["y"]), v["half"]),
-    "century": lambda v: _centuries(v["ordinal"], v["ordinal"]),
-    "centuries": lambda v: _centuries(v["ordinal"], v["ordinal2"]),
-    "half of century": lambda v: _half(_centuries(v["ordinal"], v["ordinal"]), v["half"]),
-    "decade of century": lambda v: _years(100 * v["ordinal"] - 100 + v["tens"], 10),
-    "decade of year": lambda v: _years(v["y"], 10),
-    "year": lambda v: _years(v["y"]),
-    "years": lambda v: _span(v["y"], v["z"]),
-    "decade": lambda v: _years(
-        v["decade"], 10 if v["decade"] % 100 or v["decade"] == 2000 else 100
-    ),  # the 1800s
-    "minguo": lambda v: _within(1911 + v["minguo"], v),
-}
-_RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
-    "day": lambda a, v: _period(a, "day", v["day"]),
-    "unit": lambda a, v: _unit(a, v),
-    "part of unit": lambda a, v: _part_by_tense(a, v),
-    "weekend past": lambda a, v: _weekend_past(a, v),
-    "unit before last": lambda a, v: _period(a, v["unit"], -2),
-    "unit after next": lambda a, v: _period(a, v["unit"], 2),
-    "weekday before last": lambda a, v: _weekday(a, v["weekday"], -2),
-    "season before last": lambda a, v: _season_near(a, v["season"], -2),
-    "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
-    "weekday since": lambda a, v: _weekday(a, v["weekday"], -1),
-    "ago": lambda a, v: _ago(a, v),
-    "years ago today": lambda a, v: _exactly(a, "year", -v["number"]),
-    "ago days": lambda a, v: _around(a, "day", -v["number"], v["slack"]),
-    "half ago": lambda a, v: _half_unit(a, v["unit"], -1),
-    "half ahead": lambda a, v: _half_unit(a, v["unit"], 1),
-    "exactly ago": lambda a, v: _exactly(_base(a, v), v["unit"], -v["number"]),
-    "exactly ahead": lambda a, v: _exactly(_base(a, v), v["unit"], v["number"]),
-    "week from": lambda a, v: _exactly(_base(a, v), "week", 1),
-    "fortnight from": lambda a, v: _exactly(_base(a, v), "week", 2),
-    "day of year": lambda a, v: _exactly(a, "year", v["year_word"]),
-    "day of which month": lambda a, v: _month_day(a, v["which"], v["d"]),
-    "ahead": lambda a, v: _ahead(a, v),
-    "ahead of now": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
-    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
-    "weekday of week": lambda a, v: (
-        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
-    ),
-    "month which": lambda a, v: _month_which(a, v["month"], v["which"]),
-    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
-    "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
-    "weekday by tense": lambda a, v: _weekday_by_tense(a, v),
-    "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
-    "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
-    "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
-    "month": lambda a, v: _month_by_tense(a, v),
-    "week near": lambda a, v: _week_near(a, v["week"]),
-    "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
-    "relative year": lambda a, v: _within(a.year + v["year_word"], v),
-}
-
-
-# These say no year: where their sentence says another one than the anchor's, it may be theirs.
-_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
-
 
 def _base(anchor: date, values: Values) -> date:
     """The day or the next weekday that is named, else the anchor."""
@@ -481,12 +389,12 @@ def _base(anchor: date, values: Values) -> date:
     return _period(anchor, "day", values.get("day", 0))[0]
 
 
-def _ago(anchor: date, values: Values) -> Interval:
+def _from_now(anchor: date, values: Values) -> Interval:
     """About a year ago is a time of that year."""
-    unit, number = values["unit"], values["number"]
-    if unit == "year" and number == 1 and values.get("about"):
+    unit, number = values["unit"], values["number"] * values.get("way", -1)
+    if unit == "year" and number == -1 and values.get("about"):
         return _around(anchor, "month", -12, 2)
-    return _around(anchor, unit, -number, values["slack"])
+    return _around(anchor, unit, number, values["slack"])
 
 
 def _half_unit(anchor: date, unit: str, way: int) -> Interval:
@@ -495,9 +403,11 @@ def _half_unit(anchor: date, unit: str, way: int) -> Interval:
     return _around(anchor, *(("month", 6 * way, 0) if unit == "year" else ("day", 15 * way, 1)))
 
 
-def _month_day(anchor: date, which: int, day: int) -> Interval:
-    first = _months(anchor.year, anchor.month + which)[0]
-    return _day(first.year, first.month, day)
+def _days(values: Values) -> Interval:
+    """From a day to another one of that year, or of the year after."""
+    first, last = values["month"], values.get("month2", values["month"])
+    begin = date(values["y"] - (first > last), first, values["d"])
+    return _to(begin, date(values["y"], last, values["d2"]))
 
 
 def _part_by_tense(anchor: date, values: Values) -> Interval:
@@ -551,12 +461,12 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
-    if (values["unit"], values["which"]) == ("decade", -1) or values["unit"] in (
-        "day",
-        "fortnight",
+    if values["unit"] in ("day", "fortnight") or (values["unit"], values["which"]) == (
+        "decade",
+        -1,
     ):
         raise _Unclear  # "the last day", "this day"; the last decade is not over at a round year
-    if values["unit"] == "week" and values["rolling_week"] and values["which"]:
+    if values["unit"] == "week" and values["rolling_week"] and abs(values["which"]) == 1:
         first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
         return first, first + timedelta(days=6)
     return _period(anchor, values["unit"], values["which"])
@@ -584,14 +494,72 @@ def _within(year: int, values: Values) -> Interval:
     return _months(year, values["season"], 3) if "season" in values else _years(year)
 
 
+_STATED: dict[str, Callable[[Values], Interval]] = {
+    **dict.fromkeys(
+        ("date", "month of year", "season of year", "quarter of year", "half of year", "year"),
+        lambda v: _within(v["y"], v),
+    ),
+    "week of date": lambda v: _period(_within(v["y"], v)[0], "week", 0),
+    "days": _days,
+    "months": lambda v: _to(
+        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
+    ),
+    "week of year": lambda v: _week(v["y"], v["week"]),
+    "century": lambda v: _centuries(v["ordinal"], v.get("ordinal2", v["ordinal"])),
+    "half of century": lambda v: _half(_centuries(v["ordinal"], v["ordinal"]), v["half"]),
+    "decade of century": lambda v: _years(100 * v["ordinal"] - 100 + v["tens"], 10),
+    "decade of year": lambda v: _years(v["y"], 10),
+    "years": lambda v: _span(v["y"], v["z"]),
+    # the 1800s are a century
+    "decade": lambda v: _years(
+        v["decade"], 10 if v["decade"] % 100 or v["decade"] == 2000 else 100
+    ),
+    "minguo": lambda v: _within(1911 + v["minguo"], v),
+}
+_RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
+    "day": lambda a, v: _period(a, "day", v["day"]),
+    "unit": _unit,
+    "part of unit": _part_by_tense,
+    "weekend past": _weekend_past,
+    "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
+    "ago": _from_now,
+    "half unit": lambda a, v: _half_unit(a, v["unit"], v["way"]),
+    "exactly": lambda a, v: _exactly(_base(a, v), v["unit"], v["way"] * v["number"]),
+    "day of year": lambda a, v: _exactly(a, "year", v["year_word"]),
+    "day of which month": lambda a, v: (
+        (_months(a.year, a.month + v["which"])[0].replace(day=v["d"]),) * 2
+    ),
+    "ahead": _ahead,
+    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
+    "weekday of week": lambda a, v: (
+        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
+    ),
+    "month which": lambda a, v: _month_which(a, v["month"], v["which"]),
+    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
+    "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
+    "weekday by tense": _weekday_by_tense,
+    "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
+    "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
+    "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
+    "month": _month_by_tense,
+    "week near": lambda a, v: _week_near(a, v["week"]),
+    "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
+    "relative year": lambda a, v: _within(a.year + v["year_word"], v),
+}
+
+# These say no year: where their sentence says another one than the anchor's, it may be theirs.
+_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+
+
 def _meaning(
-    vocabulary: _Vocabulary, match: re.Match[str], rule: str, anchor: date | None
+    vocabulary: _Vocabulary, match: re.Match[str], rule: str, given: Values, anchor: date | None
 ) -> tuple[Interval, Kind]:
+    """`given`: values that the words do not say."""
     if not rule:
         raise ValueError("of another calendar, or no year")
-    values = vocabulary.values(match)
+    values, kind = vocabulary.values(match) | given, "stated"
     if rule in _STATED:
-        found, kind = _STATED[rule](values), "stated"
+        found = _STATED[rule](values)
     elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
         raise _Unclear
     else:
@@ -603,30 +571,11 @@ def _meaning(
 
 # ---- vocabularies -------------------------------------
 
-_TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
 _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
-_CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z|[a-zà-ÿ],? \Z")
-_OF_PERSON = re.compile(r"(?:(?i:of|by|since|until|seit|bis|ab)) (?:April|May|June|August|Jan)\Z")
-_SURNAME = re.compile(r" (?:[A-Z]\.? ?)*[A-Z][\w'’-]+")
-_YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d\d(?![\d%])")
-_FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_YEAR, _OTHER_CALENDAR, _BEFORE_CHRIST = (
     re.compile(_TABLES["other"][name], re.IGNORECASE)
     for name in ("year", "calendar", "before_christ")
 )
-_QUOTED = re.compile(
-    r"《[^》\n]{1,60}》|〈[^〉\n]{1,60}〉|(?:\"(?=\S)|[“„«「『‹])[^\"“”„«»「」『』‹›\n]{1,60}[\"“”»」』›]"
-)
-_TITLE = re.compile(
-    r"[^\W\d_a-z][^\W\d_]*(?:['’]\w+)?(?:[ -](?:(?:of|the|to|at|in|on|a|and|de|la|le|du|der|die|das) ){0,2}[^\W\d_a-z]\S*)*"
-)
-_CLAUSE = re.compile(r"[,;!?。，；！？\n]")
-_JOINT = re.compile(
-    r" ?(?:(?:to|until|till|through|bis(?: zum)?|à|au|al?|hasta(?: el)?) |[至到~～–—] ?|- )(?:the |den |le |el )?"
-)
-_TO_NUMBER = re.compile(r" ?(?:to|through|bis|à|a|[至到–—-]) ?\d")  # 2000 to 3000 rpm: no years
-# Before a month: the number of a day that the month does not have.
-_DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th|er|[.ºª])?(?: of| de)? ?\Z")
 
 
 # A pattern is tried around the words of the first of these that it holds.
@@ -635,8 +584,6 @@ KEY_KINDS = (
     *("calendar_week", "y", "d"),
 )
 BEFORE, AFTER = 70, 40  # characters before and after such a word
-_TOKEN = re.compile(r"[^\W_]+")
-_HAN_TRIGGERS = re.compile("[天日年月周週期拜季今昨前明后後晚早晨夜世]")
 
 
 class _Vocabulary:
@@ -676,9 +623,9 @@ class _Vocabulary:
             re.IGNORECASE,
         )
         self._ranked = re.compile(table["ranked"] + r"(?:[ ,][\w'’-]+){0,3} \Z", re.IGNORECASE)
-        self._rules: list[tuple[re.Pattern[str], str, str]] = []
+        self._rules: list[tuple[re.Pattern[str], str, str, Values]] = []
         self._triggers = self._trigger_words(table)
-        for template, rule in table["patterns"]:
+        for template, rule, *given in table["patterns"]:
             kind = next((kind for kind in KEY_KINDS if f"{{{kind}}}" in template), "day")
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
@@ -687,38 +634,38 @@ class _Vocabulary:
                 ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
             )
             compiled = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
-            self._rules.append((compiled, rule, kind))
+            self._rules.append((compiled, rule, kind, given[0] if given else {}))
 
-    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, Values]]:
         """Patterns are tried only around words of their key kind: a third of the time of trying
         them everywhere."""
         windows = self._windows(text)
-        for pattern, rule, kind in self._rules:
+        for pattern, rule, kind, given in self._rules:
             for start, end in windows.get(kind, ()):
                 for match in pattern.finditer(text, start, end):
                     if not self._is_name(match, rule):
-                        yield match, "" if self._is_none(match, rule) else rule
+                        yield match, "" if self._is_none(match, rule) else rule, given
 
     def _is_none(self, match: re.Match[str], rule: str) -> bool:
         """Is this of another calendar, a number of things, or behind the number of no day?"""
         text, start, end = match.string, match.start(), match.end()
-        first = start - len(_CLAUSE.split(text[max(start - 12, 0) : start])[-1])
-        last = end + len(_CLAUSE.split(text[end : end + 12])[0])
+        first = start - len(_FORMS.clause.split(text[max(start - 12, 0) : start])[-1])
+        last = end + len(_FORMS.clause.split(text[end : end + 12])[0])
         if _OTHER_CALENDAR.search(text, first, last) or _BEFORE_CHRIST.search(text, start, last):
             return True
         if "d" not in match.groupdict() and _OTHER_YEAR.search(text, max(start - 20, 0), end + 12):
             return True
         if rule in ("year", "years"):
-            return bool(self._counted.match(text, end) or _TO_NUMBER.match(text, end))
+            return bool(self._counted.match(text, end) or _FORMS.to_number.match(text, end))
         before = text[max(start - 8, 0) : start]
-        return rule in ("month of year", "months") and bool(_DAY_BEFORE.search(before))
+        return rule in ("month of year", "months") and bool(_FORMS.day_before.search(before))
 
     def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
         """The last token of each word of a key kind, with its kind; characters in Chinese."""
         kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
         ends = ("", *table.get("weekday_ends", ()))  # Freitagabend
         return {
-            _TOKEN.findall(word)[-1] + end: kind
+            _FORMS.token.findall(word)[-1] + end: kind
             for kind in reversed(kinds)
             for word in kinds[kind]
             for end in (ends if kind == "weekday" else ends[:1])
@@ -729,9 +676,13 @@ class _Vocabulary:
         where they overlap."""
         found: dict[str, list[tuple[int, int]]] = {}
         if self.name == "zh":
-            spots = ((match.start(), match.end(), "day") for match in _HAN_TRIGGERS.finditer(text))
+            spots = (
+                (match.start(), match.end(), "day") for match in _FORMS.han_triggers.finditer(text)
+            )
         else:
-            spots = ((one.start(), one.end(), self._kind(one[0])) for one in _TOKEN.finditer(text))
+            spots = (
+                (one.start(), one.end(), self._kind(one[0])) for one in _FORMS.token.finditer(text)
+            )
         for start, end, kind in spots:
             if kind:
                 spans = found.setdefault(kind, [])
@@ -755,9 +706,9 @@ class _Vocabulary:
         """Is a month or weekday in lower case a verb or a name (may, march, sun), or a day word part of one?"""
         before = match.string[max(match.start() - 20, 0) : match.start()]
         if rule == "day":  # USA Today, they sang Yesterday
-            return match[0][0].isupper() and bool(_CAPITALISED.search(before))
-        if rule == "month" and _OF_PERSON.match(match[0]):  # a song by June Carter
-            return bool(_SURNAME.match(match.string, match.end()))
+            return match[0][0].isupper() and bool(_FORMS.capitalised.search(before))
+        if rule == "month" and _FORMS.of_person.match(match[0]):  # a song by June Carter
+            return bool(_FORMS.surname.match(match.string, match.end()))
         word = match.groupdict().get("month") or match.groupdict().get("weekday") or ""
         if word not in ("may", "march", "mar", "sun", "sat", "mon", "wed"):
             return False
@@ -784,7 +735,7 @@ class _Vocabulary:
         if "number" in found and match["number"].lower() in self._few:
             found["slack"] = 1
         sentence = _sentence_around(match.string, match.start(), match.end())
-        found["years"] = {int(year) for year in _YEAR.findall(sentence)}
+        found["years"] = {int(year) for year in _FORMS.year.findall(sentence)}
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
         found |= {
