@@ -120,25 +120,20 @@ class Filters:
     def in_time(self, snapshot: Snapshot, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Passages without the turns of other days: of each the longest part that passes the
         conditions on `said` and `as_of`."""
-        wanted = self.of("said", "as_of")
-        spoken = times.read(snapshot, rows) if wanted else {}
-        found = []
+        if not (wanted := self.of("said", "as_of")):
+            return rows
+        spoken, found = times.read(snapshot, rows), []
         for row in rows:
-            parts = spoken[row["id"]].parts() if wanted else []
-            runs = [
-                (passes, [*some])
-                for passes, some in groupby(parts, lambda one: _was_said(wanted, one[2]))
-            ]
-            kept = [(some[0][0], some[-1][1]) for passes, some in runs if passes]
-            start, end = max(kept, key=lambda one: one[1] - one[0], default=(0, 0))
+            runs = groupby(spoken[row["id"]].parts(), lambda one: _was_said(wanted, one[2]))
+            kept = [[*some] for passes, some in runs if passes]
+            spans = [(some[0][0], some[-1][1]) for some in kept]
+            start, end = max(spans, key=lambda one: one[1] - one[0], default=(0, 0))
             if 0 < end - start < len(row["text"]):
                 first = start - row["char_start"]
-                before, text = row["text"][:first], row["text"][first : first + end - start]
-                line = row["line_start"] + before.count("\n")
-                lines = {"line_start": line, "line_end": line + text.rstrip().count("\n")}
-                row = (
-                    row | {"text": text, "char_start": start, "char_end": end, "cut": True} | lines
-                )
+                text = row["text"][first : first + end - start]
+                line = row["line_start"] + row["text"].count("\n", 0, first)
+                row |= {"text": text, "char_start": start, "char_end": end, "cut": True}
+                row |= {"line_start": line, "line_end": line + text.rstrip().count("\n")}
             found.append(row)
         return found
 

@@ -361,7 +361,7 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     about = f' on "{one_line(query, 80)}"' if query else ""
     head = f"{counted(len(listed), 'statements')}{about} by time."
     unread += len(rows[PASSAGES:])
-    others = (undated, "statements without a date"), (unread, "passages not read")
+    others = (undated, "statements", "without a date"), (unread, "passages", "not read")
     head = local.joined(head, timeline.left_out(*others))
     return head, [partial(str, one.item().text) for one in listed]
 

@@ -27,18 +27,10 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import (
-    context,
-    duplicates,
-    entities,
-    passages,
-    symbols,
-    timeline,
-    times,
-    topics,
-)
+from graphrag_mcp.query import context, duplicates, entities, passages, symbols, timeline, topics
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
+from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of, readable
@@ -182,7 +174,7 @@ def passage_items(
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
-    said = times.read(snapshot, [] if raw else [*found.values()])
+    said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
     for row in found.values():
         document = documents.get(row["document_id"], row["document_id"])
@@ -249,7 +241,7 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 # ---- the passages behind an id -------------------------------------------------------------------
 
 
-def _passage_item(row: Row, document: str, raw: bool, said: times.Times | None = None) -> Item:
+def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
     """Below its text what relative dates in it mean."""
     item = source_item(row, 0.0, document, True)
     code = language_of(row["uri"])

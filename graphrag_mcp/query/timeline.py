@@ -81,7 +81,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     dated = _by_time(found)
     _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
-    said = left_out((undated, "statements without a date"), *others)
+    said = left_out((undated, "statements", "without a date"), *others)
     items = [one.item() for one in dated]
     ranked = sorted(
         range(len(items)), key=lambda at: (not dated[at].beside, -telling(dated[at].text))
@@ -117,14 +117,9 @@ def of_passages(
     return dated, sum(not one.days for one in every)
 
 
-def left_out(*counts: tuple[int, str]) -> str:
+def left_out(*counts: tuple[int, str, str]) -> str:
     """What a timeline leaves out: `1 statement without a date is left out.`"""
-    said = [
-        counted(number, noun) + (f" {rest}" if rest else "")
-        for number, what in counts
-        if number
-        for noun, _, rest in [what.partition(" ")]
-    ]
+    said = [f"{counted(number, things)} {rest}" for number, things, rest in counts if number]
     one = len(said) == 1 and said[0].startswith("1 ")
     return f"{' and '.join(said)} {'is' if one else 'are'} left out." if said else ""
 
@@ -159,7 +154,7 @@ def _forms(row: Mapping[str, Any]) -> list[str]:
 
 def _naming(
     snapshot: Snapshot, entities: Sequence[Row], documents: Container[str] | None = None
-) -> tuple[list[Statement], list[tuple[int, str]]]:
+) -> tuple[list[Statement], list[tuple[int, str, str]]]:
     """The sentences that name all of these entities and tell something of them, and how many others
     there are."""
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
@@ -177,8 +172,8 @@ def _naming(
     ]
     told = [one for one in naming if _tells(one, {form for forms in own for form in forms})]
     others = [
-        (len(naming) - len(told), "sentences of little content"),
-        (len(wanted[UNITS:]), "passages not read"),
+        (len(naming) - len(told), "sentences", "of little content"),
+        (len(wanted[UNITS:]), "passages", "not read"),
     ]
     return told, others
 
@@ -225,20 +220,9 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     day = days[0][0] if days else ""
     moment = spoken.moment(said) if days[:1] == ((said, said),) else day
     clock = spoken.document["clock"] if moment > day else ""
+    own, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
     return Statement(
-        cited.id,
-        shown,
-        days,
-        moment,
-        clock,
-        note,
-        cited,
-        said,
-        bool(when),
-        about,
-        row["document_id"],
-        one_line(text, 4_000),
-        bare,
+        cited.id, shown, days, moment, clock, note, cited, said, own, about, id, raw, bare
     )
 
 

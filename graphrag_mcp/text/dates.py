@@ -8,16 +8,13 @@ metadata alone (`clock`)."""
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from graphrag_mcp.text.folding import folded
+from graphrag_mcp.text.folding import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 # of metadata: where a page stands on its site
@@ -27,14 +24,8 @@ LINES, SHORT = 6, 100
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
-_TABLE = tomllib.loads(Path(__file__).with_name("dates.toml").read_text("utf-8"))
-_CLOCK = _TABLE["patterns"]["clock"]
-_SAID = SimpleNamespace(
-    **{
-        name: re.compile(form.replace("{clock}", _CLOCK))
-        for name, form in _TABLE["patterns"].items()
-    }
-)
+_TABLE = table(__file__)
+_SAID = compiled(_TABLE["patterns"])
 EVENT = re.compile(
     rf"(?<![^\W_])(?:{'|'.join(_TABLE['event_words'])})(?![^\W_])|{_TABLE['event_signs']}", re.I
 )
@@ -174,14 +165,10 @@ def found(
     """Where a form stands in the text, and its date, "" for one that the calendar does not have,
     whose day could be its month (if no order is given), or that is the number of a section or
     version."""
+    matches = (match for form in forms for match in form.finditer(text))
     return sorted(
-        (
-            match.start(),
-            match.end(),
-            "" if _is_number(match) else _iso(match.groupdict(), day_first),
-        )
-        for form in forms
-        for match in form.finditer(text)
+        (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
+        for match in matches
     )
 
 

@@ -5,25 +5,17 @@ from __future__ import annotations
 
 import html
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
-from types import SimpleNamespace
 
 from graphrag_mcp.text import folding
 from graphrag_mcp.text.terms import STOP_WORDS, is_cjk
 
 # ---- what is shown of a text ----------------------------------------------------------------------
 
-_FORMS = SimpleNamespace(
-    **{
-        name: re.compile(form)
-        for name, form in tomllib.loads(
-            Path(__file__).with_name("prose.toml").read_text("utf-8")
-        ).items()
-    }
-)
+_TABLES = folding.table(__file__)
+_FORMS = folding.compiled(_TABLES["forms"])
+_CLAUSE, _ENGLISH = (frozenset(_TABLES[name].split()) for name in ("clause", "english"))
 SPEAKER, OWN = _FORMS.speaker, _FORMS.own
 # a["b"]["c"] and a[1][2] of a program have a letter or a bracket before them.
 _NAMED_LINK = re.compile(r"(?<![\w\])])\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
@@ -98,13 +90,6 @@ def _line(line: str) -> str:
 
 _ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
 _POINTING = re.compile(r"(?:it|that|this|they|these|those)\b|[这那它]", re.IGNORECASE)
-# Words that only stand in clauses, in English; of other languages the share of grammar decides.
-_CLAUSE = frozenset(
-    "is are was were be been being am has have had having do does did will would can could may might must shall "
-    "should not that which who whom whose what when where why how because although though while if than it he she "
-    "they we i you this these those there".split()
-)
-_ENGLISH = frozenset("the of and to in for with on by from at as".split())
 _GRAMMAR = STOP_WORDS.union(*folding.LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
 _LEAST_GRAMMAR = 0.15

@@ -12,20 +12,17 @@ northern hemisphere."""
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.folding import latin_language
+from graphrag_mcp.text.folding import compiled, latin_language, table
 
 Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]
@@ -40,8 +37,8 @@ class Anchor(NamedTuple):
     until: int = 0
 
 
-_TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
-_FORMS = SimpleNamespace(**{name: re.compile(form) for name, form in _TABLES["forms"].items()})
+_TABLES = table(__file__)
+_FORMS = compiled(_TABLES["forms"])
 TURN = 7  # level of a turn or short line, below all headings
 HEADING = 80  # characters of a line whose date holds for what stands below it
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
@@ -254,20 +251,14 @@ def _to(first: date, last: date) -> Interval:
 def _period(anchor: date, unit: str, shift: int) -> Interval:
     """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
     anchor."""
-    monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
     if unit == "day":
         return (anchor + timedelta(days=shift),) * 2
-    if unit == "week":
-        return monday, monday + timedelta(days=6)
-    if unit == "weekend":
-        return monday + timedelta(days=5), monday + timedelta(days=6)
-    if unit == "month":
-        return _months(anchor.year, anchor.month + shift)
-    if unit == "quarter":
-        return _months(anchor.year, (anchor.month - 1) // 3 * 3 + 1 + 3 * shift, 3)
-    if unit == "year":
-        return _years(anchor.year + shift)
-    return _years(anchor.year // 10 * 10 + 10 * shift, 10)
+    if unit in ("week", "weekend"):
+        monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
+        return monday + timedelta(days=5 * (unit == "weekend")), monday + timedelta(days=6)
+    count = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
+    first = ((anchor.year * 12 + anchor.month - 1) // count + shift) * count
+    return _months(first // 12, first % 12 + 1, count)
 
 
 _MULTIPLES = {"decade": ("year", 10), "fortnight": ("week", 2)}
@@ -303,77 +294,55 @@ def _exactly(day: date, unit: str, shift: int) -> Interval:
     return _day(first.year, day.month if unit == "year" else first.month, day.day)
 
 
-def _nearest(anchor: date, month: int, day: int) -> Interval:
-    """The day of that name that is nearest to the anchor."""
-    days = []
-    for year in (anchor.year - 1, anchor.year, anchor.year + 1):
-        try:
-            days.append(date(year, month, day))
-        except ValueError:  # 29 February
-            continue
-    near = min(days, key=lambda one: abs((one - anchor).days), default=None)
-    if near is None or abs((near - anchor).days) > 183:  # of a year that is not meant
-        raise ValueError("no such day near")
-    return near, near
-
-
 def _week(year: int, week: int) -> Interval:
     return _period(date.fromisocalendar(year, week, 1), "week", 0)
 
 
-def _week_near(anchor: date, week: int) -> Interval:
-    """The calendar week of that number that is nearest to the anchor."""
-    days = [_week(anchor.year + shift, week) for shift in (-1, 0, 1)]
-    return min(days, key=lambda one: abs((one[0] - anchor).days))
+def _nearest(anchor: date, named: Iterable[Interval], most: int = 400) -> Interval:
+    """The one of that name that begins nearest to the anchor, so many days away at most."""
+    near = min(named, key=lambda one: abs((one[0] - anchor).days), default=None)
+    if near is None or abs((near[0] - anchor).days) > most:  # of a year that is not meant
+        raise ValueError("none near")
+    return near
 
 
-def _day_near(anchor: date, day: int, which: int) -> Interval:
-    """The last such day of a month up to the anchor, or (0) the next one from it on."""
-    months = range(0, -3, -1) if which < 0 else range(3)
-    for shift in months:
-        first = _months(anchor.year, anchor.month + shift)[0]
-        if day <= monthrange(first.year, first.month)[1]:
-            one = first.replace(day=day)
-            if one <= anchor if which < 0 else one >= anchor:
-                return one, one
-    raise _Unclear
+def _by_tense(anchor: date, named: Iterable[Interval], tense: int) -> Interval:
+    """The last one of that name that has begun, or (0) the next one that is not over."""
+    if tense < 0:
+        return [one for one in named if one[0] <= anchor][-1]
+    return next(one for one in named if one[1] >= anchor)
 
 
-def _month_near(anchor: date, month: int, which: int) -> Interval:
-    """-1: the last such month that has begun; 0: the next one, also the running one; 1: the next
-    one."""
+def _which(anchor: date, named: Iterable[Interval], which: int) -> Interval:
+    """-1: the last one of that name that is over; 0: the next one that is not; 1: the next that
+    begins; -2 and 2 are one further."""
+    if which == 0:
+        return _by_tense(anchor, named, 0)
     if which < 0:
-        return _months(anchor.year - (month > anchor.month), month)
-    return _months(anchor.year + (month < anchor.month or which * month == anchor.month), month)
+        return [one for one in named if one[1] < anchor][which]
+    return [one for one in named if one[0] > anchor][which - 1]
 
 
-def _month_which(anchor: date, month: int, which: int) -> Interval:
-    """Last March is over, also in a March."""
-    if abs(which) > 1:
-        raise _Unclear
-    over = which < 0 and month == anchor.month
-    return _months(anchor.year - 1, month) if over else _month_near(anchor, month, which)
+def _every(anchor: date, month: int, count: int = 1) -> list[Interval]:
+    """That month, or the season that begins with it, of the years around the anchor."""
+    return [_months(anchor.year + shift, month, count) for shift in range(-3, 4)]
 
 
-def _season_near(anchor: date, month: int, which: int) -> Interval:
-    """-1: the last such season that is over; 0: this year's; 1: the next that begins."""
-    seasons = [_months(year, month, 3) for year in range(anchor.year - 3, anchor.year + 4)]
-    if which < 0:
-        return [one for one in seasons if one[1] < anchor][which]
-    return [one for one in seasons if (one[0] > anchor if which else one[1] >= anchor)][
-        max(which - 1, 0)
+def _days_around(anchor: date, day: int, month: int = 0) -> list[Interval]:
+    """The days of that number, of a month or of all months, around the anchor."""
+    firsts = (_months(anchor.year, anchor.month + shift)[0] for shift in range(-12, 13))
+    return [
+        (first.replace(day=day),) * 2
+        for first in firsts
+        if month in (0, first.month) and day <= monthrange(first.year, first.month)[1]
     ]
 
 
 def _part_of(interval: Interval, part: str) -> Interval:
     """Its early, mid or late third."""
     start, end = interval
-    third = timedelta(days=(end - start).days // 3)
-    return {
-        "early": (start, start + third),
-        "mid": (start + third, end - third),
-        "late": (end - third, end),
-    }[part]
+    third, at = timedelta(days=(end - start).days // 3), ("early", "mid", "late").index(part)
+    return (start, start + third, end - third)[at], (start + third, end - third, end)[at]
 
 
 # ---- rules: what the words of a match mean -------------------------------------
@@ -451,7 +420,7 @@ def _weekday_by_tense(anchor: date, values: Values) -> Interval:
 def _month_by_tense(anchor: date, values: Values) -> Interval:
     """Where no word tells the past from the future: the nearest such month, up to a quarter away."""
     if values["future"] != values["past"]:
-        return _month_near(anchor, values["month"], _tense(values))
+        return _by_tense(anchor, _every(anchor, values["month"]), _tense(values))
     ahead = (values["month"] - anchor.month + 3) % 12 - 3
     if ahead > 3:
         raise _Unclear
@@ -534,15 +503,17 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
     ),
-    "month which": lambda a, v: _month_which(a, v["month"], v["which"]),
+    "month which": lambda a, v: _which(a, _every(a, v["month"]), v["which"]),
     "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
-    "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
+    "season which": lambda a, v: _which(a, _every(a, v["season"], 3), v["which"]),
     "weekday by tense": _weekday_by_tense,
-    "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
-    "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
+    "day of month": lambda a, v: _nearest(a, _days_around(a, v["d"], v["month"]), 183),
+    "day of this month": lambda a, v: _by_tense(a, _days_around(a, v["d"]), _tense(v)),
     "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
     "month": _month_by_tense,
-    "week near": lambda a, v: _week_near(a, v["week"]),
+    "week near": lambda a, v: _nearest(
+        a, [_week(a.year + shift, v["week"]) for shift in (-1, 0, 1)]
+    ),
     "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
     "relative year": lambda a, v: _within(a.year + v["year_word"], v),
 }
@@ -572,10 +543,6 @@ def _meaning(
 # ---- vocabularies -------------------------------------
 
 _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
-_OTHER_YEAR, _OTHER_CALENDAR, _BEFORE_CHRIST = (
-    re.compile(_TABLES["other"][name], re.IGNORECASE)
-    for name in ("year", "calendar", "before_christ")
-)
 
 
 # A pattern is tried around the words of the first of these that it holds.
@@ -651,9 +618,13 @@ class _Vocabulary:
         text, start, end = match.string, match.start(), match.end()
         first = start - len(_FORMS.clause.split(text[max(start - 12, 0) : start])[-1])
         last = end + len(_FORMS.clause.split(text[end : end + 12])[0])
-        if _OTHER_CALENDAR.search(text, first, last) or _BEFORE_CHRIST.search(text, start, last):
+        if _FORMS.other_calendar.search(text, first, last) or _FORMS.before_christ.search(
+            text, start, last
+        ):
             return True
-        if "d" not in match.groupdict() and _OTHER_YEAR.search(text, max(start - 20, 0), end + 12):
+        if "d" not in match.groupdict() and _FORMS.other_year.search(
+            text, max(start - 20, 0), end + 12
+        ):
             return True
         if rule in ("year", "years"):
             return bool(self._counted.match(text, end) or _FORMS.to_number.match(text, end))

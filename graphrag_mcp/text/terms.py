@@ -6,13 +6,11 @@ length of the text, no model, no download. Knows nothing of documents, entities 
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 from graphrag_mcp.text import folding
 from graphrag_mcp.text.folding import SIMPLIFY, folded
@@ -54,12 +52,7 @@ class Lines:
         return bisect_right(self._ends, offset) + 1
 
 
-_WORDS = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(
-        Path(__file__).with_name("terms.toml").read_text("utf-8")
-    ).items()
-}
+_WORDS = {name: frozenset(words.split()) for name, words in folding.table(__file__).items()}
 STOP_WORDS = folding.STOP_WORDS | _WORDS["stop_words"]
 
 
@@ -374,12 +367,6 @@ _PLAIN, _PLURAL = (
 _LONE_PLURAL = re.compile(
     r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}"
 )
-_KEEP_S = frozenset(
-    "james charles jones williams wales angeles orleans states news series species means headquarters thames hughes "
-    "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders daniels simmons "
-    "collins perkins hopkins hawkins jenkins wilkins gates jobs brooks wells banks woods parks rivers waters "
-    "stones davies hayes reynolds windows mercedes netherlands philippines brussels naples holmes barnes athens".split()
-)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -422,7 +409,7 @@ def _singular(key: str) -> str:
     head, space, last = key.rpartition(" ")
     if (
         len(last) < 4
-        or last in _KEEP_S
+        or last in _WORDS["keep_s"]
         or not _PLURAL.fullmatch(last)
         or not (space or _LONE_PLURAL.fullmatch(last))
     ):

@@ -611,7 +611,7 @@ def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytes
     assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
     monkeypatch.setattr(timeline, "UNITS", 2)
     assert "2 passages not read are left out" in get_entity(talk, "Ana Ruiz", order="time").hint
-    assert timeline.left_out((2, "statements without a date"), (1, "passages not read")) == "2 statements without a date and 1 passage not read are left out."
+    assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
     monkeypatch.setattr(listing, "PASSAGES", 1)
     assert "3 passages not read are left out" in list_documents(talk, by="statement").text
 
@@ -636,5 +636,5 @@ def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) ->
     told = sorted(times.validity(open_snapshot(tmp_path / "c")).values())
     assert re.sub(r"d\d", "d", " ".join(told)) == (
         "(contradictory: it supersedes d and d supersedes it) (contradictory: it supersedes d and d supersedes it)"
-        " (contradictory: valid from 2024-01-01 until 2023-01-01)"
+        " (contradictory: valid from 2024-01-01, valid until 2023-01-01)"
     )
