@@ -308,9 +308,8 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
         raise NotFound(f"there is no entity {one_line(about, 80)!r}", advice)
     rows = old.by_key("documents", [*filter(None, new.values())], "id", ["id", "text"])
     texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
-    return timeline.lines(snapshot, row, {id: texts.get(was, "") for id, was in new.items()})[
-        :SHOWN
-    ]
+    known = {id: texts.get(was, "") for id, was in new.items()}
+    return timeline.lines(snapshot, row, known)[:SHOWN]
 
 
 def _current(folder: Path) -> Manifest:

@@ -296,8 +296,9 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])
-    none: Known = ([], None)
-    return {row["id"]: _times(row, known.get(row["document_id"], none), facts) for row in rows}
+    return {
+        row["id"]: _times(row, known.get(row["document_id"], ([], None)), facts) for row in rows
+    }
 
 
 def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:

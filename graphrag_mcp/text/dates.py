@@ -31,11 +31,7 @@ EVENT = re.compile(
 )
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
-_PARTS = {
-    "{year}": r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)",
-    "{word}": r"(?P<word>[^\W\d_]{3,10})",
-    "{ordinal}": r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?",
-}
+_PARTS = _TABLE["parts"]
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
@@ -43,10 +39,9 @@ def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
     return [re.compile(part.sub(lambda m: _PARTS[m[0]], form), flags) for form in _TABLE[name]]
 
 
-NUMERIC = _forms("figures")
-_SLASHED = NUMERIC[0]
+# Stamps of turns have the year in two digits.
+NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
 DAYS = [*NUMERIC, *_forms("days")]
-STAMPS = _forms("stamps")  # of turns: the year in two digits
 _SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
 _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
 
@@ -54,6 +49,8 @@ _NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGN
 def read(written: str) -> str:
     """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
     what is no date of the calendar, and where day and month could be exchanged."""
+    if not written:
+        return ""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
     text = _SAID.weekday.sub("", _SAID.before.sub("", text), count=1)
     text = _SAID.time.sub("", _SAID.time.sub("", text))
@@ -63,7 +60,7 @@ def read(written: str) -> str:
 
 def advice(written: str) -> str:
     """How to write an argument that `read` does not take."""
-    match = _SLASHED.fullmatch(unicodedata.normalize("NFKC", written).strip())
+    match = NUMERIC[0].fullmatch(unicodedata.normalize("NFKC", written).strip())
     if match and 0 < int(match["a"]) <= 12 >= int(match["b"]) > 0:
         year, first, second = match["y"], int(match["a"]), int(match["b"])
         return f"{year}-{second:02}-{first:02} or {year}-{first:02}-{second:02}, whichever is meant"
@@ -184,7 +181,7 @@ def day_first(text: str) -> bool | None:
     its dates tells, or where they differ."""
     pairs = {
         (int(match["a"]) > 12, int(match["b"]) > 12)
-        for form in (_SLASHED, STAMPS[0])
+        for form in (NUMERIC[0], STAMPS[0])
         for match in form.finditer(text)
     } & {(True, False), (False, True)}
     return pairs.pop()[0] if len(pairs) == 1 else None

@@ -69,8 +69,7 @@ def expressions(
     """Temporal expressions of a text, in order, none inside another.
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
-    by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it. Time
-    is linear in the length of the text."""
+    by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
     starts = [one[0] for one in anchors]
     # 2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language. An
     # empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
@@ -171,11 +170,8 @@ def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] 
         else:
             alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
             dated = alone or not (_FORMS.running.match(line) or _FORMS.running.match(below[:40]))
-        if dated and dates.dates_text(candidate, start, end):
-            if known:
-                return date.fromisoformat(known.pop()), end
-            if stamp and is_head:
-                return None, end
+        if dated and (known or (stamp and is_head)) and dates.dates_text(candidate, start, end):
+            return date.fromisoformat(known.pop()) if known else None, end
     return None
 
 
@@ -366,10 +362,10 @@ def _from_now(anchor: date, values: Values) -> Interval:
     return _around(anchor, unit, number, values["slack"])
 
 
-def _half_unit(anchor: date, unit: str, way: int) -> Interval:
+def _halves(unit: str, way: int) -> tuple[str, int, int]:
     if unit not in ("year", "month"):
         raise _Unclear
-    return _around(anchor, *(("month", 6 * way, 0) if unit == "year" else ("day", 15 * way, 1)))
+    return ("month", 6 * way, 0) if unit == "year" else ("day", 15 * way, 1)
 
 
 def _days(values: Values) -> Interval:
@@ -409,12 +405,10 @@ def _tense(values: Values) -> int:
 
 def _weekday_by_tense(anchor: date, values: Values) -> Interval:
     """On Monday: a report of that Monday in the past tense means the same day."""
-    which = _tense(values)
-    if anchor.weekday() != values["weekday"]:
-        return _weekday(anchor, values["weekday"], which)
-    if which == 0:
+    which, same = _tense(values), anchor.weekday() == values["weekday"]
+    if same and which == 0:
         raise _Unclear  # today or in a week
-    return anchor, anchor
+    return (anchor, anchor) if same else _weekday(anchor, values["weekday"], which)
 
 
 def _month_by_tense(anchor: date, values: Values) -> Interval:
@@ -492,7 +486,7 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "weekend past": _weekend_past,
     "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
     "ago": _from_now,
-    "half unit": lambda a, v: _half_unit(a, v["unit"], v["way"]),
+    "half unit": lambda a, v: _around(a, *_halves(v["unit"], v["way"])),
     "exactly": lambda a, v: _exactly(_base(a, v), v["unit"], v["way"] * v["number"]),
     "day of year": lambda a, v: _exactly(a, "year", v["year_word"]),
     "day of which month": lambda a, v: (
@@ -546,9 +540,8 @@ _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八�
 
 
 # A pattern is tried around the words of the first of these that it holds.
-KEY_KINDS = (
-    *("month", "weekday", "season", "day", "unit", "year_word", "minguo", "century", "decade"),
-    *("calendar_week", "y", "d"),
+KEY_KINDS = tuple(
+    "month weekday season day unit year_word minguo century decade calendar_week y d".split()
 )
 BEFORE, AFTER = 70, 40  # characters before and after such a word
 
@@ -559,49 +552,45 @@ class _Vocabulary:
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         self.name = name
         self.rolling_week = bool(table.get("rolling_week"))
-        few = str(table["few"]).split("|")
+        self._few = frozenset(str(table["few"]).split("|"))
         self._words: dict[str, dict[str, Any]] = {
             "weekday": _words({words: at for at, words in enumerate(table["weekday"])}),
             "month": _words({words: at for at, words in enumerate(table["month"], 1)}),
-            "number": _words({words: at for at, words in enumerate(table["number"], 1)})
-            | dict.fromkeys(few, 3),
+            "number": _words({word: at for at, word in enumerate(table["number"], 1)}),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
-        about = str(table["about"])
         for kind in ("day", "which", "season", "part", "year_word", "century", "calendar_week"):
             self._words[kind] = _words(table.get(kind, {}))
         for kind in ("quarter", "half", "ordinal"):
             listed = enumerate(table.get(kind, ()), 1)
             self._words[kind] = _words({words: at for at, words in listed})
-        self._few = frozenset(few)
-        self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
+        self._words["number"] |= dict.fromkeys(self._few, 3)
+        self._tenses = {name: self._tense(table[name]) for name in ("future", "past")}
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
-        places |= {"about": f"(?:{about})"} | {
+        places |= {"about": f"(?:{table['about']})"} | {
             kind: _alternatives(words) for kind, words in self._words.items() if words
         }
         # Of twenty-five years, "five years" is no part.
         places["number"] = (
             _TABLES["han_places"]["number"] if han else rf"{places['number']}|\d{{1,3}}"
         )
-        counted = table.get("counted", "")
+        counted = table.get("counted", "(?!)")
         self._counted = re.compile(
-            rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b" if counted else r"(?!)",
-            re.IGNORECASE,
+            rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b", re.IGNORECASE
         )
         self._ranked = re.compile(table["ranked"] + r"(?:[ ,][\w'’-]+){0,3} \Z", re.IGNORECASE)
         self._rules: list[tuple[re.Pattern[str], str, str, Values]] = []
         self._triggers = self._trigger_words(table)
+        edges = (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
+        bounds = ("(?:", ")") if han else edges
         for template, rule, *given in table["patterns"]:
             kind = next((kind for kind in KEY_KINDS if f"{{{kind}}}" in template), "day")
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
-            bounds = (
-                ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
-            )
-            compiled = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
-            self._rules.append((compiled, rule, kind, given[0] if given else {}))
+            pattern = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
+            self._rules.append((pattern, rule, kind, given[0] if given else {}))
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, Values]]:
         """Patterns are tried only around words of their key kind: a third of the time of trying
@@ -618,11 +607,9 @@ class _Vocabulary:
         text, start, end = match.string, match.start(), match.end()
         first = start - len(_FORMS.clause.split(text[max(start - 12, 0) : start])[-1])
         last = end + len(_FORMS.clause.split(text[end : end + 12])[0])
-        if _FORMS.other_calendar.search(text, first, last) or _FORMS.before_christ.search(
-            text, start, last
-        ):
+        if _FORMS.calendar.search(text, first, last) or _FORMS.christ.search(text, start, last):
             return True
-        if "d" not in match.groupdict() and _FORMS.other_year.search(
+        if "d" not in match.groupdict() and _FORMS.fiscal.search(
             text, max(start - 20, 0), end + 12
         ):
             return True
@@ -646,23 +633,17 @@ class _Vocabulary:
         """Around each trigger the part of the text in which its patterns are tried, by kind, joined
         where they overlap."""
         found: dict[str, list[tuple[int, int]]] = {}
-        if self.name == "zh":
-            spots = (
-                (match.start(), match.end(), "day") for match in _FORMS.han_triggers.finditer(text)
-            )
-        else:
-            spots = (
-                (one.start(), one.end(), self._kind(one[0])) for one in _FORMS.token.finditer(text)
-            )
-        for start, end, kind in spots:
-            if kind:
+        han = self.name == "zh"
+        for one in (_FORMS.han_triggers if han else _FORMS.token).finditer(text):
+            if kind := "day" if han else self._kind(one[0]):
+                start, end = one.span()
                 spans = found.setdefault(kind, [])
                 first = max(start - BEFORE, 0)
                 if spans and first <= spans[-1][1]:
                     spans[-1] = (spans[-1][0], end + AFTER)
                 else:
                     spans.append((first, end + AFTER))
-        return dict.fromkeys(KEY_KINDS, found.get("day", [])) if self.name == "zh" else found
+        return dict.fromkeys(KEY_KINDS, found.get("day", [])) if han else found
 
     def _kind(self, token: str) -> str:
         kind = self._triggers.get(token.lower().rstrip("0123456789"), "")  # KW12
@@ -709,15 +690,12 @@ class _Vocabulary:
         found["years"] = {int(year) for year in _FORMS.year.findall(sentence)}
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
-        found |= {
-            name: bool(pattern.search(sentence)) if pattern else None
-            for name, pattern in self._tenses.items()
-        }
+        found |= {name: bool(words.search(sentence)) for name, words in self._tenses.items()}
         return found
 
-    def _tense(self, words: str) -> re.Pattern[str] | None:
+    def _tense(self, words: str) -> re.Pattern[str]:
         bounds = ("", "") if self.name == "zh" else (r"(?<!\w)", r"(?!\w)")
-        return re.compile(f"{bounds[0]}(?:{words}){bounds[1]}", re.IGNORECASE) if words else None
+        return re.compile(f"{bounds[0]}(?:{words}){bounds[1]}", re.IGNORECASE)
 
     def _value(self, name: str, word: str) -> Any:
         words = self._words[name]
