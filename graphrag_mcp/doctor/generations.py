@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -247,7 +247,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
         was, is_ = (_ids(snapshot, table) for snapshot in snapshots)
         counts[table] = {"before": len(was), "now": len(is_)}
         counts[table] |= {"added": len(is_ - was), "removed": len(was - is_)}
-    new = set(now.values()) - set(before.values())
+    new = {id: before.get(uri, "") for uri, id in now.items() if id not in before.values()}
     return Changes(
         generation,
         current.generation,
@@ -257,7 +257,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
         sorted(before.keys() - now.keys()),
         counts,
         [f"{one_line(row['title'], 60)} (e{row['n']})" for row in names(*snapshots)[:SHOWN]],
-        _statements(snapshots[1], about, new) if about.strip() else [],
+        _statements(*snapshots, about, new) if about.strip() else [],
     )
 
 
@@ -299,13 +299,17 @@ def _ids(snapshot: Snapshot, table: str) -> set[str]:
     return set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
 
 
-def _statements(snapshot: Snapshot, about: str, new: set[str]) -> list[str]:
-    """What new and changed documents (content ids) say of an entity, by day."""
+def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str, str]) -> list[str]:
+    """What new and changed documents say of an entity, by day, without what they said before. `new`:
+    content ids with those of the same documents in the old generation."""
     row, near = entities.resolve(snapshot, about)
     if row is None:
         advice = f"Nearest: {entities.named_list(near[:5])}" if near else "Use search_text"
         raise NotFound(f"there is no entity {one_line(about, 80)!r}", advice)
-    return timeline.lines(snapshot, row, new)[:SHOWN]
+    rows = old.by_key("documents", [*filter(None, new.values())], "id", ["id", "text"])
+    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    known = {id: texts.get(was, "") for id, was in new.items()}
+    return timeline.lines(snapshot, row, known)[:SHOWN]
 
 
 def _current(folder: Path) -> Manifest:

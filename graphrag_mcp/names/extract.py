@@ -21,7 +21,15 @@ from graphrag_mcp.names.certain import certain, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names
 from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
 from graphrag_mcp.names.types import common, kind_of, subjects
-from graphrag_mcp.text.folding import LANGUAGES, LOWER, SIMPLIFY, UPPER, with_origins
+from graphrag_mcp.text.folding import (
+    LANGUAGES,
+    LOWER,
+    SIMPLIFY,
+    UPPER,
+    compiled,
+    table,
+    with_origins,
+)
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
@@ -30,12 +38,9 @@ Span = tuple[int, int]
 MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
+_FORMS = compiled(table(__file__))
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
-_MATTER_KEY = re.compile(  # with what is the address of a page: aliases = ["2014/11/20/Cargo.html"]
-    r"^[ \t]{0,20}[A-Za-z_][\w-]{0,40}[ \t]{0,4}[:=](?:[ \t]{0,4}[\[\x22']{0,2}[\w.-]{0,40}/[^\n]*)?",
-    re.MULTILINE,
-)
 # of JSON
 _KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
 _TIME = (
@@ -68,7 +73,7 @@ def without_markup(text: str) -> str:
     if '":' in text or "':" in text:
         spans += [match.span() for match in _KEY.finditer(text)]
     if text.startswith(("+++\n", "---\n")) and (end := text.find(f"\n{text[:3]}", 3, MATTER)) > 0:
-        spans += [match.span() for match in _MATTER_KEY.finditer(text, 4, end)]
+        spans += [match.span() for match in _FORMS.matter_key.finditer(text, 4, end)]
     if not spans:
         return text
     pieces, at = [], 0
@@ -117,21 +122,6 @@ LONGEST = 120  # characters of a name; what is longer is a run of letters, not a
 _SKIP = STARTERS | DULL | STOP_WORDS
 _LEARNED = ("ology", "ography", "ics", "itis", "osis")  # ends of words that speak for a term
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
-
-# every alternative begins with its sign, so that `re` skips to the next sign
-_QUOTED = re.compile(
-    r"《([^《》\n]{1,60})》|「([^「」\n]{1,40})」|『([^『』\n]{1,40})』|“([^“”\n]{2,80})”|«\s?([^«»\n]{2,80}?)\s?»"
-    r"|„([^„“”\n]{2,80})[“”]|``\s?([^`'\n]{2,80}?)\s?''|`(?<![`\w]`)([^`\n]{1,60})`(?!`)"
-    r"|\"(?<![\w\"]\")([^\s\"][^\"\n]{0,78}[^\s\"])\"(?![\w\"])|'(?<![\w']')([^\s'][^'\n]{0,38}[^\s'])'(?![\w'])"
-)
-_CODE = re.compile(
-    r"(?<![\w.@/-])(?:"
-    r"(?P<call>[A-Za-z_][\w]*+(?:\.[A-Za-z_]\w*+)*+)(?=\(\))"
-    r"|(?P<dotted>[A-Za-z_][\w-]*+(?:\.(?=_{0,2}[A-Za-z])[\w-]++)++)"
-    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-]|\.\d)"
-    r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
-    r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
-)
 
 
 def extract(text: str) -> list[Mention]:
@@ -471,7 +461,7 @@ _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the R
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
-    for match in _QUOTED.finditer(text):
+    for match in _FORMS.quoted.finditer(text):
         start, end = match.span(match.lastindex or 0)
         form, sign = text[start:end], match[0][:2]
         if not (words := form.split()):
@@ -501,7 +491,7 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
 
 
 def _code(text: str) -> Iterator[Candidate]:
-    for match in _CODE.finditer(text):
+    for match in _FORMS.code.finditer(text):
         kind, form = match.lastgroup, match[0]
         if kind == "dotted":
             parts = form.split(".")

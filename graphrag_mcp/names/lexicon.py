@@ -5,14 +5,12 @@ Every list is a hint, never a gate alone: a word that is missing costs one doubt
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.text.folding import STOP_WORDS, folded, without_cases
+from graphrag_mcp.text.folding import STOP_WORDS, folded, table, without_cases
 
-_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8"))
+_LISTS: dict[str, Any] = table(__file__)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -109,10 +110,32 @@ class Filters:
             one.parts["included"] = 1.0
         return found
 
-    def speaks_of(self, intervals: Sequence[tuple[str, str]]) -> bool:
-        """Does one of these (ISO days) pass the conditions on `when`?"""
+    def speaks_of(self, intervals: Sequence[tuple[str, str]], said: str) -> bool:
+        """Does one of these (ISO days) pass the conditions on `when`, and the day on which a
+        sentence was said those on `said` and `as_of`?"""
         wanted = self.of("when")
-        return not wanted or any(_fit(wanted, one) for one in intervals)
+        of_then = not wanted or any(_fit(wanted, one) for one in intervals)
+        return of_then and _was_said(self.of("said", "as_of"), said)
+
+    def in_time(self, snapshot: Snapshot, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Passages without the turns of other days: of each the longest part that passes the
+        conditions on `said` and `as_of`."""
+        if not (wanted := self.of("said", "as_of")):
+            return rows
+        spoken, found = times.read(snapshot, rows), []
+        for row in rows:
+            runs = groupby(spoken[row["id"]].parts(), lambda one: _was_said(wanted, one[2]))
+            kept = [[*some] for passes, some in runs if passes]
+            spans = [(some[0][0], some[-1][1]) for some in kept]
+            start, end = max(spans, key=lambda one: one[1] - one[0], default=(0, 0))
+            if 0 < end - start < len(row["text"]):
+                first = start - row["char_start"]
+                text = row["text"][first : first + end - start]
+                line = row["line_start"] + row["text"].count("\n", 0, first)
+                row |= {"text": text, "char_start": start, "char_end": end, "cut": True}
+                row |= {"line_start": line, "line_end": line + text.rstrip().count("\n")}
+            found.append(row)
+        return found
 
     def passing_documents(self, snapshot: Snapshot) -> list[str]:
         """Documents with a text unit that names an included entity and no excluded one, and with a
@@ -378,13 +401,23 @@ def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
     """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
     `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`.
     """
-    of = {name: [one for one in conditions if one.field == name] for name in TIME}
-    if of["said"] and not any(_fit(of["said"], (day, day)) for day in found.said):
+    if not any(_was_said(conditions, day) for _, _, day in found.parts()):
         return False
-    limits = [dates.days(one.value)[1] for one in of["as_of"]]
-    if found.said and any(found.said[0] > limit for limit in limits):
+    when = [one for one in conditions if one.field == "when"]
+    return not when or any(
+        _fit(when, (one.start, one.end))
+        for one in found.days()
+        if _was_said(conditions, one.anchor or found.said_at(one.char_start))
+    )
+
+
+def _was_said(conditions: Sequence[Condition], day: str) -> bool:
+    """Does a day on which something was said ("" for none) pass the conditions on it?"""
+    said = [one for one in conditions if one.field == "said"]
+    limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
+    if said and not (day and _fit(said, (day, day))):
         return False
-    return not of["when"] or any(_fit(of["when"], (one.start, one.end)) for one in found.days())
+    return not day or all(day <= limit for limit in limits)
 
 
 def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
@@ -463,6 +496,12 @@ class Narrowed(Snapshot):
             return self.inner.by_key(table, values, key, columns)
         found = self._reports(self.inner.by_key(table, values, key))
         return found.select(columns or found.column_names)
+
+    def served(
+        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        rows = self.inner.served(table, ids, columns)
+        return self.filters.in_time(self.inner, rows) if table == "passages" else rows
 
     def _passages(self, found: pa.Table) -> pa.Table:
         columns = (found[name].to_pylist() for name in ("id", "document_id", "entity_ids"))

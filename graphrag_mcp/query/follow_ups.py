@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,15 +18,14 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.graph import between, graph_of
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.folding import table
 from graphrag_mcp.text.terms import is_cjk, normalise_name
 
 QUESTIONS = 5
 FROM_ONE = 2  # questions that begin at the same entity
 HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 STARTS, READ = 12, 60  # entities that proposals begin at, neighbours whose names are read
-FORMS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("follow_ups.toml").read_text("utf-8")
-)
+FORMS: dict[str, dict[str, str]] = table(__file__)
 KINDS = {
     **dict.fromkeys(("organisation", "company", "institution"), "organization"),
     **dict.fromkeys(("place", "geo", "city", "country"), "location"),

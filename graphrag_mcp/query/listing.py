@@ -343,7 +343,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
 def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
     _, narrowed, kept = part
-    key, values = "document_id", list(documents(snapshot))
+    key, values, unread = "document_id", list(documents(snapshot)), 0
     if _COMMUNITY.fullmatch(query):
         found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
         if not found:
@@ -352,20 +352,21 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
         key, values = "n", units["n"].to_pylist()
     elif query:
         answer = local.find(narrowed, query, filters=kept)
-        known = [] if local.only_common_words(answer) else answer.passages[:FOUND]
-        key, values = "id", [one.id for one in known]
+        known = [] if local.only_common_words(answer) else answer.passages
+        key, values = "id", [one.id for one in known[:FOUND]]
+        unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, timeline.COLUMNS).to_pylist()
     if kept is not None:
         rows = _passing(snapshot, kept, rows)
     rows.sort(key=lambda row: row["n"])
     listed, undated = timeline.of_passages(
-        snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days)
+        snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days, one.said)
     )
     about = f' on "{one_line(query, 80)}"' if query else ""
     head = f"{counted(len(listed), 'statements')}{about} by time."
-    head += f" {counted(undated, 'statements')} without a date are left out." if undated else ""
-    if len(rows) > PASSAGES:
-        head += f" Read are the first {PASSAGES} of {counted(len(rows), 'passages')}."
+    unread += len(rows[PASSAGES:])
+    others = (undated, "statements", "without a date"), (unread, "passages", "not read")
+    head = local.joined(head, timeline.left_out(*others))
     return head, [partial(str, one.item().text) for one in listed]
 
 

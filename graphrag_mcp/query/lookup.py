@@ -40,6 +40,7 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.retrieval import Weights, term_worth
+from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import language_of, readable, says_something, substance
@@ -208,13 +209,15 @@ def passage_items(
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
+    said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
     rows = list(found.values())
     if query.strip() and not raw:
         rows, repeated = _bearing(snapshot, found, query, budget)
         notes += [repeated] if repeated else []
     for row in rows:
-        item = _passage_item(row, documents.get(row["document_id"], row["document_id"]), raw)
+        document = documents.get(row["document_id"], row["document_id"])
+        item = _passage_item(row, document, raw, said.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
         if items and _follows(items[-1], item):  # under the head of the one before
             head, _, text = item.text.partition("\n")
@@ -357,10 +360,14 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 # ---- the passages behind an id -------------------------------------------------------------------
 
 
-def _passage_item(row: Row, document: str, raw: bool) -> Item:
+def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
+    """Below its text what relative dates in it mean."""
     item = source_item(row, 0.0, document, True)
-    text = row["text"] if raw or language_of(row["uri"]) else readable(row["text"])
+    code = language_of(row["uri"])
+    text = row["text"] if raw or code else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"
+    if said and not code and (note := said.note(one_line(text, len(text)))):
+        text = f"{text}\n{note}"
     head = item.text.partition("\n")[0]
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id
         item = replace(item, id=alias)

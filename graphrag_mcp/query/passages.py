@@ -248,15 +248,20 @@ def several(
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
     ranked = _merged(sources)
     hits = _hits(sources, ranked[:20])
-    known = [hit for hit in hits[:PER_QUESTION] if hit.id in page.full]
+    most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
+    if by_time := form.sort == "time":
+        most += LINES_PER_QUESTION
+        hits = sorted((hit for hit in hits[:most] if hit.score >= floor), key=_when)
+    known = [hit for hit in hits[:most] if hit.id in page.full]
     _say_unnamed(page, missing := _unnamed(sources, hits))
     show(
         page,
         [hit for hit in hits if hit.id not in page.full],
         _focus(sources),
-        most=0 if missing else max(PER_QUESTION - len(known), 1),
+        most=0 if missing else max(most - len(known), 1),
         weak=LINES_PER_QUESTION,
-        floor=RELEVANT * ranked[0][0] if ranked else 0.0,
+        floor=floor,
+        generous=by_time,
         form=form,
     )
     _say_no_other(page, sources, hits)
@@ -450,7 +455,7 @@ def read(
                 row["id"],
                 row["document_id"],
                 corpus,
-                whole=count[row["document_id"]] == 1,
+                whole=count[row["document_id"]] == 1 and "cut" not in row,
                 validity=valid.get(row["document_id"], ""),
                 begins=begins.get(row["document_id"], ""),
                 short=series.name(fact, of_series.get(row["document_id"])) if fact else "",

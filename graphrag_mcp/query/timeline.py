@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -44,7 +44,12 @@ class Statement:
     clock: str = ""  # of that moment
     note: str = ""
     cited: Citation | None = None
-    bare: str = ""  # its text without expressions of time
+    said: str = ""  # the day on which it was said
+    own: bool = True  # does it say itself of which days it speaks?
+    approximate: bool = False
+    document: str = ""  # its content id
+    raw: str = ""  # its text as it stands in the document
+    bare: str = ""  # and without expressions of time
     about: frozenset[str] = frozenset()  # ids of entities that it names
     beside: str = ""  # `(later: ...)` or `(earlier: ...)`
     form: list[str] = field(default_factory=list)  # its words, names and numbers as placeholders
@@ -56,23 +61,27 @@ class Statement:
 
     @property
     def date(self) -> str:
-        return f"{self.start} {self.clock}".strip()
+        """The first day, month or year of which it speaks, as exact as it was said."""
+        label = times.span(*self.days[0]) if self.days else ""
+        label = label if len(label) < 20 else self.start  # of several days the first
+        return f"{'about ' * self.approximate}{label} {self.clock}".strip()
 
     def item(self) -> Item:
-        parts = ("-", self.date, self.text, f"[{self.id}]", self.note, self.beside)
+        said = "" if self.own else "said"
+        parts = ("-", said, self.date, self.text, f"[{self.id}]", self.note, self.beside)
         return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:
     """Items of the timeline of what names all of these entities, within so many tokens; how many
     there are; and a sentence on what has no date. Where not all fit, those that tell most."""
-    found = _naming(snapshot, entities)
+    found, others = _naming(snapshot, entities)
     if len(entities) == 1:
         found += _claims(snapshot, entities)
     dated = _by_time(found)
     _compare(dated[:STATEMENTS], frozenset(form for row in entities for form in _forms(row)))
     undated = len(found) - len(dated)
-    said = f"{counted(undated, 'statements')} without a date are left out." if undated else ""
+    said = left_out((undated, "statements", "without a date"), *others)
     items = [one.item() for one in dated]
     ranked = sorted(
         range(len(items)), key=lambda at: (not dated[at].beside, -telling(dated[at].text))
@@ -92,7 +101,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
 def of_passages(
     snapshot: Snapshot, rows: Sequence[Row], passes: Callable[[Statement], bool]
 ) -> tuple[list[Statement], int]:
-    """Statements of passages (rows with COLUMNS) that pass, by day, and how many have no date.
+    """Statements of passages (rows with COLUMNS) that pass, by day, and how many of them have none.
     Only sentences that name the same entity of their passages are compared."""
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
     named = snapshot.by_key("entities", ids, "id", ["id", "title", "aliases"]).to_pylist()
@@ -102,15 +111,28 @@ def of_passages(
         one.about = frozenset(
             id for id in row["entity_ids"] if any(form in one.text for form in forms.get(id, ()))
         )
-        every.append(one)
-    dated = _by_time(one for one in every if passes(one))
+        every += [one] if passes(one) or not one.days else []
+    dated = _by_time(every)
     _compare([one for one in dated if one.about][:STATEMENTS])
     return dated, sum(not one.days for one in every)
 
 
-def lines(snapshot: Snapshot, entity: Row, documents: set[str]) -> list[str]:
-    """Sentences of these documents (content ids) that name the entity, by day, undated ones last."""
-    found = _naming(snapshot, [entity], documents)
+def left_out(*counts: tuple[int, str, str]) -> str:
+    """What a timeline leaves out: `1 statement without a date is left out.`"""
+    said = [f"{counted(number, things)} {rest}" for number, things, rest in counts if number]
+    one = len(said) == 1 and said[0].startswith("1 ")
+    return f"{' and '.join(said)} {'is' if one else 'are'} left out." if said else ""
+
+
+def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str]) -> list[str]:
+    """Sentences of these documents (content ids) that name the entity, by day, undated ones last;
+    without those that stand in the earlier text of the same document."""
+    known = {id: one_line(text, len(text)) for id, text in documents.items()}
+    found = [
+        one
+        for one in _naming(snapshot, [entity], documents)[0]
+        if one.raw not in known[one.document]
+    ]
     undated = sorted((one for one in found if not one.days), key=lambda one: one.id)
     return [one.item().text for one in (*_by_time(found), *undated)]
 
@@ -131,9 +153,10 @@ def _forms(row: Mapping[str, Any]) -> list[str]:
 
 
 def _naming(
-    snapshot: Snapshot, entities: Sequence[Row], documents: set[str] | None = None
-) -> list[Statement]:
-    """The sentences that name all of these entities."""
+    snapshot: Snapshot, entities: Sequence[Row], documents: Container[str] | None = None
+) -> tuple[list[Statement], list[tuple[int, str, str]]]:
+    """The sentences that name all of these entities and tell something of them, and how many others
+    there are."""
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
     units = [id for id in entities[0]["text_unit_ids"] if id in shared]
     held = snapshot.by_key("text_units", units, "id", ["n", "document_id"]).to_pylist()
@@ -142,12 +165,17 @@ def _naming(
     ids = {row["id"] for row in entities}
     rows = [row for row in rows if ids <= set(row["entity_ids"])]
     own = [_forms(entity) for entity in entities]
-    return [
+    naming = [
         one
         for _, one in _statements(snapshot, rows)
         if all(any(form in one.text for form in forms) for forms in own)
-        and _tells(one, {form for forms in own for form in forms})
     ]
+    told = [one for one in naming if _tells(one, {form for forms in own for form in forms})]
+    others = [
+        (len(naming) - len(told), "sentences", "of little content"),
+        (len(wanted[UNITS:]), "passages", "not read"),
+    ]
+    return told, others
 
 
 def _tells(one: Statement, names: Set[str]) -> bool:
@@ -186,12 +214,16 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     for one in when:
         bare = bare.replace(spoken.words(one), " ")
     days = tuple((one.start, one.end) for one in when) or ((said, said),)[: bool(said)]
+    about = bool(when) and when[0].kind == "approximate"
     note = spoken.note(one_line(text, 4_000), when)
-    note = note or (f"(said {said})" if said and days != ((said, said),) else "")
+    note = note or (f"(said {said})" if said and when and days != ((said, said),) else "")
     day = days[0][0] if days else ""
     moment = spoken.moment(said) if days[:1] == ((said, said),) else day
     clock = spoken.document["clock"] if moment > day else ""
-    return Statement(cited.id, shown, days, moment, clock, note, cited, bare)
+    own, id, raw = bool(when), row["document_id"], one_line(text, 4_000)
+    return Statement(
+        cited.id, shown, days, moment, clock, note, cited, said, own, about, id, raw, bare
+    )
 
 
 def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:

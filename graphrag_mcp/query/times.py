@@ -100,8 +100,11 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
     if snapshot not in _validity:
         facts = documents(snapshot)
         found: dict[str, list[str]] = defaultdict(list)
-        for old, new in _superseded(facts):
-            found[old].append(f"superseded by {facts[new]['document'][0]}")
+        pairs = _superseded(facts)
+        for old, new in pairs:
+            name = facts[new]["document"][0]
+            both = f"contradictory: it supersedes {name} and {name} supersedes it"
+            found[old].append(both if (new, old) in pairs else f"superseded by {name}")
         later = _later_versions(snapshot, facts)
         for id, fact in facts.items():
             metadata = fact["metadata"]
@@ -109,11 +112,18 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
             for one in status if isinstance(status, list) else [status]:
                 if str(one).casefold() in OUTDATED:
                     found[id].append(f"status: {one}")
-            if id in later and not any(one.startswith("superseded") for one in found[id]):
+            if id in later and not any("supersede" in one for one in found[id]):
                 found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
-                if day := dates.read(str(metadata.get(key) or "")):
-                    found[id].append(f"{words} {day}")
+            own = [
+                dates.read(str(metadata.get(key) or "")) for key in ("valid_from", "valid_until")
+            ]
+            said = [
+                f"valid {word} {day}"
+                for word, day in zip(("from", "until"), own, strict=True)
+                if day
+            ]
+            over = all(own) and dates.days(own[0])[0] > dates.days(own[1])[1]
+            found[id] += [f"contradictory: {', '.join(said)}"] if over else said
         _validity[snapshot] = {id: f"({'; '.join(some)})" for id, some in found.items() if some}
     return _validity[snapshot]
 
@@ -181,7 +191,9 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
 
 # ---- passages ------------------------------------------------------------------------------------
 
-_anchors: WeakKeyDictionary[Snapshot, dict[str, list[Anchor]]] = WeakKeyDictionary()
+# The anchors of a document, and whether it writes the day before the month.
+Known = tuple[list[Anchor], bool | None]
+_anchors: WeakKeyDictionary[Snapshot, dict[str, Known]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -191,36 +203,50 @@ class Times:
     text: str = ""
     start: int = 0
     anchors: tuple[Anchor, ...] = ()  # in force in the passage
+    day_first: bool | None = None  # as the document writes its days
     document: Fact = field(default_factory=dict)  # of `documents`
 
     @cached_property
     def said(self) -> tuple[str, ...]:
         """The days (ISO 8601) on which it was said, in the order of its text."""
-        return tuple(dict.fromkeys(day.isoformat() for _, day in self.anchors))
+        return tuple(dict.fromkeys(day for _, _, day in self.parts() if day))
 
     @cached_property
     def when(self) -> tuple[When, ...]:
         """The days of which it speaks. Read when it is asked for: that takes time."""
-        here = [(at - self.start, day) for at, day in self.anchors]
+        start = self.start
+        here = [Anchor(at - start, day, until - start) for at, day, until in self.anchors]
         return tuple(
             replace(one, char_start=one.char_start + self.start, char_end=one.char_end + self.start)
-            for one in expressions(self.text, here)
+            for one in expressions(self.text, here, day_first=self.day_first)
         )
 
     def said_at(self, offset: int) -> str:
         """The day on which what stands at this offset was said; "" for none."""
-        days = [day for at, day in self.anchors if at <= offset]
-        return days[-1].isoformat() if days else ""
+        return next((day for start, _, day in reversed(self.parts()) if start <= offset), "")
+
+    def parts(self) -> list[tuple[int, int, str]]:
+        """Its turns: from where to where, and the day on which that was said."""
+        inside = [one for one in self.anchors if one.at > self.start]
+        first = next((one.day for one in self.anchors if one.at <= self.start), None)
+        at = [self.start, *(one.at for one in inside), self.start + len(self.text)]
+        days = [first, *(one.day for one in inside)]
+        spans = zip(at[:-1], at[1:], days, strict=True)
+        return [(start, end, day.isoformat() if day else "") for start, end, day in spans]
 
     def moment(self, day: str) -> str:
         """What sorts by time what was said on this day: that of the document, if it is its day."""
         return self.document["moment"] if day and day == self.document.get("date") else day
 
     def days(self) -> tuple[When, ...]:
-        """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
-        if self.when or not self.said:
-            return self.when
-        return tuple(When(-1, -1, day, day, "document", day) for day in self.said[:1])
+        """`when`; of turns in which no expression says a day, the day on which they were said, of
+        kind `document`."""
+        silent = dict.fromkeys(
+            day
+            for start, end, day in self.parts()
+            if day and not any(start <= one.char_start < end for one in self.when)
+        )
+        return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))
 
     def cited(self) -> list[dict[str, Any]]:
         """`days` as citations carry them."""
@@ -236,7 +262,7 @@ class Times:
         if not self.anchors:
             return ""
         date, some = date[:10], self.when if among is None else among
-        seen = [one for one in some if one.kind == "resolved" and self.words(one) in shown]
+        seen = [one for one in some if one.anchor and self.words(one) in shown]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
             told = (
@@ -248,7 +274,15 @@ class Times:
 
 
 def interval(when: When) -> str:
-    return when.start if when.start == when.end else f"{when.start} to {when.end}"
+    return "about " * (when.kind == "approximate") + span(when.start, when.end)
+
+
+def span(start: str, end: str) -> str:
+    """2019, 2019-05, 2019-05-07, 2019-05 to 2019-07: as exact as it was said."""
+    if start.endswith("-01") and end == dates.days(end[:7])[1]:
+        length = 4 if (start[5:7], end[5:7]) == ("01", "12") else 7
+        start, end = start[:length], end[:length]
+    return start if start == end else f"{start} to {end}"
 
 
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
@@ -260,15 +294,18 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
             "documents", missing[at : at + BATCH], "id", ["id", "text"]
         ).to_pylist():
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
-            known[one["id"]] = anchors(one["text"], day if len(day) == 10 else "")
-    return {row["id"]: _times(row, known.get(row["document_id"], []), facts) for row in rows}
+            said = anchors(one["text"], day if len(day) == 10 else "")
+            known[one["id"]] = said, dates.day_first(one["text"])
+    return {
+        row["id"]: _times(row, known.get(row["document_id"], ([], None)), facts) for row in rows
+    }
 
 
-def _times(row: Row, known: Sequence[Anchor], facts: Mapping[str, Fact]) -> Times:
+def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:
     start, end = row["char_start"], row["char_end"]
-    above = [(start, day) for at, day in known if at <= start][-1:]
-    here = (*above, *((at, day) for at, day in known if start < at < end))
-    return Times(row["text"], start, here, facts.get(row["document_id"], {}))
+    above = [one._replace(at=start) for one in known[0] if one.at <= start][-1:]
+    here = (*above, *(one for one in known[0] if start < one.at < end))
+    return Times(row["text"], start, here, known[1], facts.get(row["document_id"], {}))
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:

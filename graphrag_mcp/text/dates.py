@@ -8,15 +8,13 @@ metadata alone (`clock`)."""
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.text.folding import folded
+from graphrag_mcp.text.folding import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 # of metadata: where a page stands on its site
@@ -26,24 +24,14 @@ LINES, SHORT = 6, 100
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
-_CLOCK = r"(?:[01]?\d|2[0-3])[:.][0-5]\d(?::[0-6]\d)?(?: ?[ap]\.?m\.?)?"
-_TIMED = (
-    re.compile(rf"(?<!\d){_CLOCK},?(?: on| am| le| el)? ?\Z", re.I),
-    re.compile(rf"(?:T|,? ?(?:at |um |à |a las )?\(?){_CLOCK}(?!\d)", re.I),
-)
-_TABLE = tomllib.loads(Path(__file__).with_name("dates.toml").read_text("utf-8"))
+_TABLE = table(__file__)
+_SAID = compiled(_TABLE["patterns"])
 EVENT = re.compile(
     rf"(?<![^\W_])(?:{'|'.join(_TABLE['event_words'])})(?![^\W_])|{_TABLE['event_signs']}", re.I
 )
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
-_NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
-_PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
-_PARTS = {
-    "{year}": r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)",
-    "{word}": r"(?P<word>[^\W\d_]{3,10})",
-    "{ordinal}": r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?",
-}
+_PARTS = _TABLE["parts"]
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
@@ -51,43 +39,28 @@ def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
     return [re.compile(part.sub(lambda m: _PARTS[m[0]], form), flags) for form in _TABLE[name]]
 
 
-NUMERIC = _forms("figures")
-_SLASHED = NUMERIC[0]
+# Stamps of turns have the year in two digits.
+NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
 DAYS = [*NUMERIC, *_forms("days")]
 _SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
-_DECLARED = re.compile(
-    r"(?:date|year|datum|jahr|fecha|año|année|日期|年份)\s*[:：]\s*(.+)", re.IGNORECASE
-)
-_WEEKDAY = re.compile(
-    r"\A(?:[^\W\d_]{2,12}\.?, ?(?:den |the |le |el )?(?=\w)|(?:am|on|le|el) (?=\d))", re.I
-)
-_TIME = re.compile(
-    r"(?<=[\d)日号])(?:T|,? (?:at |um )?|,)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
-    r"(?: ?[ap]\.?m\.?| ?Uhr)?(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?\Z"
-    r"|(?:,? | ?\()(?:星期|周)[一二三四五六日天]\)?\Z| ?\([^\W\d_]{2,10}\.?\)\Z"
-)
-_BEFORE = re.compile(rf"\A{_CLOCK},?(?: on| am| le| el)? ", re.IGNORECASE)
-_HOUR = re.compile(
-    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,]\d{1,9})?)?"
-    r"(?: ?([ap])\.?m\b)?(?: ?(?:(Z|UTC|GMT)|([+-](?:0\d|1[0-4])):?([0-5]\d)))?(?![\d:])",
-    re.IGNORECASE,
-)
-_WORDS = re.compile(r"[^\W\d_]+")
+_NUMBERED = re.compile(rf"(?:(?<!\w)(?:{_TABLE['numbered']})\.?|§) ?\Z", re.IGNORECASE)
 
 
 def read(written: str) -> str:
     """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
     what is no date of the calendar, and where day and month could be exchanged."""
+    if not written:
+        return ""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
-    text = _WEEKDAY.sub("", _BEFORE.sub("", text), count=1)
-    text = _TIME.sub("", _TIME.sub("", text))
+    text = _SAID.weekday.sub("", _SAID.before.sub("", text), count=1)
+    text = _SAID.time.sub("", _SAID.time.sub("", text))
     matches = (form.fullmatch(text) for form in (*DAYS, *_SPANS, *_ALONE))
     return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
 
 
 def advice(written: str) -> str:
     """How to write an argument that `read` does not take."""
-    match = _SLASHED.fullmatch(unicodedata.normalize("NFKC", written).strip())
+    match = NUMERIC[0].fullmatch(unicodedata.normalize("NFKC", written).strip())
     if match and 0 < int(match["a"]) <= 12 >= int(match["b"]) > 0:
         year, first, second = match["y"], int(match["a"]), int(match["b"])
         return f"{year}-{second:02}-{first:02} or {year}-{first:02}-{second:02}, whichever is meant"
@@ -126,7 +99,7 @@ def clock(metadata: Mapping[str, Any]) -> str:
     """The time of day beside the date of metadata: `02:21`, `23:30:05`, `23:30-07:00`; "" for none,
     and for midnight, which programs write where they know a day alone."""
     written = _written(metadata)
-    match = _HOUR.search(written)
+    match = _SAID.hour.search(written)
     if match is None or len(read(written)) < 10:  # 10:30 of a month
         return ""
     hour, minute, second, half, utc, east, rest = match.groups()
@@ -150,7 +123,7 @@ def moment(date: str, clock: str) -> str:
 
 def in_name(name: str) -> str:
     """minutes-2024-03-02.md"""
-    match = _NAMED.search(name)
+    match = _SAID.named.search(name)
     return "-".join(match.group(1, 3, 4)) if match else ""
 
 
@@ -161,7 +134,7 @@ def in_address(metadata: Mapping[str, Any]) -> str:
             if (
                 key.casefold() in ADDRESSES
                 and isinstance(one, str)
-                and (match := _PATH.search(one))
+                and (match := _SAID.path.search(one))
             ):
                 return _iso(dict(zip("ymd", match.groups(), strict=True)))
     return ""
@@ -179,36 +152,60 @@ def in_head(text: str) -> str:
             several = forms is _SPANS and line in listed and len(listed) > 1
             if dated and not several and dates_text(line, *dated[:2]):
                 return dated[2]
-    declared = (_DECLARED.fullmatch(line.strip(" *#_>-")) for line in short)
+    declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
 
 
-def found(text: str, forms: Iterable[re.Pattern[str]]) -> list[tuple[int, int, str]]:
-    """Where a form stands in the text, and its date, "" for one that the calendar does not have or
-    whose day could be its month."""
+def found(
+    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None
+) -> list[tuple[int, int, str]]:
+    """Where a form stands in the text, and its date, "" for one that the calendar does not have,
+    whose day could be its month (if no order is given), or that is the number of a section or
+    version."""
+    matches = (match for form in forms for match in form.finditer(text))
     return sorted(
-        (match.start(), match.end(), _iso(match.groupdict()))
-        for form in forms
-        for match in form.finditer(text)
+        (*match.span(), "" if _is_number(match) else _iso(match.groupdict(), day_first))
+        for match in matches
     )
+
+
+def _is_number(match: re.Match[str]) -> bool:
+    """Is 12.5.2024 the number of a section or of a version?"""
+    before = match.start() - 16
+    dotted = match[0].replace(".", "").isdecimal()
+    return dotted and bool(_NUMBERED.search(match.string, max(before, 0), match.start()))
+
+
+def day_first(text: str) -> bool | None:
+    """Does this text write the day before the month (31/12/2023) or after it? None where none of
+    its dates tells, or where they differ."""
+    pairs = {
+        (int(match["a"]) > 12, int(match["b"]) > 12)
+        for form in (NUMERIC[0], STAMPS[0])
+        for match in form.finditer(text)
+    } & {(True, False), (False, True)}
+    return pairs.pop()[0] if len(pairs) == 1 else None
 
 
 def dates_text(line: str, start: int, end: int) -> bool:
     """Does a line with a date at `start:end` say little else, and no event? Then it dates what
     stands below it."""
-    before, after = _TIMED[0].search(line, 0, start), _TIMED[1].match(line, end)
+    before, after = _SAID.timed_before.search(line, 0, start), _SAID.timed_after.match(line, end)
     start, end = before.start() if before else start, after.end() if after else end
     rest = line[:start] + " " + line[end:]
     # Of a script without blanks two letters are a word.
-    words = (1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
+    words = (
+        1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _SAID.words.findall(rest)
+    )
     return not EVENT.search(rest) and (
         line.startswith("#") or sum(words) <= BESIDE * (2 if before or after else 1)
     )
 
 
-def _iso(fields: Mapping[str, str | None]) -> str:
+def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str:
     """The groups of a form as ISO 8601; "" for what the calendar does not have."""
     year = str(fields.get("y"))
+    year = year if len(year) > 2 else f"20{year}"
     if "q" in fields:
         number = _QUARTER.get(folded(fields["q"] or ""), 0)
         return f"{year}-Q{number}" if number else ""
@@ -216,7 +213,7 @@ def _iso(fields: Mapping[str, str | None]) -> str:
     if fields.get("word"):
         month = str(_NUMBER.get(folded(fields["word"] or ""), 0))
     if fields.get("a"):
-        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0))
+        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0), day_first)
     try:
         found = date(int(year), int(month or 1), int(day or 1))
     except ValueError:
@@ -224,8 +221,9 @@ def _iso(fields: Mapping[str, str | None]) -> str:
     return found.isoformat()[: 4 if month is None else 7 if day is None else 10]
 
 
-def _month_and_day(first: int, second: int) -> tuple[str, str]:
+def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[str, str]:
     """Of two numbers of which one can be no month; month 0 where both could."""
-    if first == second or second <= 12 < first:
+    if first == second or second <= 12 < first or (day_first and first <= 12 >= second):
         return str(second), str(first)
-    return (str(first), str(second)) if first <= 12 < second else ("0", "1")
+    clear = first <= 12 and (second > 12 or day_first is False)
+    return (str(first), str(second)) if clear else ("0", "1")

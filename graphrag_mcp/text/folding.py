@@ -15,9 +15,12 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from os.path import commonprefix
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from Stemmer import Stemmer
 
@@ -172,6 +175,15 @@ def without_suffix(word: str, single: bool = False) -> str:
 def without_cases(key: str) -> str:
     """A folded name without the endings (in Arabic, the articles) that it takes in a sentence."""
     return _CASED_WORD.sub(_without_case, key) if "'" in key or not key.isascii() else key
+
+
+def table(module: str) -> dict[str, Any]:
+    """The lists of words and patterns in the .toml file beside a module."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
+
+
+def compiled(forms: Mapping[str, str]) -> SimpleNamespace:
+    return SimpleNamespace(**{name: re.compile(form) for name, form in forms.items()})
 
 
 # Words of grammar: what tells a language, and what opens its sentences.

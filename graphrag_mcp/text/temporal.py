@@ -12,30 +12,34 @@ northern hemisphere."""
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.folding import latin_language
+from graphrag_mcp.text.folding import compiled, latin_language, table
 
-Kind = Literal["stated", "resolved", "document"]
+Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]
-Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
 
-# The head of a turn or message whose words follow on its line: [2023-05-25 10:12] Marta: ...,
-# 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ...
-_TURN = re.compile(
-    r"\s*(?:[-*>] )?(?:\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}(?=[\sT,:|–—-])"
-    r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
-)
-_FRONT_MATTER = re.compile(r"(---|\+\+\+)\n[\w-]+ *[:=].*\n(?:.+\n)*?(?:\1|\.\.\.) *(?:\n|\Z)")
+
+class Anchor(NamedTuple):
+    """From the character `at` on, relative expressions count from this day, if there is one. The
+    words up to `until` say it; they tell of no event."""
+
+    at: int
+    day: date | None
+    until: int = 0
+
+
+_TABLES = table(__file__)
+_FORMS = compiled(_TABLES["forms"])
+TURN = 7  # level of a turn or short line, below all headings
 HEADING = 80  # characters of a line whose date holds for what stands below it
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
@@ -59,64 +63,116 @@ class _Unclear(Exception):
     """The words say no day here: they lack an anchor or a tense."""
 
 
-def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -> list[When]:
+def expressions(
+    text: str, anchors: Sequence[Anchor] = (), language: str = "", day_first: bool | None = None
+) -> list[When]:
     """Temporal expressions of a text, in order, none inside another.
 
     `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
-    by default it is recognised. Time is linear in the length of the text."""
-    starts = [offset for offset, _ in anchors]
+    by default it is recognised. `day_first`: the order of 3/4/2024, if the document tells it."""
+    starts = [one[0] for one in anchors]
     # 2023-05-07, 07.05.2023 and, where the day cannot be a month, 25/12/2023, in any language. An
     # empty date stands for words that mean no day: nor do parts of them, 30 [February 2024].
-    figures = dates.found(text, dates.NUMERIC) if _FIGURES.search(text) else []
+    figures = dates.found(text, dates.NUMERIC, day_first) if _FORMS.figures.search(text) else []
     found = [When(start, end, day, day, "stated") for start, end, day in figures]
     for vocabulary in _vocabularies(text, language):
-        for match, rule in vocabulary.matches(text):
+        for match, rule, given in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
             day = anchors[at][1] if at >= 0 else None
             try:
-                (first, last), kind = _meaning(vocabulary, match, rule, day)
+                (first, last), kind = _meaning(vocabulary, match, rule, given, day)
             except _Unclear:
                 continue
             except (ValueError, OverflowError):
                 found.append(When(*match.span(), "", "", "stated"))
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
-            anchor = day.isoformat() if day and kind == "resolved" else ""
+            anchor = day.isoformat() if day and kind != "stated" else ""
             found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
-    return _joined(text, [one for one in _outermost(found) if one.start])
+    stamps = [(one[0], one[2], False) for one in anchors if one[2:] and one[2]]
+    hidden = sorted([*stamps, *_titles(text)])
+    kept = [one for one in _outermost(found) if one.start]
+    return [one for one in _joined(text, kept) if not _is_hidden(one, hidden)]
+
+
+def _is_hidden(one: When, hidden: Sequence[tuple[int, int, bool]]) -> bool:
+    """Does an expression stand in one of these parts? Some hide only relative ones."""
+    at = bisect_right(hidden, (one.char_start, one.char_end, True)) - 1
+    start, end, relative = hidden[at] if at >= 0 else (0, 0, False)
+    return start <= one.char_start < end and (bool(one.anchor) or not relative)
+
+
+def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Titles of songs, films and books, and whether they hide only relative dates: what stands in
+    《》, and in quotation marks where every word is capitalised. What ends with a mark of a sentence
+    is said by someone."""
+    for match in _FORMS.quoted.finditer(text):
+        words = match[0][1:-1].strip()
+        title = match[0][0] in "《〈"
+        if title or (words[-1:] not in ".,!?。，！？…" and (_FORMS.title.fullmatch(words))):
+            yield *match.span(), not title
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
     The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them. Of front matter only the date
-    of a document counts, where none is given."""
-    found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
-    at, matter = 0, _FRONT_MATTER.match(text)
-    for line in text.splitlines(keepends=True):
-        own = not document_date and line.partition(":")[0].strip().lower() in dates.KEYS
-        inside = matter is not None and at < matter.end()
-        if (own or not inside) and (day := _heading_day(line)):
-            found.append((at, date.fromisoformat(day)))
+    states one full date and little else. A sentence is none of them. A heading holds until the next
+    of its level or a higher one, a turn until the next turn or heading; a turn whose day cannot be
+    read has none. Of front matter only the date of a document counts, where none is given."""
+    base = date.fromisoformat(document_date[:10]) if document_date else None
+    found = [Anchor(0, base)] if base else []
+    above: list[tuple[int, date | None]] = []  # what holds, by level
+    matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
+    at, day, code = 0, base, False
+    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
         at += len(line)
+        code ^= line.startswith(("```", "~~~"))
+        heading = None if code else _FORMS.heading.match(line)
+        if not heading and not _FORMS.digit.search(line):
+            continue
+        key = line.partition(":")[0].strip().lower() in dates.KEYS
+        own = matter is None or at > matter.end() or (key and base is None)
+        said = _said(line, below, first) if own else None
+        level = 0 if key else len(heading[1]) if heading else TURN
+        if said or heading:
+            above = [one for one in above if one[0] < level]
+        if said:
+            above.append((level, said[0]))
+        now = above[-1][1] if above else base
+        if said or now != day:
+            start = at - len(line)
+            found.append(Anchor(start, now, start + said[1] if said else 0))
+        day = now
     return found
 
 
-def _heading_day(line: str) -> str:
-    """The day that the lines below this one, or the words behind its head, were said; "" for none."""
+def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] | None:
+    """The day that the lines below this one, or the words behind its head, were said, and where its
+    words end; no day where the stamp of a turn cannot be read. None for any other line."""
+    head = _FORMS.turn.match(line)
+    stamp = bool(head and head["stamp"])
+    candidates = [head[0]] if head else []
     if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
-        candidate = line
-    else:
-        head = _TURN.match(line)
-        candidate = head[0] if head else ""
-    if candidate.count("|") > 1:
-        return ""
-    days = [one for one in dates.found(candidate, dates.DAYS) if one[2]]
-    if len({day for _, _, day in days}) != 1:
-        return ""
-    start, end, day = days[0]
-    return day if dates.dates_text(candidate, start, end) else ""
+        candidates.append(line)
+    for at, candidate in enumerate(candidates):
+        is_head = head is not None and at == 0
+        forms = (*dates.DAYS, *dates.STAMPS) if is_head and stamp else dates.DAYS
+        days = dates.found(line[: len(candidate) + 8], forms, first)  # with its clock
+        days = [one for one in days if one[1] <= len(candidate)]
+        known = {day for _, _, day in days if day}
+        if candidate.count("|") > 1 or len(known) > 1 or not days:
+            continue
+        start, end = next(one[:2] for one in days if one[2] or not known)
+        before, after = candidate[:start], candidate[end:]
+        if is_head and not stamp:
+            dated = bool(_FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after))
+        else:
+            alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
+            dated = alone or not (_FORMS.running.match(line) or _FORMS.running.match(below[:40]))
+        if dated and (known or (stamp and is_head)) and dates.dates_text(candidate, start, end):
+            return date.fromisoformat(known.pop()) if known else None, end
+    return None
 
 
 def _outermost(found: Sequence[When]) -> list[When]:
@@ -135,7 +191,7 @@ def _joined(text: str, found: Sequence[When]) -> list[When]:
     kept: list[When] = []
     for one in found:
         last = kept[-1] if kept else one
-        joint = _JOINT.match(text, last.char_end)
+        joint = _FORMS.joint.match(text, last.char_end)
         joins = joint and one.char_start <= joint.end() < one.char_end
         if joins and last.kind == one.kind == "stated" and last.end < one.start:
             kept[-1] = replace(last, char_end=one.char_end, end=one.end)
@@ -191,109 +247,98 @@ def _to(first: date, last: date) -> Interval:
 def _period(anchor: date, unit: str, shift: int) -> Interval:
     """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
     anchor."""
-    monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
     if unit == "day":
         return (anchor + timedelta(days=shift),) * 2
-    if unit == "week":
-        return monday, monday + timedelta(days=6)
-    if unit == "weekend":
-        return monday + timedelta(days=5), monday + timedelta(days=6)
-    if unit == "month":
-        return _months(anchor.year, anchor.month + shift)
-    if unit == "quarter":
-        return _months(anchor.year, (anchor.month - 1) // 3 * 3 + 1 + 3 * shift, 3)
-    if unit == "year":
-        return _years(anchor.year + shift)
-    return _years(anchor.year // 10 * 10 + 10 * shift, 10)
+    if unit in ("week", "weekend"):
+        monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
+        return monday + timedelta(days=5 * (unit == "weekend")), monday + timedelta(days=6)
+    count = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
+    first = ((anchor.year * 12 + anchor.month - 1) // count + shift) * count
+    return _months(first // 12, first % 12 + 1, count)
+
+
+_MULTIPLES = {"decade": ("year", 10), "fortnight": ("week", 2)}
 
 
 def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
     """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
     units more."""
+    unit, times = _MULTIPLES.get(unit, (unit, 1))
+    shift *= times
     if unit == "week":
         middle = anchor + timedelta(weeks=shift)
         return middle - timedelta(days=3 + 7 * slack), middle + timedelta(days=3 + 7 * slack)
-    if unit == "decade":
-        unit, shift = "year", 10 * shift
     return _period(anchor, unit, shift - slack)[0], _period(anchor, unit, shift + slack)[1]
 
 
 def _weekday(anchor: date, weekday: int, which: int) -> Interval:
-    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it."""
+    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it;
+    2 and -2 a week beyond."""
     if which < 0:
-        shift = -((anchor.weekday() - weekday - 1) % 7 + 1)
+        shift = -((anchor.weekday() - weekday - 1) % 7 + 1) + 7 * (which + 1)
     else:
-        shift = (weekday - anchor.weekday() - which) % 7 + which
+        shift = (weekday - anchor.weekday() - min(which, 1)) % 7 + which + 6 * (which > 1)
     return _period(anchor, "day", shift)
 
 
-def _nearest(anchor: date, month: int, day: int) -> Interval:
-    """The day of that name that is nearest to the anchor."""
-    days = []
-    for year in (anchor.year - 1, anchor.year, anchor.year + 1):
-        try:
-            days.append(date(year, month, day))
-        except ValueError:  # 29 February
-            continue
-    near = min(days, key=lambda one: abs((one - anchor).days), default=None)
-    if near is None or abs((near - anchor).days) > 183:  # of a year that is not meant
-        raise ValueError("no such day near")
-    return near, near
+def _exactly(day: date, unit: str, shift: int) -> Interval:
+    """The day that is exactly `shift` units after this one."""
+    unit, times = _MULTIPLES.get(unit, (unit, 1))
+    if unit in ("day", "week"):
+        return _period(day, "day", shift * times * (7 if unit == "week" else 1))
+    first = _period(day, unit, shift * times)[0]
+    return _day(first.year, day.month if unit == "year" else first.month, day.day)
 
 
 def _week(year: int, week: int) -> Interval:
     return _period(date.fromisocalendar(year, week, 1), "week", 0)
 
 
-def _week_near(anchor: date, week: int) -> Interval:
-    """The calendar week of that number that is nearest to the anchor."""
-    days = [_week(anchor.year + shift, week) for shift in (-1, 0, 1)]
-    return min(days, key=lambda one: abs((one[0] - anchor).days))
+def _nearest(anchor: date, named: Iterable[Interval], most: int = 400) -> Interval:
+    """The one of that name that begins nearest to the anchor, so many days away at most."""
+    near = min(named, key=lambda one: abs((one[0] - anchor).days), default=None)
+    if near is None or abs((near[0] - anchor).days) > most:  # of a year that is not meant
+        raise ValueError("none near")
+    return near
 
 
-def _day_near(anchor: date, day: int, which: int) -> Interval:
-    """The last such day of a month up to the anchor, or (0) the next one from it on."""
-    months = range(0, -3, -1) if which < 0 else range(3)
-    for shift in months:
-        first = _months(anchor.year, anchor.month + shift)[0]
-        if day <= monthrange(first.year, first.month)[1]:
-            one = first.replace(day=day)
-            if one <= anchor if which < 0 else one >= anchor:
-                return one, one
-    raise _Unclear
+def _by_tense(anchor: date, named: Iterable[Interval], tense: int) -> Interval:
+    """The last one of that name that has begun, or (0) the next one that is not over."""
+    if tense < 0:
+        return [one for one in named if one[0] <= anchor][-1]
+    return next(one for one in named if one[1] >= anchor)
 
 
-def _month_near(anchor: date, month: int, which: int) -> Interval:
-    """-1: the last such month that has begun; 0: the next one, also the running one; 1: the next
-    one."""
+def _which(anchor: date, named: Iterable[Interval], which: int) -> Interval:
+    """-1: the last one of that name that is over; 0: the next one that is not; 1: the next that
+    begins; -2 and 2 are one further."""
+    if which == 0:
+        return _by_tense(anchor, named, 0)
     if which < 0:
-        return _months(anchor.year - (month > anchor.month), month)
-    return _months(anchor.year + (month < anchor.month or which * month == anchor.month), month)
+        return [one for one in named if one[1] < anchor][which]
+    return [one for one in named if one[0] > anchor][which - 1]
 
 
-def _month_which(anchor: date, month: int, which: int) -> Interval:
-    """Last March is over, also in a March."""
-    over = which < 0 and month == anchor.month
-    return _months(anchor.year - 1, month) if over else _month_near(anchor, month, which)
+def _every(anchor: date, month: int, count: int = 1) -> list[Interval]:
+    """That month, or the season that begins with it, of the years around the anchor."""
+    return [_months(anchor.year + shift, month, count) for shift in range(-3, 4)]
 
 
-def _season_near(anchor: date, month: int, which: int) -> Interval:
-    """-1: the last such season that is over; 0: this year's; 1: the next that begins."""
-    seasons = [_months(year, month, 3) for year in range(anchor.year - 2, anchor.year + 3)]
-    if which < 0:
-        return [one for one in seasons if one[1] < anchor][-1]
-    return [one for one in seasons if (one[0] > anchor if which else one[1] >= anchor)][0]
+def _days_around(anchor: date, day: int, month: int = 0) -> list[Interval]:
+    """The days of that number, of a month or of all months, around the anchor."""
+    firsts = (_months(anchor.year, anchor.month + shift)[0] for shift in range(-12, 13))
+    return [
+        (first.replace(day=day),) * 2
+        for first in firsts
+        if month in (0, first.month) and day <= monthrange(first.year, first.month)[1]
+    ]
 
 
 def _part_of(interval: Interval, part: str) -> Interval:
     """Its early, mid or late third."""
     start, end = interval
-    third = timedelta(days=(end - start).days // 3)
-    return {
-        "early": (start, start + third),
-        "mid": (start + third, end - third),
-        "late": (end - third, end),
-    }[part]
+    third, at = timedelta(days=(end - start).days // 3), ("early", "mid", "late").index(part)
+    return (start, start + third, end - third)[at], (start + third, end - third, end)[at]
 
 
 # ---- rules: what the words of a match mean -------------------------------------
@@ -301,63 +346,54 @@ def _part_of(interval: Interval, part: str) -> Interval:
 # of the placeholders: day, weekday, month, unit, number, slack, which, season, y, d
 Values = Mapping[str, Any]
 
-_STATED: dict[str, Callable[[Values], Interval]] = {
-    "date": lambda v: _day(v["y"], v["month"], v["d"]),
-    "week of date": lambda v: _period(date(v["y"], v["month"], v["d"]), "week", 0),
-    "month of year": lambda v: _months(v["y"], v["month"]),
-    "days": lambda v: _to(
-        _day(v["y"], v["month"], v["d"])[0], _day(v["y"], v["month"], v["d2"])[0]
-    ),
-    "days of months": lambda v: _to(
-        _day(v["y"] - (v["month"] > v["month2"]), v["month"], v["d"])[0],
-        _day(v["y"], v["month2"], v["d2"])[0],
-    ),
-    "months": lambda v: _to(
-        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
-    ),
-    "season of year": lambda v: _months(v["y"], v["season"], 3),
-    "week of year": lambda v: _week(v["y"], v["week"]),
-    "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
-    "half of year": lambda v: _half(_years(v["y"]), v["half"]),
-    "century": lambda v: _centuries(v["ordinal"], v["ordinal"]),
-    "centuries": lambda v: _centuries(v["ordinal"], v["ordinal2"]),
-    "half of century": lambda v: _half(_centuries(v["ordinal"], v["ordinal"]), v["half"]),
-    "decade of century": lambda v: _years(100 * v["ordinal"] - 100 + v["tens"], 10),
-    "decade of year": lambda v: _years(v["y"], 10),
-    "year": lambda v: _years(v["y"]),
-    "years": lambda v: _span(v["y"], v["z"]),
-    "decade": lambda v: _years(
-        v["decade"], 10 if v["decade"] % 100 or v["decade"] == 2000 else 100
-    ),  # the 1800s
-    "minguo": lambda v: _within(1911 + v["minguo"], v),
-}
-_RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
-    "day": lambda a, v: _period(a, "day", v["day"]),
-    "unit": lambda a, v: _unit(a, v),
-    "unit before last": lambda a, v: _period(a, v["unit"], -2),
-    "ago": lambda a, v: _around(a, v["unit"], -v["number"], v["slack"]),
-    "ahead": lambda a, v: _ahead(a, v),
-    "ahead of now": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
-    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
-    "weekday of week": lambda a, v: (
-        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
-    ),
-    "month which": lambda a, v: _month_which(a, v["month"], v["which"]),
-    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
-    "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
-    "weekday by tense": lambda a, v: _weekday_by_tense(a, v),
-    "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
-    "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
-    "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
-    "month": lambda a, v: _month_by_tense(a, v),
-    "week near": lambda a, v: _week_near(a, v["week"]),
-    "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
-    "relative year": lambda a, v: _within(a.year + v["year_word"], v),
-}
+
+def _base(anchor: date, values: Values) -> date:
+    """The day or the next weekday that is named, else the anchor."""
+    if "weekday" in values:
+        return _weekday(anchor, values["weekday"], 0)[0]
+    return _period(anchor, "day", values.get("day", 0))[0]
 
 
-# These say no year: where their sentence says another one than the anchor's, it may be theirs.
-_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+def _from_now(anchor: date, values: Values) -> Interval:
+    """About a year ago is a time of that year."""
+    unit, number = values["unit"], values["number"] * values.get("way", -1)
+    if unit == "year" and number == -1 and values.get("about"):
+        return _around(anchor, "month", -12, 2)
+    return _around(anchor, unit, number, values["slack"])
+
+
+def _halves(unit: str, way: int) -> tuple[str, int, int]:
+    if unit not in ("year", "month"):
+        raise _Unclear
+    return ("month", 6 * way, 0) if unit == "year" else ("day", 15 * way, 1)
+
+
+def _days(values: Values) -> Interval:
+    """From a day to another one of that year, or of the year after."""
+    first, last = values["month"], values.get("month2", values["month"])
+    begin = date(values["y"] - (first > last), first, values["d"])
+    return _to(begin, date(values["y"], last, values["d2"]))
+
+
+def _part_by_tense(anchor: date, values: Values) -> Interval:
+    """The end of the month, early next week: what is told of the past is not still to come."""
+    if values["unit"] not in ("week", "month", "year", "quarter", "decade"):
+        raise _Unclear
+    found = _period(anchor, values["unit"], values.get("which2", values.get("which", 0)))
+    first, last = _part_of(found, values["part"]) if "part" in values else found
+    tense = values["past"] - values["future"]
+    if not values.keys() & {"which", "which2"} and (
+        (tense > 0 and first > anchor) or (tense < 0 and last < anchor)
+    ):
+        raise _Unclear
+    return found
+
+
+def _weekend_past(anchor: date, values: Values) -> Interval:
+    """The last weekend that has begun; what is planned or usual for the weekend says none."""
+    if _tense(values) == 0:
+        raise _Unclear
+    return _period(anchor, "weekend", -1 if anchor.weekday() < 5 else 0)
 
 
 def _tense(values: Values) -> int:
@@ -369,18 +405,16 @@ def _tense(values: Values) -> int:
 
 def _weekday_by_tense(anchor: date, values: Values) -> Interval:
     """On Monday: a report of that Monday in the past tense means the same day."""
-    which = _tense(values)
-    if anchor.weekday() != values["weekday"]:
-        return _weekday(anchor, values["weekday"], which)
-    if which == 0:
+    which, same = _tense(values), anchor.weekday() == values["weekday"]
+    if same and which == 0:
         raise _Unclear  # today or in a week
-    return anchor, anchor
+    return (anchor, anchor) if same else _weekday(anchor, values["weekday"], which)
 
 
 def _month_by_tense(anchor: date, values: Values) -> Interval:
     """Where no word tells the past from the future: the nearest such month, up to a quarter away."""
     if values["future"] != values["past"]:
-        return _month_near(anchor, values["month"], _tense(values))
+        return _by_tense(anchor, _every(anchor, values["month"]), _tense(values))
     ahead = (values["month"] - anchor.month + 3) % 12 - 3
     if ahead > 3:
         raise _Unclear
@@ -390,9 +424,12 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
-    if values["unit"] == "day":
-        raise _Unclear  # "the last day", "this day"
-    if values["unit"] == "week" and values["rolling_week"] and values["which"]:
+    if values["unit"] in ("day", "fortnight") or (values["unit"], values["which"]) == (
+        "decade",
+        -1,
+    ):
+        raise _Unclear  # "the last day", "this day"; the last decade is not over at a round year
+    if values["unit"] == "week" and values["rolling_week"] and abs(values["which"]) == 1:
         first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
         return first, first + timedelta(days=6)
     return _period(anchor, values["unit"], values["which"])
@@ -420,49 +457,93 @@ def _within(year: int, values: Values) -> Interval:
     return _months(year, values["season"], 3) if "season" in values else _years(year)
 
 
+_STATED: dict[str, Callable[[Values], Interval]] = {
+    **dict.fromkeys(
+        ("date", "month of year", "season of year", "quarter of year", "half of year", "year"),
+        lambda v: _within(v["y"], v),
+    ),
+    "week of date": lambda v: _period(_within(v["y"], v)[0], "week", 0),
+    "days": _days,
+    "months": lambda v: _to(
+        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0], _months(v["y"], v["month2"])[1]
+    ),
+    "week of year": lambda v: _week(v["y"], v["week"]),
+    "century": lambda v: _centuries(v["ordinal"], v.get("ordinal2", v["ordinal"])),
+    "half of century": lambda v: _half(_centuries(v["ordinal"], v["ordinal"]), v["half"]),
+    "decade of century": lambda v: _years(100 * v["ordinal"] - 100 + v["tens"], 10),
+    "decade of year": lambda v: _years(v["y"], 10),
+    "years": lambda v: _span(v["y"], v["z"]),
+    # the 1800s are a century
+    "decade": lambda v: _years(
+        v["decade"], 10 if v["decade"] % 100 or v["decade"] == 2000 else 100
+    ),
+    "minguo": lambda v: _within(1911 + v["minguo"], v),
+}
+_RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
+    "day": lambda a, v: _period(a, "day", v["day"]),
+    "unit": _unit,
+    "part of unit": _part_by_tense,
+    "weekend past": _weekend_past,
+    "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
+    "ago": _from_now,
+    "half unit": lambda a, v: _around(a, *_halves(v["unit"], v["way"])),
+    "exactly": lambda a, v: _exactly(_base(a, v), v["unit"], v["way"] * v["number"]),
+    "day of year": lambda a, v: _exactly(a, "year", v["year_word"]),
+    "day of which month": lambda a, v: (
+        (_months(a.year, a.month + v["which"])[0].replace(day=v["d"]),) * 2
+    ),
+    "ahead": _ahead,
+    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
+    "weekday of week": lambda a, v: (
+        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
+    ),
+    "month which": lambda a, v: _which(a, _every(a, v["month"]), v["which"]),
+    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
+    "season which": lambda a, v: _which(a, _every(a, v["season"], 3), v["which"]),
+    "weekday by tense": _weekday_by_tense,
+    "day of month": lambda a, v: _nearest(a, _days_around(a, v["d"], v["month"]), 183),
+    "day of this month": lambda a, v: _by_tense(a, _days_around(a, v["d"]), _tense(v)),
+    "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
+    "month": _month_by_tense,
+    "week near": lambda a, v: _nearest(
+        a, [_week(a.year + shift, v["week"]) for shift in (-1, 0, 1)]
+    ),
+    "day from a day": lambda a, v: _day(0, 0, 0),  # a week from tomorrow: "tomorrow" is another day
+    "relative year": lambda a, v: _within(a.year + v["year_word"], v),
+}
+
+# These say no year: where their sentence says another one than the anchor's, it may be theirs.
+_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+
+
 def _meaning(
-    vocabulary: _Vocabulary, match: re.Match[str], rule: str, anchor: date | None
+    vocabulary: _Vocabulary, match: re.Match[str], rule: str, given: Values, anchor: date | None
 ) -> tuple[Interval, Kind]:
+    """`given`: values that the words do not say."""
     if not rule:
         raise ValueError("of another calendar, or no year")
-    values = vocabulary.values(match)
+    values, kind = vocabulary.values(match) | given, "stated"
     if rule in _STATED:
-        found, kind = _STATED[rule](values), "stated"
+        found = _STATED[rule](values)
     elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
         raise _Unclear
     else:
-        found, kind = _RELATIVE[rule](anchor, values), "resolved"
+        about = values["slack"] or values.get("about") or "part" in values
+        kind = "approximate" if about else "resolved"
+        found = _RELATIVE[rule](anchor, values)
     return (_part_of(found, values["part"]) if "part" in values else found), kind  # type: ignore[return-value]
 
 
 # ---- vocabularies -------------------------------------
 
-_TABLES = tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
 _HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
-_CAPITALISED = re.compile(r"(?<!\w)[A-Z][\w&]* \Z")
-_YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d\d(?![\d%])")
-_FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
-_OTHER_YEAR, _OTHER_CALENDAR, _BEFORE_CHRIST = (
-    re.compile(_TABLES["other"][name], re.IGNORECASE)
-    for name in ("year", "calendar", "before_christ")
-)
-_CLAUSE = re.compile(r"[,;!?。，；！？\n]")
-_JOINT = re.compile(
-    r" ?(?:(?:to|until|till|through|bis(?: zum)?|à|au|al?|hasta(?: el)?) |[至到~～–—] ?|- )(?:the |den |le |el )?"
-)
-_TO_NUMBER = re.compile(r" ?(?:to|through|bis|à|a|[至到–—-]) ?\d")  # 2000 to 3000 rpm: no years
-# Before a month: the number of a day that the month does not have.
-_DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th|er|[.ºª])?(?: of| de)? ?\Z")
 
 
 # A pattern is tried around the words of the first of these that it holds.
-KEY_KINDS = (
-    *("month", "weekday", "season", "day", "unit", "year_word", "minguo", "century", "decade"),
-    *("calendar_week", "y", "d"),
+KEY_KINDS = tuple(
+    "month weekday season day unit year_word minguo century decade calendar_week y d".split()
 )
 BEFORE, AFTER = 70, 40  # characters before and after such a word
-_TOKEN = re.compile(r"[^\W_]+")
-_HAN_TRIGGERS = re.compile("[天日年月周週期拜季今昨前明后後晚早晨夜世]")
 
 
 class _Vocabulary:
@@ -471,12 +552,11 @@ class _Vocabulary:
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         self.name = name
         self.rolling_week = bool(table.get("rolling_week"))
-        few = str(table["few"]).split("|")
+        self._few = frozenset(str(table["few"]).split("|"))
         self._words: dict[str, dict[str, Any]] = {
             "weekday": _words({words: at for at, words in enumerate(table["weekday"])}),
             "month": _words({words: at for at, words in enumerate(table["month"], 1)}),
-            "number": _words({words: at for at, words in enumerate(table["number"], 1)})
-            | dict.fromkeys(few, 3),
+            "number": _words({word: at for at, word in enumerate(table["number"], 1)}),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
         for kind in ("day", "which", "season", "part", "year_word", "century", "calendar_week"):
@@ -484,80 +564,86 @@ class _Vocabulary:
         for kind in ("quarter", "half", "ordinal"):
             listed = enumerate(table.get(kind, ()), 1)
             self._words[kind] = _words({words: at for at, words in listed})
-        self._few = frozenset(few)
-        self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
+        self._words["number"] |= dict.fromkeys(self._few, 3)
+        self._tenses = {name: self._tense(table[name]) for name in ("future", "past")}
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
-        places |= {kind: _alternatives(words) for kind, words in self._words.items() if words}
+        places |= {"about": f"(?:{table['about']})"} | {
+            kind: _alternatives(words) for kind, words in self._words.items() if words
+        }
         # Of twenty-five years, "five years" is no part.
         places["number"] = (
             _TABLES["han_places"]["number"] if han else rf"{places['number']}|\d{{1,3}}"
         )
-        counted = table.get("counted", "")
+        counted = table.get("counted", "(?!)")
         self._counted = re.compile(
-            rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b" if counted else r"(?!)",
-            re.IGNORECASE,
+            rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b", re.IGNORECASE
         )
         self._ranked = re.compile(table["ranked"] + r"(?:[ ,][\w'’-]+){0,3} \Z", re.IGNORECASE)
-        self._rules: list[tuple[re.Pattern[str], str, str]] = []
+        self._rules: list[tuple[re.Pattern[str], str, str, Values]] = []
         self._triggers = self._trigger_words(table)
-        for template, rule in table["patterns"]:
+        edges = (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
+        bounds = ("(?:", ")") if han else edges
+        for template, rule, *given in table["patterns"]:
             kind = next((kind for kind in KEY_KINDS if f"{{{kind}}}" in template), "day")
             pattern = re.sub(
                 r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
             )
-            bounds = (
-                ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
-            )
-            compiled = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
-            self._rules.append((compiled, rule, kind))
+            pattern = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
+            self._rules.append((pattern, rule, kind, given[0] if given else {}))
 
-    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, Values]]:
         """Patterns are tried only around words of their key kind: a third of the time of trying
         them everywhere."""
         windows = self._windows(text)
-        for pattern, rule, kind in self._rules:
+        for pattern, rule, kind, given in self._rules:
             for start, end in windows.get(kind, ()):
                 for match in pattern.finditer(text, start, end):
                     if not self._is_name(match, rule):
-                        yield match, "" if self._is_none(match, rule) else rule
+                        yield match, "" if self._is_none(match, rule) else rule, given
 
     def _is_none(self, match: re.Match[str], rule: str) -> bool:
         """Is this of another calendar, a number of things, or behind the number of no day?"""
         text, start, end = match.string, match.start(), match.end()
-        first = start - len(_CLAUSE.split(text[max(start - 12, 0) : start])[-1])
-        last = end + len(_CLAUSE.split(text[end : end + 12])[0])
-        if _OTHER_CALENDAR.search(text, first, last) or _BEFORE_CHRIST.search(text, start, last):
+        first = start - len(_FORMS.clause.split(text[max(start - 12, 0) : start])[-1])
+        last = end + len(_FORMS.clause.split(text[end : end + 12])[0])
+        if _FORMS.calendar.search(text, first, last) or _FORMS.christ.search(text, start, last):
             return True
-        if "d" not in match.groupdict() and _OTHER_YEAR.search(text, max(start - 20, 0), end + 12):
+        if "d" not in match.groupdict() and _FORMS.fiscal.search(
+            text, max(start - 20, 0), end + 12
+        ):
             return True
         if rule in ("year", "years"):
-            return bool(self._counted.match(text, end) or _TO_NUMBER.match(text, end))
+            return bool(self._counted.match(text, end) or _FORMS.to_number.match(text, end))
         before = text[max(start - 8, 0) : start]
-        return rule in ("month of year", "months") and bool(_DAY_BEFORE.search(before))
+        return rule in ("month of year", "months") and bool(_FORMS.day_before.search(before))
 
     def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
         """The last token of each word of a key kind, with its kind; characters in Chinese."""
         kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
-        return {_TOKEN.findall(word)[-1]: kind for kind in reversed(kinds) for word in kinds[kind]}
+        ends = ("", *table.get("weekday_ends", ()))  # Freitagabend
+        return {
+            _FORMS.token.findall(word)[-1] + end: kind
+            for kind in reversed(kinds)
+            for word in kinds[kind]
+            for end in (ends if kind == "weekday" else ends[:1])
+        }
 
     def _windows(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Around each trigger the part of the text in which its patterns are tried, by kind, joined
         where they overlap."""
         found: dict[str, list[tuple[int, int]]] = {}
-        if self.name == "zh":
-            spots = ((match.start(), match.end(), "day") for match in _HAN_TRIGGERS.finditer(text))
-        else:
-            spots = ((one.start(), one.end(), self._kind(one[0])) for one in _TOKEN.finditer(text))
-        for start, end, kind in spots:
-            if kind:
+        han = self.name == "zh"
+        for one in (_FORMS.han_triggers if han else _FORMS.token).finditer(text):
+            if kind := "day" if han else self._kind(one[0]):
+                start, end = one.span()
                 spans = found.setdefault(kind, [])
                 first = max(start - BEFORE, 0)
                 if spans and first <= spans[-1][1]:
                     spans[-1] = (spans[-1][0], end + AFTER)
                 else:
                     spans.append((first, end + AFTER))
-        return dict.fromkeys(KEY_KINDS, found.get("day", [])) if self.name == "zh" else found
+        return dict.fromkeys(KEY_KINDS, found.get("day", [])) if han else found
 
     def _kind(self, token: str) -> str:
         kind = self._triggers.get(token.lower().rstrip("0123456789"), "")  # KW12
@@ -570,9 +656,11 @@ class _Vocabulary:
     @staticmethod
     def _is_name(match: re.Match[str], rule: str) -> bool:
         """Is a month or weekday in lower case a verb or a name (may, march, sun), or a day word part of one?"""
-        if rule == "day":  # USA Today
-            before = match.string[max(match.start() - 20, 0) : match.start()]
-            return match[0][0].isupper() and bool(_CAPITALISED.search(before))
+        before = match.string[max(match.start() - 20, 0) : match.start()]
+        if rule == "day":  # USA Today, they sang Yesterday
+            return match[0][0].isupper() and bool(_FORMS.capitalised.search(before))
+        if rule == "month" and _FORMS.of_person.match(match[0]):  # a song by June Carter
+            return bool(_FORMS.surname.match(match.string, match.end()))
         word = match.groupdict().get("month") or match.groupdict().get("weekday") or ""
         if word not in ("may", "march", "mar", "sun", "sat", "mon", "wed"):
             return False
@@ -587,7 +675,8 @@ class _Vocabulary:
             if said is None:
                 continue
             word, kind = " ".join(said.lower().split()), name.rstrip("2")
-            if name == "span":
+            if kind in ("span", "about", "over"):
+                found["about"] = found.get("about") or kind != "span"
                 continue
             if kind in self._words:
                 found[kind if kind in ("quarter", "half") else name] = self._value(kind, word)
@@ -598,18 +687,15 @@ class _Vocabulary:
         if "number" in found and match["number"].lower() in self._few:
             found["slack"] = 1
         sentence = _sentence_around(match.string, match.start(), match.end())
-        found["years"] = {int(year) for year in _YEAR.findall(sentence)}
+        found["years"] = {int(year) for year in _FORMS.year.findall(sentence)}
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
-        found |= {
-            name: bool(pattern.search(sentence)) if pattern else None
-            for name, pattern in self._tenses.items()
-        }
+        found |= {name: bool(words.search(sentence)) for name, words in self._tenses.items()}
         return found
 
-    def _tense(self, words: str) -> re.Pattern[str] | None:
+    def _tense(self, words: str) -> re.Pattern[str]:
         bounds = ("", "") if self.name == "zh" else (r"(?<!\w)", r"(?!\w)")
-        return re.compile(f"{bounds[0]}(?:{words}){bounds[1]}", re.IGNORECASE) if words else None
+        return re.compile(f"{bounds[0]}(?:{words}){bounds[1]}", re.IGNORECASE)
 
     def _value(self, name: str, word: str) -> Any:
         words = self._words[name]

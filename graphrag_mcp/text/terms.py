@@ -52,6 +52,10 @@ class Lines:
         return bisect_right(self._ends, offset) + 1
 
 
+_WORDS = {name: frozenset(words.split()) for name, words in folding.table(__file__).items()}
+STOP_WORDS = folding.STOP_WORDS | _WORDS["stop_words"]
+
+
 # ---- sentences ----------------------------------------------------------------------------------
 _MAX_SENTENCE = 1000
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
@@ -67,35 +71,8 @@ _SPEAKER = re.compile(
     r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
     r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
 )
-_NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
-    frozenset(words.split())
-    for words in (
-        "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf vgl см e.g i.e "
-        "ca approx esp resp incl dept ed eds trans bros messrs op cit",
-        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par para tab ref refs ver v jan feb mar apr jun jul "
-        "aug sep sept oct nov dec thm def lem alg ex app appx suppl cl kap abb bd núm рис табл стр гл",
-        "inc ltd co corp llc plc jr sr etc al est ave blvd rd ph.d",
-        "the a an he she it they we you i this that these those in on at by for from with when while after before as "
-        "if but and so however his her its their our my there here what who why how where then no yes although since",
-    )
-)
 # What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
 _NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
-# `3.` is a third in German and its neighbours: before a month, or after such a word where no
-# sentence begins behind it.
-_BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
-    frozenset(words.split())
-    for words in (
-        "am im vom zum zur beim der die das den dem seit bis ab ende anfang mitte jeder jeden jedem",
-        "januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert "
-        "jahrhunderts jahrhunderte jh",
-        # `I am 12. Peter is 9.` is two sentences
-        "the i he she they we you it is are of to and by for with",
-        "der die das den dem er sie es wir ich ihr ein eine einen einem in im am an auf aus bei mit nach von vor zu "
-        "zum zur und oder aber doch denn dann danach da dort hier so als wenn nur auch sein seine ihre diese dieser "
-        "dieses nicht noch nun später während seit bis durch für gegen ohne um",
-    )
-)
 _WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 
 
@@ -145,24 +122,24 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
         return True
     word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
     key = word.casefold()
-    if key in _NEVER_END:
+    if key in _WORDS["never_end"]:
         return False
-    if key in _BEFORE_NUMBER and _NUMBER.match(after):
+    if key in _WORDS["before_number"] and _NUMBER.match(after):
         return False
     if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
         return not _is_versus(text[max(start, at - 80) : at - 1], after)
     initial = len(word) == 1 and word.isupper()
-    if key in _BEFORE_NUMBER and not initial:
+    if key in _WORDS["before_number"] and not initial:
         return True
     if word.isdecimal() and len(word) <= 2 and _is_ordinal(text[max(start, at - 80) : at], after):
         return False
-    if key in _MAY_END or initial or _DOTTED.fullmatch(word):
+    if key in _WORDS["may_end"] or initial or _DOTTED.fullmatch(word):
         # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
         following = _WORD.match(after)
         return not after or (
             following is not None
             and following[0].istitle()
-            and following[0].casefold() in _STARTERS
+            and following[0].casefold() in _WORDS["starters"]
         )
     return True
 
@@ -173,10 +150,10 @@ def _is_ordinal(before: str, after: str) -> bool:
     if following is None:
         return False
     words, named = before.casefold().split()[:-1], following[0].casefold()
-    dated = named in _DATED or (
-        bool(words) and words[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE
+    dated = named in _WORDS["dated"] or (
+        bool(words) and words[-1] in _WORDS["before_ordinal"] and named not in _WORDS["starters_de"]
     )
-    return dated and named not in _STARTERS and _IN_ENGLISH.isdisjoint(words)
+    return dated and named not in _WORDS["starters"] and _WORDS["in_english"].isdisjoint(words)
 
 
 def _is_versus(before: str, after: str) -> bool:
@@ -185,7 +162,10 @@ def _is_versus(before: str, after: str) -> bool:
     following = _WORD.match(after)
     if not party[:1].isupper() or following is None or not following[0][0].isupper():
         return False
-    return following[0].casefold() not in _STARTERS or following[0].casefold() in ("the", "a")
+    return following[0].casefold() not in _WORDS["starters"] or following[0].casefold() in (
+        "the",
+        "a",
+    )
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -294,25 +274,6 @@ def terms(text: str) -> list[str]:
     return [term for token in _tokens(text) for term in _expand(token, language)]
 
 
-STOP_WORDS = folding.STOP_WORDS | frozenset(
-    "a about above after again against all also am an and any are as at be because been before being below between "
-    "both but by can could did do does doing don't down during each few for from further had has have having he her "
-    "here hers him his how i if in into is it it's its itself just me more most my no nor not now of off on once only "
-    "or other our out over own same she should so some such than that the their them then there these they this those "
-    "through to too under until up us very was we were what when where which while who whom whose why will with would "
-    "you your 的 了 是 在 和 与 及 或 也 都 就 而 着 之 其 这 那 个 吗 呢 吧 啊 被 把 对 于 有 谁 什么 哪些 哪个 怎么 "
-    "如何 为什 是否 多少 の は が を に へ と も で や か です ます した する".split()
-)
-
-
-# Of addresses, markup and the frame of web pages: they say nothing about what a text is about.
-_WEB = frozenset(
-    "http https www com org net edu gov info html htm xhtml php asp aspx cgi url href src img jpg jpeg png gif svg pdf "
-    "xml css js utm amp nbsp cookie cookies javascript browser login signup subscribe newsletter rss permalink "
-    "retrieved archived wikipedia isbn doi".split()
-)
-
-
 def stop_word(term: str) -> bool:
     """Is this term (as `terms` gives it) a word of grammar?"""
     return term in STOP_WORDS
@@ -320,7 +281,7 @@ def stop_word(term: str) -> bool:
 
 def tells_topic(term: str) -> bool:
     """May this term say what a text is about?"""
-    return len(term) > 1 and term not in _WEB and term not in STOP_WORDS
+    return len(term) > 1 and term not in _WORDS["web"] and term not in STOP_WORDS
 
 
 def without_grammar(found: Sequence[str]) -> list[str]:
@@ -406,12 +367,6 @@ _PLAIN, _PLURAL = (
 _LONE_PLURAL = re.compile(
     r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}"
 )
-_KEEP_S = frozenset(
-    "james charles jones williams wales angeles orleans states news series species means headquarters thames hughes "
-    "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders daniels simmons "
-    "collins perkins hopkins hawkins jenkins wilkins gates jobs brooks wells banks woods parks rivers waters "
-    "stones davies hayes reynolds windows mercedes netherlands philippines brussels naples holmes barnes athens".split()
-)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -454,7 +409,7 @@ def _singular(key: str) -> str:
     head, space, last = key.rpartition(" ")
     if (
         len(last) < 4
-        or last in _KEEP_S
+        or last in _WORDS["keep_s"]
         or not _PLURAL.fullmatch(last)
         or not (space or _LONE_PLURAL.fullmatch(last))
     ):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from graphrag_mcp.text.folding import table
 from graphrag_mcp.text.terms import is_cjk, stop_word, terms
 
 PARTS = 3  # of a title
@@ -22,23 +23,7 @@ _TITLED = re.compile(
 )
 # chunk_size, a/b, maxTokens
 _CODE = re.compile(r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$")
-_BEFORE_NOUN = frozenset(
-    "the a an of his her its their our my your this these that those some many any all no new "
-    "for in on with from by and".split()
-)
-_BEFORE_VERB = frozenset(
-    "to will would can could may might must should shall not i we they he she you it who has have "
-    "had was were been be is are did does do".split()
-)
-# Too general for a title, or no noun in a pair of words (without trial, hours later).
-_GENERAL = frozenset(
-    "people person thing things way ways year years month months week weeks day days time times hour hours lot lots "
-    "number numbers part parts one two three first second last next new today "
-    "without within across later earlier among around since per toward towards via upon despite whether yet still "
-    "january february march april june july august september october november december "
-    "already according including also even much many said says say".split()
-)
-_AFTER_VERB = frozenset("the a an his her its their our him them us".split())
+_WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
@@ -151,7 +136,7 @@ def _forms(
             word = match[0].removesuffix("'s").removesuffix("’s")
             previous, last = last, word.casefold()
             found = _terms_in(word)
-            if last in _GENERAL or not any(term in weights for term in found):
+            if last in _WORDS["general"] or not any(term in weights for term in found):
                 before = ""
                 continue
             form = word if place else word.lower() if word.istitle() else word
@@ -162,9 +147,11 @@ def _forms(
             near = following and sentence[match.end() : following.start()] == " "
             next_word = following[0].lower() if near and following else ""
             goes_on = bool(next_word) and not stop_word(next_word)
-            verb = previous in _BEFORE_VERB or next_word in _AFTER_VERB
+            verb = previous in _WORDS["before_verb"] or next_word in _WORDS["after_verb"]
             nouns[form] -= verb
-            nouns[form] += not goes_on and not verb and (previous in _BEFORE_NOUN or bool(before))
+            nouns[form] += (
+                not goes_on and not verb and (previous in _WORDS["before_noun"] or bool(before))
+            )
             if before and match.start() == end + 1 and not goes_on:
                 pairs[f"{before} {form}"] += 1
             before, end = form, match.end()

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import add
 from pathlib import Path
 
-from graphrag_mcp.text.folding import bare_latin
+from graphrag_mcp.text.folding import bare_latin, table
 
 # Words and runs of signs that are one token of `o200k_base`, where the counter would think that they are more: common
 # English words in lower case, one token with the blank before them and mostly with a capital as well; words of
@@ -25,15 +25,8 @@ ONE_TOKEN = frozenset(Path(__file__).with_name("one_token.txt").read_text("utf-8
 # common word from a rare name; fitted with a third of the languages held out, the least mean on those was 1.08.
 # Common English words and runs of signs, which this took for more, stand in one_token.txt and cost one token; what
 # is left of the words costs a sixteenth more, because the common ones had made up for the rare.
-_PAIR_ROWS = (
-    "e025re0g98931558847066711bh 5ej53eer80g1a73mj3643igbb9h 183v0rmc1u00c62de2c02kpib39 288527bm1ng2133ki4362585ca2 "
-    "060040b8a9d611950215b270c99 0eao11eo0ni0e80fk0k00hkl6jc 7c6g0c310nc04989k04449kl802 00ep08fj0e947015j0a20bjkij1 "
-    "4116710ih3c742026881f0j8e6l 6pge7ghzgekmhf39he3h0djklil 25052c4a13c9d37ka8534g6kac8 488215d906810545f81118d60c8 "
-    "46b70f7q3ei63981jf3g4jrmeh9 5f035733438b1834jf0132mbg9a 5301b05ea2950010d063030072d 5f8f3nd07es10a40i0008ki60sb "
-    "ghjitimi9mj5hiiifa0f0ieljkk 3715171i3d6710417612687m087 7r190aj51kg9695126005h0j837 5b0h27l00qg70c31x2524d0k0za "
-    "320a258k37a00201d220ijm665m 3ndl0i0n0eg8ce4hj6dfajkkdkd 0k8108q00hjdj009h00lcg7jgj2 0g0g66qo2kif0i60ji209hs3r5a "
-    "805iaiggccf73a02l9037h0mg50 2a7b1lbzdlo530aakam41cdia5d 23075675348816416212541d092 "
-)
+_COSTS = table(__file__)
+_BLOCKS = _COSTS["blocks"]  # first characters, with the costs of each of theirs
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _KEYS = (a + b for a in _LETTERS + "^" for b in _LETTERS + "$")
 
@@ -45,22 +38,10 @@ class _PairCosts(dict[str, int]):
         return 20
 
 
-_PAIR = _PairCosts(zip(_KEYS, (int(cost, 36) for cost in _PAIR_ROWS.replace(" ", "")), strict=True))
+_PAIR = _PairCosts(
+    zip(_KEYS, (int(cost, 36) for cost in "".join(_COSTS["pairs"].split())), strict=True)
+)
 _TITLE, _MARK = 7, 12  # same fit: a capital first letter, an accent
-# First character of a block, cost of each of its characters; in words what was measured on the worst text (names).
-_BLOCKS = (
-    (0x80, 32), (0x370, 12), (0x400, 16), (0x410, 14), (0x430, 9), (0x450, 16),  # Greek 0.57, Cyrillic 0.53
-    (0x530, 10), (0x590, 16), (0x5D0, 10), (0x600, 11), (0x656, 18),  # Armenian 0.42, Hebrew 0.54, Arabic 0.57
-    (0x900, 12), (0xA00, 15), (0xA80, 12), (0xB00, 22), (0xB80, 13), (0xD80, 14),  # Hindi 0.58, Punjabi 0.8, Oriya 1.16
-    (0xE00, 11), (0xE80, 20), (0xF00, 30), (0x1000, 12), (0x10A0, 10), (0x1100, 32),  # Thai 0.58, Tibetan 1.6
-    (0x1780, 14), (0x1800, 32), (0x200D, 12), (0x200E, 32), (0x2010, 16), (0x2027, 32),  # Khmer 0.72; “ ” — …
-    (0x2300, 40), (0x2500, 24), (0x2600, 34), (0x26C0, 50), (0x2700, 34), (0x27C0, 48),  # signs: 1 to 3 tokens
-    (0x2E80, 40), (0x3001, 18), (0x3003, 32), (0x3005, 18), (0x3012, 32), (0x3041, 16), (0x3100, 32),  # kana 0.86
-    (0x3400, 48), (0x4E00, 34), (0xA000, 48), (0xAC00, 17), (0xD7A4, 48), (0xFE00, 12),  # rare Han 2.06, Hangul 0.99
-    (0xFE10, 40), (0xFF01, 24), (0xFFF0, 48), (0x10000, 70),
-    (0x1F1E6, 36), (0x1F200, 48), (0x1F300, 36), (0x1F3C0, 40), (0x1F3FB, 24), (0x1F400, 40), (0x1F440, 36),  # emoji go
-    (0x1F540, 51), (0x1F600, 36), (0x1F6C0, 51), (0x1F900, 36), (0x1F940, 40), (0x1F980, 51), (0x20000, 64),  # by 64
-)  # fmt: skip
 _BLOCK_STARTS = [start for start, _ in _BLOCKS]
 _COMMON_HAN = 18  # 0.90 in encyclopaedic prose, 1.01 in lists of names
 SLACK = 24  # means are safe on long text; this covers a short one that happens to be all rare words

@@ -5,64 +5,23 @@ from __future__ import annotations
 
 import base64
 import re
+import tomllib
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
+_FORMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 # What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-`
 # and `%20` as well.
 _KEY = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:"
-    r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])|ABSK[A-Za-z0-9+/]{100,280}"  # Amazon
-    r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}"
-    r"|gl(?:pat|rt|rtr|dt|ptt|ft|imt|soat|agent|cbt|oas|ffct)-[A-Za-z0-9_.-]{20,300}"  # GitLab
-    r"|GR1348941[A-Za-z0-9_-]{20,60}|LTAI[A-Za-z0-9]{16,30}(?![A-Za-z0-9])"
-    # OpenAI, Anthropic
-    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"
-    # other makers of models
-    r"|(?:gsk_|r8_|tgp_v1_|fw_|pplx-|xai-|nvapi-|tvly-(?:dev-|prod-)?)[A-Za-z0-9_-]{24,120}"
-    r"|hf_[A-Za-z0-9]{30,60}|api_org_[A-Za-z0-9]{30,60}"
-    r"|xox[a-z]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
-    # Google
-    r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,1000}|GOCSPX-[A-Za-z0-9_-]{20,60}"
-    r"|1//0[A-Za-z0-9_-]{40,200}"
-    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,100}"  # payments
-    r"|sq0[a-z]{3}-[A-Za-z0-9_-]{22,60}"
-    r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,250}|dckr_[po]at_[A-Za-z0-9_-]{20,60}"  # packages
-    r"|rubygems_[a-f0-9]{48}"
-    # hosting
-    r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?(?![a-f0-9])|hv[sbr]\.[A-Za-z0-9_-]{24,200}"
-    r"|(?:sbp_|sb_secret_|pscale_(?:tkn|pw|oauth)_|nfp_|tskey-[a-z]{2,12}-|dp\.[a-z]{2,6}\.)[A-Za-z0-9_-]{20,120}"
-    # mail, phone
-    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?<![_-])(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"
-    r"|(?<![_-])[a-f0-9]{32}-us\d{1,2}(?!\w)|\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
-    # shops, trackers, dashboards
-    r"|shp(?:at|ss|ca|pa)_[A-Fa-f0-9]{32}|AT(?:ATT|CTT|BB)3?[A-Za-z0-9_=-]{24,300}"
-    r"|(?:lin_api_|ntn_|figd_|sntry[su]_|gl(?:c|sa)_|PMAK-|NRAK-|AGE-SECRET-KEY-1)[A-Za-z0-9_+/=-]{24,300}"
-    # JSON web tokens
-    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"
-    r")"
+    rf"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:{'|'.join(_FORMS['keys'])})"
 )
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
-_BOT = re.compile(  # of a bot of Discord: the number of who, the time, the seal
-    r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_.-])"
-)
-_HEADER = re.compile(  # Authorization: Bearer ..., and the first word alone
-    r"\b(?:(bearer|token|bot|apikey)|basic)\s{1,4}([A-Za-z0-9/+_~.=-]{12,2000})", re.IGNORECASE
-)
+_BOT = re.compile(_FORMS["bot"])
+_HEADER = re.compile(_FORMS["header"])
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
-_ADDRESS = re.compile(
-    r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,200})"
-    r"|discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,100})"
-    r"|webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{60,300})"
-    r"|[?&]sig=([A-Za-z0-9%+/_-]{40,150})"  # of a signed address of Azure
-    # name:password@host
-    r"|(?<=://)[^\s:/@\"'<>]{0,64}:([^\s:/@\"'<>{}$*]{6,128})(?=@[A-Za-z0-9.-])"
-)
-_NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key = ...
-    r"(?:secret_?access_?key|aws_?session_?token|client_?secret|account_?key|shared_?access_?key|(?:api|secret|encryption|signing)"
-    r"[_-]?key|(?:access|auth|refresh|api|bot)[_-]?token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?([A-Za-z0-9/+_~.=-]{20,400})",
-    re.IGNORECASE,
-)
+_ADDRESS = re.compile("|".join(_FORMS["addresses"]))
+_NAMED = re.compile(_FORMS["named"])
 # What each of these ends with, in small letters: most texts are told apart by it in a fifth of the time.
 _NAMED_END = re.compile(
     r"(?:key|token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?[a-z0-9/+_~.=-]{20}|client_?secret"

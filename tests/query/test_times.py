@@ -15,16 +15,16 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import data as history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import local, times
+from graphrag_mcp.query import listing, local, timeline, times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.temporal import When, anchors, expressions
+from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.command import SAMPLE
@@ -102,7 +102,7 @@ def test_expressions_are_read_only_of_passages_that_are_shown(tmp_path: Path, mo
     texts = tuple(InlineText(f"The crane number {n} of pier {n} was repaired yesterday by crew {n}.", str(n), f"Note {n}", {"date": "2024-03-07"}) for n in range(60))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     notes, asked = open_snapshot(tmp_path / "c"), []
-    monkeypatch.setattr(times, "expressions", lambda text, here: asked.append(text) or expressions(text, here))
+    monkeypatch.setattr(times, "expressions", lambda text, here, **order: asked.append(text) or expressions(text, here, **order))
     found = local_search(notes, "crane repaired", max_tokens=400)
     assert 0 < len(found.citations) < 10 and len(asked) <= len(found.citations) + 2
     assert all(one.when for one in found.citations) and "yesterday = 2024-03-06" in found.text
@@ -165,7 +165,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: Snapshot) -> None:
     found = get_entity(jobs, "Ida Holm", order="time")
     lines = [line for line in found.text.splitlines() if line.startswith("- ")]
-    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
     assert "later: [t2" in lines[0] and "earlier: [t1" in lines[2]
     assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
     assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1] and "later" not in lines[1]
@@ -207,9 +207,9 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
 def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> None:
     text = list_documents(jobs, by="statement").text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
-    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
     assert "(later: [t2" in lines[0] and "(earlier: [t1" in lines[2] and "later" not in lines[1]
-    assert "1 statement" in text and "without a date" in text
+    assert "1 statement without a date is left out." in text
     some = list_documents(jobs, by="statement", filters=["when=2022-05"])
     assert some.total == 1 and "Pelle Krans" in some.text
     assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
@@ -381,12 +381,12 @@ def test_no_date_is_invented() -> None:
     seen = 0
     for text, day in texts:
         known = anchors(text, day if len(day) == 10 else "")
-        days = {one.isoformat() for _, one in known}
+        days = {one.day.isoformat() for one in known if one.day}
         for one in expressions(text, known):
             seen += 1
             assert 0 <= one.char_start < one.char_end <= len(text)
             assert date.fromisoformat(one.start) <= date.fromisoformat(one.end)
-            assert (one.kind == "resolved") == bool(one.anchor)
+            assert (one.kind in ("resolved", "approximate")) == bool(one.anchor)
             assert not one.anchor or one.anchor in days
             assert one.anchor or _says(text[one.char_start : one.char_end], one)
     assert seen > 20
@@ -394,7 +394,7 @@ def test_no_date_is_invented() -> None:
 
 def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
     assert times.Times().days() == ()
-    (one,) = times.Times(anchors=((0, date(2024, 1, 2)),)).days()
+    (one,) = times.Times(anchors=(Anchor(0, date(2024, 1, 2)),)).days()
     assert (one.kind, one.start, one.anchor) == ("document", "2024-01-02", "2024-01-02")
 
 
@@ -463,7 +463,7 @@ def test_documents_of_one_day_are_sorted_by_their_hour_and_show_it(shift: Snapsh
 def test_a_timeline_of_one_day_is_in_the_order_of_hours_and_names_the_later_one(shift: Snapshot) -> None:
     lines = [one for one in list_documents(shift, by="statement").text.splitlines() if one.startswith("- ")]
     assert _order("\n".join(lines)) == ["watched", "repaired", "broken", "painted"]
-    assert lines[1].startswith("- 2023-05-20 05:10:00-04:00") and re.search(r"\(later: \[\S+\] 2023-05-20 21:51\)", lines[1])
+    assert lines[1].startswith("- said 2023-05-20 05:10:00-04:00") and re.search(r"\(later: \[\S+\] 2023-05-20 21:51\)", lines[1])
     assert "21:51" not in lines[0]  # no hour, no order within the day
     assert _order(get_entity(shift, "Ola Lund", order="time").text) == _order("\n".join(lines))
 
@@ -539,3 +539,102 @@ def test_both_sides_of_a_comparison_in_time_are_found_first(club: Snapshot, ques
 
 def test_what_is_latest_is_looked_for_among_the_latest(club: Snapshot) -> None:
     assert _days(club, "news of the regatta")[0] != "2023-09-01" == _days(club, "What is the latest news of the regatta?")[0]
+
+
+# ---- turns, months and approximate days in results ---------------------------------------------------
+
+TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
+[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again a few years ago.
+[15/03/2024, 12:00] Ana Ruiz: The harbour crane broke last week and was sold to Turku.
+"""
+TALK = (
+    InlineText(TURNS, "chat", "Chat"),
+    InlineText("Ana Ruiz bought the pump of the mill in May 2021 from a farmer.", "mill", "Mill", {"date": "2024-01-05"}),
+    InlineText("Ana Ruiz sold the pump of the mill to a farmer from Salo.", "sale", "Sale", {"date": "2024-01-06"}),
+    InlineText("Ana Ruiz is the owner of a boat of steel in the harbour.", "boat", "Boat"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("talk")
+    index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def test_a_stated_year_or_month_prints_as_one_and_the_day_of_a_document_as_what_it_is(talk: Snapshot) -> None:
+    lines = [line for line in list_documents(talk, by="statement").text.splitlines() if line.startswith("- ")]
+    starts = [re.match(r"- (?:said )?[-\d]+", line) for line in lines]
+    assert [one[0] for one in starts if one] == ["- 2019", "- 2021-05", "- 2023-12-30", "- said 2024-01-06", "- 2024-03-08"]
+    assert "a few years ago = about 2020 to 2022)" in lines[0]
+    assert times.span("2019-01-01", "2021-12-31") == "2019 to 2021" and times.span("2019-01-02", "2021-12-31") == "2019-01-02 to 2021-12-31"
+
+
+def test_a_stamp_is_no_event(talk: Snapshot) -> None:
+    (cited,) = [one for one in local_search(talk, "harbour crane").citations if one.uri == "text:chat"]
+    assert "2024-02-01" not in [one["start"] for one in cited.when]
+    assert said(talk, "when=2023-12-31") == set() and said(talk, "when=2023-12-30") == {"chat"}
+
+
+@pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
+def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
+    found = local_search(talk, "harbour crane", filters=[wanted])
+    (cited,) = [one for one in found.citations if one.uri == "text:chat"]
+    shown = found.text, search_text(talk, "harbour crane", filters=[wanted]).text, list_documents(talk, by="statement", filters=[wanted]).text
+    assert all("painted" in one and "broke" not in one for one in shown)
+    assert TURNS[cited.char_start : cited.char_end].endswith("years ago.\n") and cited.line_end == 2
+    assert "(text:chat:1-2) 2023-12-31\n" in found.text  # not the whole document
+
+
+def test_a_passage_in_full_tells_what_relative_dates_mean(talk: Snapshot) -> None:
+    text = get_source(talk, ["t1"]).text
+    assert "(said 2023-12-31; yesterday = 2023-12-30; said 2024-02-01;" in text
+    assert "yesterday =" not in get_source(talk, ["t1"], raw=True).text
+
+
+def test_several_questions_are_each_sorted_by_time(tmp_path: Path) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    notes = (("2023-02-01", "painted"), ("2023-05-01", "painted green and painted again"), ("2023-03-01", "painted and painted"))
+    texts = tuple(InlineText(f"The {what} crane of the harbour was {how} by the crew of Ida.", f"{what}{day}", f"{what} note", {"date": day}) for day, how in notes for what in ("iron", "wooden"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked = ["Was the iron crane painted green and painted again?", "Was the wooden crane painted green and painted again?"]
+    orders = []
+    for sort in ("rank", "time"):
+        text = local.several([("", open_snapshot(tmp_path / "c"))], asked, form=Form(sort=sort), max_tokens=3000).text
+        parts = [re.findall(r"^(?:- )?\[t\d+\].*?(2023-\d\d-\d\d)", one, re.MULTILINE) for one in text.split("## ")[1:]]
+        orders.append([days == sorted(days) for days in parts if len(days) > 1])
+    assert False in orders[0] and orders[1] and all(orders[1])
+
+
+def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
+    monkeypatch.setattr(timeline, "UNITS", 2)
+    assert "2 passages not read are left out" in get_entity(talk, "Ana Ruiz", order="time").hint
+    assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
+    monkeypatch.setattr(listing, "PASSAGES", 1)
+    assert "3 passages not read are left out" in list_documents(talk, by="statement").text
+
+
+def test_a_sentence_that_a_changed_document_had_before_is_not_new(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    before = "Ida Holm works at Norrland Shipping in Umea since her studies."
+    for text in (before, f"{before} Ida Holm sold her boat to a fisher of Turku in May."):
+        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
+    first = generations.kept(folder)[0].generation
+    (line,) = generations.changes(folder, first, "Ida Holm").statements
+    assert "sold her boat" in line
+
+
+def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The crane rule A holds for the harbour.", "a", "Rule A", {"valid_from": "2024-01-01", "valid_until": "2023-01-01"}),
+        InlineText("The crane rule B holds for the harbour.", "b", "Rule B", {"supersedes": "Rule C"}),
+        InlineText("The crane rule C holds for the harbour.", "c", "Rule C", {"supersedes": "Rule B"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    told = sorted(times.validity(open_snapshot(tmp_path / "c")).values())
+    assert re.sub(r"d\d", "d", " ".join(told)) == (
+        "(contradictory: it supersedes d and d supersedes it) (contradictory: it supersedes d and d supersedes it)"
+        " (contradictory: valid from 2024-01-01, valid until 2023-01-01)"
+    )

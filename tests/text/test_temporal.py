@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import anchors, expressions
 
 ANCHOR = date(2023, 5, 10)  # a Wednesday
@@ -112,10 +113,10 @@ def test_a_heading_or_turn_with_a_date_is_the_anchor_of_what_stands_below_it() -
         "[12 June 2023, 10:15] Ada: I came home yesterday.\n2023年7月1日\n昨天很热。\n"
     )
     days = anchors(text)
-    assert [day.isoformat() for _, day in days] == ["2023-05-10", "2023-06-12", "2023-07-01"]
+    assert [one.day.isoformat() for one in days if one.day] == ["2023-05-10", "2023-06-12", "2023-07-01"]
     resolved = [one.start for one in expressions(text, days) if one.kind == "resolved"]
     assert resolved == ["2023-05-09", "2023-06-11", "2023-06-30"]
-    assert anchors(text, "2020-01-02")[0] == (0, date(2020, 1, 2))
+    assert anchors(text, "2020-01-02")[0][:2] == (0, date(2020, 1, 2))
 
 
 def test_a_date_inside_a_sentence_is_no_anchor() -> None:
@@ -154,7 +155,7 @@ def test_no_date_is_invented(text: str, anchor: date | None) -> None:
     ],
 )
 def test_heads_of_turns_and_dated_headings_are_anchors(line: str) -> None:
-    assert anchors(line) == [(0, date(2023, 5, 25))]
+    assert [one[:2] for one in anchors(line)] == [(0, date(2023, 5, 25))]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_spans_quarters_and_far_relative_words(row: str) -> None:
 the financial year 2023|in tax year 2020|school year 2023/24|in 2023/24|Q3 of fiscal 2024|Wirtschaftsjahr 2023|exercice 2023|2023财年|2023年度
 in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|from 1130 to 1215 GMT|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
 twenty five years ago|2.5 weeks ago|一百年前|2000年前|两千年前|闰四月初三|在五月初五|腊月二十三|农历八月十五|大年初一
-Q3 was bad|in the third quarter|between May and July|Friday week|the last century|上世纪|上半年|第一季度
+Q3 was bad|in the third quarter|between May and July|the last century|上世纪|上半年|第一季度
 H1 FY2024|first half of fiscal 2024|année scolaire 2023-2024|the 5th century BC|the 3rd century B.C.|im 5. Jahrhundert v. Chr.|au Ve siècle av. J.-C.|siglo V a. C.|公元前3世纪|前5世纪
 from 2000 to 3000 rpm|in 2019 pieces|they may 5 times|she will march 3 miles|read USA Today|hoy en día|前天津市长|后天性疾病|前日本首相|明天启三年|下周期|上周期|本月薪|本年度|今年度
 the last week of the war|la dernière semaine de la guerre|la última semana de la guerra|letzte Woche des Krieges|正月初一|腊月廿九|冬月二十|大年三十|光绪二十四年|去年2月29日|29. Februar 2023|2023年2月29日""".replace("\n", "|").split("|"),
@@ -359,7 +360,7 @@ zh|上个月底他辞职了。|2023-04-21..2023-04-30
 zh|今年年初开工。|2023-01-01..2023-05-02
 zh|这个周末去爬山。|2023-05-13..2023-05-14
 zh|公元前221年统一。|
-zh|半年前他走了。|
+zh|半年前他走了。|2022-11-01..2022-11-30
 en|I was up at 2 a.m. this morning.|2023-05-10
 en|The store opens on the 31st.|
 en|Meeting moved to 3 pm PST on May 12, 2023.|2023-05-12
@@ -394,13 +395,13 @@ zh|2023年春节下雪。|2023..2023
 zh|去年春节我们在家。|2022..2022
 zh|2008年中国举办奥运会。|2008..2008
 zh|2024年中秋节放假。|2024..2024
-zh|去年的今天下雪。|2022..2022
+zh|去年的今天下雪。|2022-05-10
 zh|两周后开会。农历三月初三休息。|2023-05-21..2023-05-27
 zh|2024年第12周开会。|2024-03-18..2024-03-24
-en|A week from tomorrow I leave.|
-en|We met a year ago today.|
-en|Two weeks from Friday it opens.|
-en|He came half a year ago.|
+en|A week from tomorrow I leave.|2023-05-18
+en|We met a year ago today.|2022-05-10
+en|Two weeks from Friday it opens.|2023-05-26
+en|He came half a year ago.|2022-11-01..2022-11-30
 en|It ships in week 34 of 2023.|2023-08-21..2023-08-27
 en|See 2023-W34.|2023-08-21..2023-08-27
 en|In week 34 she rested.|
@@ -439,3 +440,85 @@ def test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row: st
 )  # fmt: skip
 def test_a_day_or_month_of_a_report_is_that_of_its_words(text: str, expected: list[str]) -> None:
     assert meant(text, date(2023, 5, 8)) == expected
+
+
+# ---- names, titles, numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    """a song by June Carter|the house of April Jones|a book by May Smith|by August Strindberg|Abschnitt 12.5.2024|see section 3.2.2024|§ 12.5.2024|Kapitel 1.2.2023
+Version 12.5.2024|v3.5.2024|release 1.2.2023|Nr. 3.4.2019|they sang "Yesterday" again|“Tomorrow” was shown|《明天》很好看|「明天」是歌名|《2012年》上映|Der Film „Gestern“ läuft
+la chanson « Hier »|they heard Yesterday on the radio|he was on the BBC's Today programme|童年中|在周末（周六、日）每日开行|boil the eggs at the weekend, you will need them""".replace("\n", "|").split("|"),
+)  # fmt: skip
+def test_names_titles_and_numbers_of_sections_and_versions_are_no_dates(text: str) -> None:
+    assert meant(text, language="de" if "Film" in text else "fr" if "chanson" in text else "") == []
+    assert anchors(text) == []
+
+
+def test_what_is_said_in_quotation_marks_and_what_only_looks_like_a_name_is_read() -> None:
+    assert meant('"I came yesterday," she said.') == ["yesterday = 2023-05-09"]
+    assert meant("She said: “We leave tomorrow.”") == ["tomorrow = 2023-05-11"]
+    assert meant("In April Jones resigned.") == ["In April = 2023-04-01..2023-04-30"]
+    assert meant("Fassung vom 12.5.2024") == ["12.5.2024 = 2024-05-12"]
+    assert meant('"2024-05-01"') == ["2024-05-01 = 2024-05-01"]
+
+
+# ---- turns and headings -----------------------------------------------------------------------------
+
+
+def said(text: str, document: str = "") -> list[str]:
+    """Each expression with the day from which it counts."""
+    return [f"{text[one.char_start : one.char_end]} {one.anchor}".strip() for one in expressions(text, anchors(text, document), day_first=dates.day_first(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[31/12/2023, 10:00] Ana: We sailed yesterday.\n[01/02/2024, 11:00] Ben: We rowed yesterday, and on 3/4/2024 too.",
+         ["yesterday 2023-12-31", "yesterday 2024-02-01", "3/4/2024"]),
+        ("[12/31/2023] Ana: We sailed yesterday.\n[01/02/2024] Ben: We rowed yesterday.", ["yesterday 2023-12-31", "yesterday 2024-01-02"]),
+        ("[2023-05-10] Ana: We sailed yesterday.\n[01/02/2024] Ben: We rowed yesterday.", ["yesterday 2023-05-10"]),
+        ("[3/14/24, 9:15 AM] Ana: I left yesterday.", ["yesterday 2024-03-14"]),
+        ("14.03.24, 10:12 - Ana: I left yesterday.", ["yesterday 2024-03-14"]),
+        ("## [1.2.24]\nWe fixed it yesterday.", []),
+        ("[2023-05-25] Marta: we went there yesterday with the whole family", ["yesterday 2023-05-25"]),
+        ("2024-05-03, the day of the storm, was long, and yesterday it was over, said the keeper of the light.", ["2024-05-03"]),
+        ("12.05.2024 wurde das Haus verkauft, und gestern war der Notar da, der sehr lange sprach und dann ging.", ["12.05.2024"]),
+        ("The council of 3 May 2024 decided: the pier is closed since yesterday, and so on, and so on, and so on.", ["of 3 May 2024"]),
+        ("We met Anna 3 May 2024\nand yesterday we left.", ["3 May 2024"]),
+        ("- Kickoff 3 May 2024\n- Yesterday was fun\n", ["3 May 2024"]),
+        ("# Notes\n## 2023-05-10\nIt rained yesterday.\n### Boats\nWe sailed yesterday.\n## Plans\nWe slept yesterday.", ["yesterday 2023-05-10", "yesterday 2023-05-10"]),
+        ("## 2023-05-10\n```\n# a comment\n```\nIt rained yesterday.\n# Plans\nWe slept yesterday.", ["yesterday 2023-05-10", "yesterday 2024-01-02"]),
+    ],
+)  # fmt: skip
+def test_a_turn_has_its_own_day_and_a_heading_holds_for_what_is_below_it(text: str, expected: list[str]) -> None:
+    found = said(text, "2024-01-02" if "```" in text else "")
+    assert [one.replace("of 3 May", "3 May") for one in found] == [one.replace("of 3 May", "3 May") for one in expected]
+
+
+def test_the_order_of_days_is_learned_from_dates_that_tell() -> None:
+    assert (dates.day_first("31/12/2023"), dates.day_first("3/14/24"), dates.day_first("1/2/2024")) == (True, False, None)
+    assert dates.day_first("31/12/2023 and 12/31/2023") is None
+    assert meant("It came on 3/4/2024.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor", "expected"),
+    [
+        ("Early next week we move.", date(2023, 5, 12), "2023-05-15..2023-05-17 approximate"),
+        ("about a year ago", ANCHOR, "2022-03-01..2022-07-31 approximate"),
+        ("a few years ago", ANCHOR, "2019-01-01..2021-12-31 approximate"),
+        ("vor etwa drei Jahren", ANCHOR, "2020-01-01..2020-12-31 approximate"),
+        ("a year ago today", ANCHOR, "2022-05-10..2022-05-10 resolved"),
+        ("am Dienstag in einer Woche", ANCHOR, "2023-05-23..2023-05-23 resolved"),
+        ("Dans quinze jours", ANCHOR, "2023-05-25..2023-05-25 resolved"),
+        ("Antier llovió", ANCHOR, "2023-05-08..2023-05-08 resolved"),
+        ("半个月前", ANCHOR, "2023-04-24..2023-04-26 resolved"),
+        ("去年今日", ANCHOR, "2022-05-10..2022-05-10 resolved"),
+    ],
+)  # fmt: skip
+def test_near_and_far_days_and_what_is_said_roughly(text: str, anchor: date, expected: str) -> None:
+    language = next((name for name, word in (("de", "etwa"), ("de", "Woche"), ("fr", "Dans"), ("es", "Antier")) if word in text), "")
+    (one,) = expressions(text, [(0, anchor)], language)
+    assert f"{one.start}..{one.end} {one.kind}" == expected
