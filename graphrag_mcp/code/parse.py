@@ -51,12 +51,35 @@ def read(file: SourceFile, text: str) -> bool:
 @dataclass(slots=True)
 class _Scope:
     """A module, class or function: its qualified name, what is known of the types of names in it,
-    and of those of `self.x`."""
+    and of those of `self.x`; names that are variables of functions, not what a module defines."""
 
     name: str
     kind: str
     types: dict[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    local: dict[str, bool] = field(default_factory=dict)
+
+    def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
+        """A scope inside, with the names of its arguments bound."""
+        own = _Scope(name, kind, dict(self.types), self.fields, dict(self.local))
+        if arguments:
+            plain = [*arguments.posonlyargs, *arguments.args]
+            rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
+            for one in (*plain, *arguments.kwonlyargs, *rest):
+                own.local[one.arg] = True
+                own.types[one.arg] = "" if one in rest else _annotation(one.annotation)
+            given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
+            given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            for one, value in given:  # of `def f(Event=Event)` the name means what it did
+                if isinstance(value, ast.Name) and value.id == one.arg:
+                    own.local[one.arg] = self.local.get(one.arg, False)
+        return own
+
+    def bind(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.types[name] = ""
+            if self.kind == "function":
+                self.local.setdefault(name, True)
 
 
 class _Reader:
@@ -92,15 +115,23 @@ class _Reader:
     def _statement(self, node: ast.AST, scope: _Scope) -> list[ast.AST]:
         """The calls of a statement and what it binds; gives the statements inside of it."""
         inner: list[ast.AST] = []
+        bound: list[str] = []
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
                 inner.append(part)
             else:
-                self._calls(part, scope)
+                bound += self._calls(part, scope)
                 if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
+                    scope.bind(bound)
                     scope.types[part.optional_vars.id] = self._type(part.context_expr, scope)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            self._imports(node)
+                    bound = []
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            bound.append(node.name)
+        scope.bind(bound)
+        if isinstance(node, ast.Global):
+            scope.local |= dict.fromkeys(node.names, False)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            self._imports(node, scope)
         elif isinstance(node, _Assignment):
             self._assign(node, scope)
         return inner
@@ -109,7 +140,7 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node))
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node), scope.local)
         for base in node.bases:
             self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
         for one in (*node.decorator_list, *node.keywords):
@@ -120,12 +151,11 @@ class _Reader:
         self._define(node, scope, "method" if scope.kind == "class" else "function")
         for one in (*node.decorator_list, node.args):
             self._calls(one, scope)
-        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        types = scope.types | {one.arg: _annotation(one.annotation) for one in arguments}
+        own = scope.within(f"{scope.name}.{node.name}", "function", node.args)
         decorators = [one.id for one in node.decorator_list if isinstance(one, ast.Name)]
+        arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
-            types[arguments[0].arg] = scope.name
-        own = _Scope(f"{scope.name}.{node.name}", "function", types, scope.fields)
+            own.types[arguments[0].arg] = scope.name
         self._block(node.body, own)
 
     def _define(self, node: _Definition, scope: _Scope, kind: str) -> None:
@@ -136,6 +166,7 @@ class _Reader:
         signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
         place = f"{scope.name}.{node.name}", kind, start, end
         self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
+        scope.local |= {node.name: False} if scope.kind == "function" else {}
         self._docstring(node)
 
     def _docstring(self, node: ast.Module | _Definition) -> None:
@@ -144,9 +175,10 @@ class _Reader:
 
     # ---- what statements bind --------------------------------------------------------------------
 
-    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+    def _imports(self, node: ast.Import | ast.ImportFrom, scope: _Scope) -> None:
         span = self._span(node)
         for alias in node.names:
+            scope.local[alias.asname or alias.name.partition(".")[0]] = False
             if isinstance(node, ast.ImportFrom):
                 base = self._base(node)
                 target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
@@ -209,20 +241,35 @@ class _Reader:
 
     # ---- uses ------------------------------------------------------------------------------------
 
-    def _calls(self, node: ast.AST, scope: _Scope) -> None:
-        todo = [node]
+    def _calls(self, node: ast.AST, scope: _Scope) -> list[str]:
+        """Adds the calls in an expression; gives the variables that it binds."""
+        todo, later, bound = [node], [], []
         for one in todo:  # which grows: `ast.walk` takes three times as long
             kind = one.__class__
             if kind in _ENDS:
+                if kind is ast.Name and one.ctx.__class__ is ast.Store:
+                    bound.append(one.id)
                 continue
             if kind is ast.Call:
                 self._reference(one, scope)
+            elif kind in _OWN_NAMES:
+                later.append(one)
+                continue
+            elif kind in _CAPTURES and (name := getattr(one, _CAPTURES[kind])):
+                bound.append(name)
             for name in kind._fields:
                 inner = getattr(one, name, None)
                 if inner.__class__ is list:
                     todo += [each for each in inner if isinstance(each, ast.AST)]
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
+        for one in later:
+            own = scope.within(scope.name, "function", getattr(one, "args", None))
+            targets = (each.target for each in getattr(one, "generators", ()))
+            own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
+            for part in ast.iter_child_nodes(one):
+                self._calls(part, own)
+        return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
         """A call, or else a base; its span is the expression on the line of the name."""
@@ -235,9 +282,14 @@ class _Reader:
         if (line := self.text.find("\n", named, end)) >= 0:
             end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
-            self.file.references.append(Reference(kind, target.id, start, end, scope.name))
+            place = kind, target.id, start, end, scope.name
+            self.file.references.append(
+                Reference(*place, "", "?" * scope.local.get(target.id, False))
+            )
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
+            if not known and scope.local.get(receiver.partition(".")[0]):
+                receiver = "?"
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
@@ -266,6 +318,9 @@ class _Reader:
         return ""
 
 
+# Expressions with names of their own, and patterns that bind one.
+_OWN_NAMES = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+_CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -278,6 +333,10 @@ def _statements(node: ast.AST) -> list[ast.AST]:
             inner = getattr(one, name, ())
             found += inner if isinstance(inner, list) else ()
     return found
+
+
+def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:

@@ -35,7 +35,10 @@ COMMON = frozenset(
 )
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
-RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
+# What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.
+RETURNS = re.compile(
+    r"(?:->|\)\s*:|\)\s*\(?)\s*[&*]?[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None|,\s*error\))?\s*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +347,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         if symbol is None or symbol.kind in TYPES:
             return found
         returned = RETURNS.search(symbol.signature)
-        if returned is None:
-            return ""
+        if returned is None or returned[1] == "Self":
+            return symbol.parent if returned else ""
         home = _home(corpus, found)
         file = SourceFile(corpus.uri[home], file.language, home)
         return meant(corpus, file, returned[1], home)[0]
@@ -407,6 +410,8 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    if one.type == "?":  # a variable hides the definition
+        return "", 0.0
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
         # A bare name of Python that no import binds is a variable, or comes from elsewhere.
@@ -422,7 +427,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         owner = _type_of(corpus, file, one.type, one.inside)
         if owner:
             return member(corpus, owner, one.name), MEMBER
-        if one.type[:1].isupper() or "." in one.type:
+        made = one.type.endswith("()") and file.language != "python"
+        if (one.type[:1].isupper() or "." in one.type) and not made:
             return "", 0.0  # a type that is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
