@@ -128,7 +128,7 @@ def _use(file: SourceFile, tree: str, before: str) -> Bound:
 def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
-    root = here[: here.index("src") + 1] if "src" in here else here[:1]
+    root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
     if parts[:1] == ["crate"]:
         return ".".join([*root, *parts[1:]])
     if parts[:1] == ["self"]:
@@ -485,7 +485,9 @@ class _Reader:
         """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
         chain of calls is all of the chain before."""
         text = self.text_of(node, 200).replace("::", ".").replace("->", ".").lstrip("&*")
-        if not re.fullmatch(r"[$\w.]+", text):
+        if self.file.language == "rust" and node.type in ("crate", "super", "scoped_identifier"):
+            return _crate(self.file, self.text_of(node, 200)), ""
+        if not _DOTTED.fullmatch(text):
             return "?", self._stated(node)
         head, _, rest = text.partition(".")
         if head in PARENT and not rest:

@@ -19,7 +19,7 @@ from os.path import commonprefix
 
 from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol
 
-SAME_FILE, IMPORTED, MEMBER, ONLY = 1.0, 0.9, 0.8, 0.6
+SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
 TYPES = frozenset(("class", "interface", "type"))
 # Methods of built-in types: a call of one on an unknown receiver says nothing about the corpus.
@@ -66,6 +66,7 @@ class Corpus:
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
+    crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     members: dict[tuple[str, str], str] = field(default_factory=dict)
     # What dotted names mean in a module, while the bases of classes are the same.
@@ -87,6 +88,10 @@ def resolve(
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
+    implements = _implemented(corpus, [file for file in ordered if file.language == "go"])
+    for edge in implements:
+        corpus.bases[edge.source].append(edge.target)
+    inherits += implements
     edges += [edge for edge in inherits if only is None or edge.uri in only]
     corpus.found.clear()
     for file in asked:
@@ -128,11 +133,23 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[s
     old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
     if {key for key in old if key[1]} != {key for key in new if key[1]}:
         return None
+    if any(_methods(old[key]) != _methods(new[key]) for key in old if key[1]):
+        return None
     found: set[str] = set()
     for key in old.keys() & new.keys():
         was, now = _facts(old[key]), _facts(new[key])
         found |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
     return found
+
+
+def _methods(file: SourceFile) -> set[tuple[str, ...]]:
+    """What interfaces of Go depend on, which name no type that implements them."""
+    if file.language != "go":
+        return set()
+    bases = {(one.inside, one.name) for one in file.references if one.kind == "inherits"}
+    return bases | {
+        (one.name, one.kind, one.signature) for one in file.symbols if one.kind != "function"
+    }
 
 
 def _facts(file: SourceFile) -> Facts:
@@ -160,6 +177,9 @@ def _named(file: SourceFile) -> set[str]:
     return {part for text in texts for part in _SEGMENT.findall(text)}
 
 
+_CRATE = re.compile(r"([^/]+)/src/(?:lib|main)\.rs\Z")
+
+
 def known(files: Sequence[SourceFile]) -> Corpus:
     corpus = Corpus()
     for file in files:
@@ -170,6 +190,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 named[one.short].append(one.name)
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
+        if crate := _CRATE.search(file.uri):
+            corpus.crates.setdefault(crate[1].replace("-", "_"), file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
@@ -200,16 +222,24 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     parts = target.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
-        if (
-            prefix in corpus.symbols
-            and count > 1
-            and (found := _within(corpus, prefix, parts[count:], seen))
-        ):
-            return found
+        if prefix in corpus.symbols and count > 1:
+            # What a package imports hides its module of that name.
+            whole = count == len(parts) and corpus.symbols[prefix].kind == "module"
+            found = _reexported(corpus, ".".join(parts[:-1]), parts[-1], seen) if whole else ""
+            if found := found or _within(corpus, prefix, parts[count:], seen):
+                return found
         for place in _nearest(corpus, prefix, module):
             if found := _within(corpus, place, parts[count:], seen):
                 return found
-    return ""
+    ends = (
+        at for at, ch in enumerate(f"_{parts[0]}") if ch == "_"
+    )  # `lab_core` in the folder `core`
+    crates = (corpus.crates.get(parts[0][at:], "") for at in ends)
+    crate = next(filter(None, crates), "") if corpus.uri.get(module, "").endswith(".rs") else ""
+    return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+
+
+_RUST = frozenset(("std", "core", "alloc"))  # its library
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -291,16 +321,17 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
     """The method of a class or of its nearest base that has it."""
+    ways = (corpus.members.get((one, name), "") for one in _with_bases(corpus, owner))
+    return next(filter(None, ways), "")
+
+
+def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
+    """A class and its bases, the nearest first."""
     seen, rim = {owner}, [owner]
     for _ in range(DEEPEST):
-        for one in rim:
-            if found := corpus.members.get((one, name)):
-                return found
+        yield from rim
         rim = [base for one in rim for base in corpus.bases.get(one, ()) if base not in seen]
         seen.update(rim)
-        if not rim:
-            break
-    return ""
 
 
 def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
@@ -327,6 +358,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         return found, IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
+    if file.language == "rust" and rest:
+        ways = (dotted(corpus, path, file.module) for path in (f"{file.module}.{name}", name))
+        if found := next(filter(None, ways), ""):
+            return found, IMPORTED
     if file.uri not in corpus.stars:
         return "", 0.0
     place = f"*.{name}", file.uri
@@ -399,6 +434,46 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             found, certainty = _only(corpus, one.name, TYPES), ONLY
         if found and found != one.inside and corpus.symbols[found].kind in TYPES:
             yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
+
+
+def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
+    """Interfaces of Go of which a type has all methods, each with as many parameters. Not those of
+    no method or of a single common one."""
+    places = {one.name: (file.uri, one) for file in files for one in file.symbols}
+    own: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for _, one in places.values():
+        if one.kind == "method":
+            own[one.parent].add((one.short, _parameters(one)))
+    having: dict[tuple[str, int], set[str]] = defaultdict(set)
+    wanted: dict[str, set[tuple[str, int]]] = {}
+    for name, (_, one) in places.items():
+        if one.kind in TYPES:
+            methods = set().union(*(own[base] for base in _with_bases(corpus, name)))
+            if one.kind == "interface":
+                wanted[name] = methods
+            for method in methods if one.kind != "interface" else ():
+                having[method].add(name)
+    edges = []
+    for interface, methods in wanted.items():
+        if len(methods) > 1 or any(name not in COMMON for name, _ in methods):
+            for name in set.intersection(*(having[method] for method in methods)):
+                if interface not in _with_bases(corpus, name):
+                    uri, one = places[name]
+                    place = uri, one.start, one.end
+                    edges.append(Edge("inherits", name, interface, IMPLEMENTS, *place))
+    return sorted(edges, key=lambda one: (one.source, one.target))
+
+
+def _parameters(symbol: Symbol) -> int:
+    """How many parameters a signature has: the commas of its outermost brackets, and one."""
+    depth, inner = 0, ""
+    for ch in symbol.signature.partition(symbol.short + "(")[2]:
+        depth += (ch in "([{") - (ch in ")]}")
+        if depth < 0:
+            break
+        inner += ch if depth == 0 else "."
+    inner = inner.strip(" ,")
+    return inner.count(",") + 1 if inner else 0
 
 
 def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:

@@ -140,7 +140,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         {
             ("main", "opened"), ("main", "default"), ("main", "default.close"), ("main", "Scale"), ("main", "Scale.weigh"),
             ("main", "Made.go"), ("main", "hidden"), ("main", "inner"), ("second", "inner"), ("second", "more"), ("second", "Scale"),
-            ("lab.a.made", "Made"),
+            ("made", "Made"),
         },
     ),
     "elements and private methods of TSX": (
@@ -204,7 +204,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {
             ("dynamic", "Store.get"), ("boxed", "Store.get"), ("implied", "Store.put"), ("bound", "Store.get"), ("cleared", "Store.get"),
-            ("Svc.go", "Store.get"), ("made", "make"), ("made", "Other.put"), ("made", "Other.own"),
+            ("Svc.go", "Store.get"), ("made", "make"), ("made", "Other.put"), ("made", "Other.own"), ("made", "Other.get"),
         },
     ),
     "crates of Rust": (

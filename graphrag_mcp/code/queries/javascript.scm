@@ -34,5 +34,5 @@
 (export_statement "default" value: [(identifier) (new_expression)] @of)
 (export_statement "default" value: (class !name) @def.class)
 (export_statement "default" value: [(arrow_function) (function_expression !name)] @def.function)
-(export_statement !source (export_clause (export_specifier name: (identifier) @of alias: (_) @export)))
+(export_statement !source (export_clause (export_specifier name: (identifier) @of alias: [(_) "default"] @export)))
 (comment) @comment
