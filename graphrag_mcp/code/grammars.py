@@ -96,7 +96,7 @@ def _go(file: SourceFile, statement: str) -> Bound:
 
 def _rust(file: SourceFile, statement: str) -> Bound:
     bare = re.sub(
-        r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", statement
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", statement
     ).strip()
     yield from _use(file, bare.replace("\n", " "), "")
 

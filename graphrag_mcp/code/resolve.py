@@ -223,10 +223,7 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
         if prefix in corpus.symbols and count > 1:
-            # What a package imports hides its module of that name.
-            whole = count == len(parts) and corpus.symbols[prefix].kind == "module"
-            found = _reexported(corpus, ".".join(parts[:-1]), parts[-1], seen) if whole else ""
-            if found := found or _within(corpus, prefix, parts[count:], seen):
+            if found := _within(corpus, prefix, parts[count:], seen):
                 return found
         for place in _nearest(corpus, prefix, module):
             if found := _within(corpus, place, parts[count:], seen):
@@ -240,6 +237,7 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
 
 
 _RUST = frozenset(("std", "core", "alloc"))  # its library
+_JVM = (".java", ".kt", ".scala")  # a root may hold a file: module-info.java
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -266,7 +264,8 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     found = [
         place
         for place in corpus.modules.get(last, ())
-        if place.endswith("." + prefix) and place[: -len(prefix) - 1] not in corpus.symbols
+        if place.endswith("." + prefix)
+        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.uri[place].endswith(_JVM))
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
@@ -355,6 +354,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         whole = imports.get(name.rpartition(".")[0]) if rest else None
         found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
         found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
+        if not rest and found in corpus.uri:  # what a package imports hides its module of that name
+            found = _reexported(corpus, *found.rpartition(".")[::2], set()) or found
         return found, IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
@@ -397,8 +398,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
 
 def _home(corpus: Corpus, name: str) -> str:
     """The module of a definition."""
-    while name in corpus.symbols and corpus.symbols[name].kind != "module":
-        name = corpus.symbols[name].parent
+    while name and name not in corpus.uri:
+        name = name.rpartition(".")[0]
     return name
 
 
@@ -504,7 +505,9 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return member(corpus, owner, one.name), MEMBER
         made = one.type.endswith("()") and file.language != "python"
         if (one.type[:1].isupper() or "." in one.type) and not made:
-            return "", 0.0  # a type that is not of this corpus
+            imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})
+            owner = "" if imported else _only(corpus, one.type.rpartition(".")[2], TYPES)
+            return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         if found or (

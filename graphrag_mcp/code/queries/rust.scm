@@ -19,7 +19,7 @@
 (call_expression function: (generic_function function: [(identifier) @callee (scoped_identifier path: (_) @receiver name: (identifier) @callee) (field_expression value: (_) @receiver field: (field_identifier) @callee)])) @call
 (macro_invocation macro: (identifier) @callee) @call
 (struct_expression name: (type_identifier) @callee) @call
-(use_declaration) @import
+[(use_declaration) (extern_crate_declaration)] @import
 (type_parameter name: (type_identifier) @var)
 (type_parameter name: (type_identifier) @var bounds: (trait_bounds . (_) @type))
 (where_predicate left: (type_identifier) @var bounds: (trait_bounds . (_) @type))
