@@ -96,7 +96,9 @@ def _go(file: SourceFile, statement: str) -> Bound:
 
 def _rust(file: SourceFile, statement: str) -> Bound:
     bare = re.sub(
-        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", statement
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )",
+        " ",
+        statement,
     ).strip()
     yield from _use(file, bare.replace("\n", " "), "")
 
@@ -226,6 +228,7 @@ _NAMED = frozenset(
 )
 _POINTERS = frozenset(("Box", "Rc", "Arc"))
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
+_DEEPEST = 20  # nodes in each other that state a type
 _APART = frozenset(("java",))  # where a variable hides no function
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _DOTTED = re.compile(r"[$\w.]+")
@@ -373,22 +376,22 @@ class _Reader:
         for name, start, end, stated in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
             self.bound[name].add(start, end, stated)
 
-    def _stated(self, node: Any) -> str:
+    def _stated(self, node: Any, deep: int = 0) -> str:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
         "" for unknown."""
-        kind = node.type
+        kind = node.type if deep < _DEEPEST else ""
         if kind in _STATES:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
             part = part or (node.named_children or [None])[-1]
-            return self._stated(part) if part else ""
+            return self._stated(part, deep + 1) if part else ""
         if kind in _NAMED:
             return self._name(node)
         if kind == "generic_type":
             head, *inner = node.named_children
             pointer = self.text_of(head) in _POINTERS and inner and inner[0].named_children
-            return self._stated(inner[0].named_children[0] if pointer else head)
+            return self._stated(inner[0].named_children[0] if pointer else head, deep + 1)
         if kind == "union_type":
-            known = [one for part in node.named_children if (one := self._stated(part))]
+            known = [one for part in node.named_children if (one := self._stated(part, deep + 1))]
             return known[0] if len(known) == 1 else ""
         if kind == "new_expression":
             return self._name(node.child_by_field_name("constructor"))

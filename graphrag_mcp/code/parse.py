@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import StringIO
 from typing import TypeGuard
 
 from graphrag_mcp.code import grammars
@@ -41,11 +43,39 @@ def read(file: SourceFile, text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            try:
+                tree = ast.parse(text)
+            except (SyntaxError, RecursionError, MemoryError):
+                tree = ast.parse(_without_deep(text))  # or as the grammar of the extra reads it
         _Reader(file, text).module(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         return False
     return True
+
+
+def _without_deep(text: str) -> str:
+    """The text without the statements of more than MOST_SIGNS operators and brackets, which nest
+    deeper than the parser follows; all others stay where they are."""
+    lines, signs, start, last = text.split("\n"), 0, (0, 0), ""
+    for kind, said, began, (end, _), _ in tokenize.generate_tokens(StringIO(text).readline):
+        if kind == tokenize.OP:
+            signs, last = signs + 1, said
+        elif kind == tokenize.NEWLINE:
+            if signs > MOST_SIGNS and last != ":":
+                lines[start[0] - 1 : end] = (" " * len(line) for line in lines[start[0] - 1 : end])
+                lines[start[0] - 1] = (
+                    lines[start[0] - 1][: start[1]] + "0" + lines[start[0] - 1][start[1] + 1 :]
+                )
+            signs, start = 0, (0, 0)
+        if kind not in _BETWEEN and not start[0]:
+            start = began
+    return "\n".join(lines)
+
+
+MOST_SIGNS = 800  # the parser follows about 2,900 in a chain, of brackets 200
+_BETWEEN = frozenset(
+    (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
+)
 
 
 @dataclass(slots=True)
@@ -293,7 +323,7 @@ class _Reader:
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
-    def _type(self, node: ast.expr | None, scope: _Scope) -> str:
+    def _type(self, node: ast.expr | None, scope: _Scope, deep: int = 0) -> str:
         """The type of an expression as far as the text states it: a dotted name, "" for unknown.
 
         What a call returns is written `name()`; resolving it is left to what knows all files."""
@@ -309,17 +339,17 @@ class _Reader:
             if rest and scope.types.get(head) and "." not in rest:
                 return f"{scope.types[head]}.{rest}()"
             return f"{called}()" if called else ""
-        if isinstance(node, ast.Await):
-            return self._type(node.value, scope)
-        if isinstance(node, ast.IfExp):
-            return self._type(node.body, scope) or self._type(node.orelse, scope)
-        if isinstance(node, ast.BoolOp):
-            return next(filter(None, (self._type(one, scope) for one in node.values)), "")
-        return ""
+        ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
+        ways = ways[0] if isinstance(node, ast.BoolOp) else ways
+        known = (self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST)
+        return next(filter(None, known), "")
 
 
 # Expressions with names of their own, and patterns that bind one.
 _OWN_NAMES = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+# Parts of expressions that have the type of the whole, so deep in each other.
+_SAME_TYPE = {ast.Await: ["value"], ast.IfExp: ["body", "orelse"], ast.BoolOp: ["values"]}
+_DEEPEST = 20
 _CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -398,7 +428,9 @@ _SPOKEN = re.compile(
 )
 
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
-LONGEST_LINE = 20_000  # characters of a line; longer ones are minified, which is generated too
+# Lines that are longer hold data or minified code: they are read as blank.
+LONGEST_LINE = 20_000
+_LONG = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 
 
 @lru_cache(maxsize=4)
@@ -409,8 +441,9 @@ def parse(uri: str, text: str) -> SourceFile | None:
     if not language:
         return None
     file = _module(uri, language, text)
-    if len(text) > LARGEST or _minified(text):
+    if len(text) > LARGEST:
         return file
+    text = _LONG.sub(lambda line: " " * len(line[0]), text)
     if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file := _module(uri, language, text), text):
@@ -450,16 +483,6 @@ def spoken(text: str, start: int, inside: str) -> list[Reference]:
         at = start + match.start(group)
         found.append(Reference("documents", name, at, at + len(name), inside))
     return found
-
-
-def _minified(text: str) -> bool:
-    at = 0
-    while len(text) - at > LONGEST_LINE:
-        end = text.rfind("\n", at, at + LONGEST_LINE)
-        if end < 0:
-            return True
-        at = end + 1
-    return False
 
 
 _COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
