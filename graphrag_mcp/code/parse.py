@@ -123,6 +123,9 @@ class _Reader:
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
         self._block(tree.body, _Scope(self.file.module, "module"))
+        kept = [one for one in self.file.symbols if one.kind != "constant"]
+        if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
+            self.file.symbols = kept
         known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
         self.file.variables = {name: value for name, value in known if value}
 
@@ -427,6 +430,7 @@ _SPOKEN = re.compile(
     r"|(?<![\w./`@:-])(?P<dotted>[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,6})(?![\w/@(-]|\.\w)"
 )
 
+MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 # Lines that are longer hold data or minified code: they are read as blank.
 LONGEST_LINE = 20_000

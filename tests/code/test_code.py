@@ -108,6 +108,12 @@ def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
     assert file is not None and [one.name for one in file.symbols] == ["lab.made", "lab.made.f", "lab.made.after"]
 
 
+def test_a_table_of_constants_that_a_program_wrote_is_its_module() -> None:
+    for count, symbols in ((900, 902), (1_100, 2)):
+        file = parse("lab/made.py", "".join(f"KEY_{n} = {n}\n" for n in range(count)) + "def f(): pass\n")
+        assert file is not None and len(file.symbols) == symbols
+
+
 DEEP = {
     "a chain": "x = (f" + " +\n f" * 20_000 + ")\n", "a line": f"x = 1{' + 1' * 20_000}\n",
     "brackets": f"x = {'(' * 3_000}1{')' * 3_000}\n", "conditions": "x = " + "a if b else " * 990 + "c\n",
