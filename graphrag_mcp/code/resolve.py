@@ -88,10 +88,8 @@ def resolve(
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
-    implements = _implemented(corpus, [file for file in ordered if file.language == "go"])
-    for edge in implements:
-        corpus.bases[edge.source].append(edge.target)
-    inherits += implements
+    for language in ("go", "python"):
+        inherits += _implemented(corpus, [one for one in ordered if one.language == language])
     edges += [edge for edge in inherits if only is None or edge.uri in only]
     corpus.found.clear()
     for file in asked:
@@ -114,7 +112,7 @@ def touched(
     files = list(files)
     changed = _changed(before, after)
     folders = {part for file in files for part in file.module.split(".")[:-1]}
-    if changed is None or changed & folders:
+    if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
     left = [
         (name, parts)
@@ -128,12 +126,20 @@ def touched(
     return found | {file.uri for file in files if changed and not changed.isdisjoint(_named(file))}
 
 
+def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
+    """The short names of interfaces and their methods: no type that implements them names them."""
+    found: set[str] = set()
+    for file in files:
+        if names := _interfaces(file):
+            some = (one for one in file.symbols if one.name in names or one.parent in names)
+            found.update(one.short for one in some)
+    return found
+
+
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
     old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
     if {key for key in old if key[1]} != {key for key in new if key[1]}:
-        return None
-    if any(_methods(old[key]) != _methods(new[key]) for key in old if key[1]):
         return None
     found: set[str] = set()
     for key in old.keys() & new.keys():
@@ -142,22 +148,13 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[s
     return found
 
 
-def _methods(file: SourceFile) -> set[tuple[str, ...]]:
-    """What interfaces of Go depend on, which name no type that implements them."""
-    if file.language != "go":
-        return set()
-    bases = {(one.inside, one.name) for one in file.references if one.kind == "inherits"}
-    return bases | {
-        (one.name, one.kind, one.signature) for one in file.symbols if one.kind != "function"
-    }
-
-
 def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
         returned = RETURNS.search(one.signature)
-        found[one.short].append((f"{one.kind} {one.name}", returned[1] if returned else ""))
+        what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
+        found[one.short].append((what, returned[1] if returned else ""))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local}", given.target))
@@ -437,32 +434,45 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
 
 
+def _interfaces(file: SourceFile) -> set[str]:
+    """What a type implements by having its methods: interfaces of Go, protocols of Python."""
+    if file.language == "go":
+        return {one.name for one in file.symbols if one.kind == "interface"}
+    bases = (one for one in file.references if one.kind == "inherits" and one.name == "Protocol")
+    return {one.inside for one in bases if file.language == "python"}
+
+
 def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
-    """Interfaces of Go of which a type has all methods, each with as many parameters. Not those of
-    no method or of a single common one."""
+    """Interfaces of which a type has all methods, each with as many parameters. Not those of no
+    method or of a single common one."""
+    interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
+    if not interfaces:
+        return []
     places = {one.name: (file.uri, one) for file in files for one in file.symbols}
     own: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for _, one in places.values():
         if one.kind == "method":
             own[one.parent].add((one.short, _parameters(one)))
+    methods = {
+        name: set().union(*(own.get(base, ()) for base in _with_bases(corpus, name)))
+        for name, (_, one) in places.items()
+        if one.kind in TYPES
+    }
     having: dict[tuple[str, int], set[str]] = defaultdict(set)
-    wanted: dict[str, set[tuple[str, int]]] = {}
-    for name, (_, one) in places.items():
-        if one.kind in TYPES:
-            methods = set().union(*(own[base] for base in _with_bases(corpus, name)))
-            if one.kind == "interface":
-                wanted[name] = methods
-            for method in methods if one.kind != "interface" else ():
-                having[method].add(name)
+    for name in methods.keys() - interfaces:
+        for method in methods[name]:
+            having[method].add(name)
     edges = []
-    for interface, methods in wanted.items():
-        if len(methods) > 1 or any(name not in COMMON for name, _ in methods):
-            for name in set.intersection(*(having[method] for method in methods)):
-                if interface not in _with_bases(corpus, name):
-                    uri, one = places[name]
-                    place = uri, one.start, one.end
-                    edges.append(Edge("inherits", name, interface, IMPLEMENTS, *place))
-    return sorted(edges, key=lambda one: (one.source, one.target))
+    for interface in interfaces:
+        wanted = methods.get(interface, set())
+        if len(wanted) < 2 and all(name in COMMON for name, _ in wanted):
+            continue
+        for name in sorted(set.intersection(*(having[method] for method in wanted))):
+            if interface not in _with_bases(corpus, name):
+                uri, one = places[name]
+                place = uri, one.start, one.end
+                edges.append(Edge("inherits", name, interface, IMPLEMENTS, *place))
+    return edges
 
 
 def _parameters(symbol: Symbol) -> int:
@@ -529,6 +539,8 @@ def _class_around(corpus: Corpus, name: str) -> str:
 def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
+    if len(found) > 1:  # a class, not its constructor
+        found = [one for one in found if corpus.symbols[one].parent not in found]
     if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
         return ""
     parent = corpus.symbols.get(corpus.symbols[found[0]].parent)
