@@ -18,7 +18,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.symbols import SIGNATURE, Import, Offsets, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import (
+    SIGNATURE,
+    WORDS,
+    Import,
+    Offsets,
+    Reference,
+    SourceFile,
+    Symbol,
+)
 
 Bound = Iterator[tuple[str, str]]  # local name, target
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
@@ -198,38 +206,14 @@ GRAMMARS = {
 OWN = frozenset(("this", "self", "Self", "$this", "static"))
 PARENT = frozenset(("super", "base", "parent"))
 _TYPES = ("class", "interface", "scope", "type")
-# Where variables are bound also before they are named.
-_COMPREHENSIONS = frozenset(
-    "list_comprehension set_comprehension dictionary_comprehension generator_expression".split()
-)
-# Nodes in all of which a variable is bound that stands in them, before their end ...
-_REGIONS = (
-    frozenset(
-        "block statement_block class_body function_declaration function_expression arrow_function class_declaration "
-        "method_definition generator_function generator_function_declaration for_statement for_in_statement catch_clause "
-        "class interface_declaration abstract_class_declaration function_signature method_signature method_declaration "
-        "func_literal if_statement type_switch_statement expression_switch_statement type_spec communication_case "
-        "function_item closure_expression impl_item trait_item struct_item for_expression if_expression while_expression "
-        "match_arm constructor_declaration lambda_expression enhanced_for_statement try_with_resources_statement "
-        "record_declaration function_definition lambda".split()
-    )
-    | _COMPREHENSIONS
-)
-# ... and of these declarations only behind their end: `let x = x(1)`.
-_LATE = frozenset(("let_declaration", "let_condition", "short_var_declaration", "var_spec"))
-# Nodes that state the type of what they are: by one of these parts, or by the last part.
-_STATES = dict.fromkeys(
-    "reference_type pointer_type type_annotation type_constraint constraint parenthesized_type dynamic_type "
-    "abstract_type trait_bounds type_bound parenthesized_expression unary_expression reference_expression "
-    "await_expression try_expression non_null_expression expression_list type_elem".split(), ""
-) | {"composite_literal": "type", "struct_expression": "name", "object_creation_expression": "type"}  # fmt: skip
-_NAMED = frozenset(
-    "type_identifier scoped_type_identifier qualified_type nested_type_identifier".split()
-)
-_POINTERS = frozenset(("Box", "Rc", "Arc"))
+# Other nodes state their type by a part of this name.
+_STATES = dict.fromkeys(WORDS["same"], "") | {
+    **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
+    "struct_expression": "name",
+}
+_REGIONS = WORDS["regions"] | WORDS["comprehensions"]
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
-_APART = frozenset(("java",))  # where a variable hides no function
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
@@ -362,12 +346,12 @@ class _Reader:
                     continue
                 start, up = node.start_byte, node.parent
                 while up.parent and up.type not in _REGIONS and up.id not in imports:
-                    start = up.end_byte if up.type in _LATE else start
+                    start = up.end_byte if up.type in WORDS["late"] else start
                     up = up.parent
                 if up.id in imports:
                     continue
                 name = self.text_of(node).lstrip("$")
-                start = up.start_byte if up.type in _COMPREHENSIONS else start
+                start = up.start_byte if up.type in WORDS["comprehensions"] else start
                 if up.parent:
                     rows[node.id] = name, start, up.end_byte, stated
                 elif stated:
@@ -384,11 +368,11 @@ class _Reader:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
             part = part or (node.named_children or [None])[-1]
             return self._stated(part, deep + 1) if part else ""
-        if kind in _NAMED:
+        if kind in WORDS["named"]:
             return self._name(node)
         if kind == "generic_type":
             head, *inner = node.named_children
-            pointer = self.text_of(head) in _POINTERS and inner and inner[0].named_children
+            pointer = self.text_of(head) in WORDS["pointers"] and inner and inner[0].named_children
             return self._stated(inner[0].named_children[0] if pointer else head, deep + 1)
         if kind == "union_type":
             known = [one for part in node.named_children if (one := self._stated(part, deep + 1))]
@@ -471,7 +455,7 @@ class _Reader:
         receiver = known = ""
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
-        elif self.file.language not in _APART and self.bound_at(name, place) is not None:
+        elif self.file.language != "java" and self.bound_at(name, place) is not None:
             known = "?"
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)

@@ -15,24 +15,20 @@ import sys
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from io import TextIOWrapper
 from os.path import commonprefix
+from pathlib import Path
 
-from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import WORDS, Reference, SourceFile, Symbol
 
 SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
 TYPES = frozenset(("class", "interface", "type"))
 # Methods of built-in types: a call of one on an unknown receiver says nothing about the corpus.
-COMMON = frozenset(
-    name for kind in (str, bytes, list, dict, set, frozenset, int, type) for name in dir(kind)
-) | frozenset(
-    "read write close open flush seek readline readlines writelines fileno match search sub group groups findall "
-    "finditer start stop end span run main put send recv wait join acquire release set debug info warning error "
-    "exception log next throw name exists isdir isfile mkdir get post delete patch head options test setup filter map "
-    "forEach push slice then catch toString equals hashCode length size add remove contains isEmpty valueOf apply call "
-    "bind reduce concat trim substring charAt put clone unwrap expect iter collect into from default new len is_empty "
-    "to_string as_str push_str insert Error String Close Read Write Len".split()
-)
+_BUILT_IN = (str, bytes, list, dict, set, frozenset, int, type)
+_BUILT_IN += (TextIOWrapper, Path, re.Pattern, re.Match, datetime)  # and of Python's library
+COMMON = WORDS["common"] | {name for kind in _BUILT_IN for name in dir(kind)}
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
 # What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+_LISTS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+WORDS = {name: frozenset(words.split()) for name, words in _LISTS.items()}
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
 HEAD = 300  # characters of a definition or statement that are quoted
 
