@@ -335,6 +335,7 @@ class _Reader:
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
+        imports = imports if self.file.language in _READERS else set()  # else they only hide
         rows: dict[int, tuple[str, int, int, str]] = {}
         for found in matches:
             stated = self._stated(found["type"][0]) if "type" in found else ""

@@ -81,13 +81,13 @@ _BETWEEN = frozenset(
 @dataclass(slots=True)
 class _Scope:
     """A module, class or function: its qualified name, what is known of the types of names in it,
-    and of those of `self.x`; names that are variables of functions, not what a module defines."""
+    and of those of `self.x`; names that functions bind: "?" variables, "=" imports, "" definitions."""
 
     name: str
     kind: str
     types: dict[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
-    local: dict[str, bool] = field(default_factory=dict)
+    local: dict[str, str] = field(default_factory=dict)
 
     def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
         """A scope inside, with the names of its arguments bound."""
@@ -96,20 +96,20 @@ class _Scope:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
             for one in (*plain, *arguments.kwonlyargs, *rest):
-                own.local[one.arg] = True
+                own.local[one.arg] = "?"
                 own.types[one.arg] = "" if one in rest else _annotation(one.annotation)
             given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
             given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
             for one, value in given:  # of `def f(Event=Event)` the name means what it did
                 if isinstance(value, ast.Name) and value.id == one.arg:
-                    own.local[one.arg] = self.local.get(one.arg, False)
+                    own.local[one.arg] = self.local.get(one.arg, "")
         return own
 
     def bind(self, names: Iterable[str]) -> None:
         for name in names:
             self.types[name] = ""
             if self.kind == "function":
-                self.local.setdefault(name, True)
+                self.local.setdefault(name, "?")
 
 
 class _Reader:
@@ -162,7 +162,7 @@ class _Reader:
             bound.append(node.name)
         scope.bind(bound)
         if isinstance(node, ast.Global):
-            scope.local |= dict.fromkeys(node.names, False)
+            scope.local |= dict.fromkeys(node.names, "")
         elif isinstance(node, ast.Import | ast.ImportFrom):
             self._imports(node, scope)
         elif isinstance(node, _Assignment):
@@ -199,7 +199,7 @@ class _Reader:
         signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
         place = f"{scope.name}.{node.name}", kind, start, end
         self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
-        scope.local |= {node.name: False} if scope.kind == "function" else {}
+        scope.local |= {node.name: ""} if scope.kind == "function" else {}
         self._docstring(node)
 
     def _docstring(self, node: ast.Module | _Definition) -> None:
@@ -211,7 +211,8 @@ class _Reader:
     def _imports(self, node: ast.Import | ast.ImportFrom, scope: _Scope) -> None:
         span = self._span(node)
         for alias in node.names:
-            scope.local[alias.asname or alias.name.partition(".")[0]] = False
+            if scope.kind == "function":
+                scope.local[alias.asname or alias.name.partition(".")[0]] = "="
             if isinstance(node, ast.ImportFrom):
                 base = self._base(node)
                 target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
@@ -316,12 +317,10 @@ class _Reader:
             end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
-            self.file.references.append(
-                Reference(*place, "", "?" * scope.local.get(target.id, False))
-            )
+            self.file.references.append(Reference(*place, "", scope.local.get(target.id, "")))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
-            if not known and scope.local.get(receiver.partition(".")[0]):
+            if not known and scope.local.get(receiver.partition(".")[0]) == "?":
                 receiver = "?"
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))

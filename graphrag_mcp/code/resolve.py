@@ -326,15 +326,19 @@ def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
         seen.update(rim)
 
 
+_BY_RECEIVER = frozenset("python javascript typescript tsx go rust".split())
+
+
 def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
     """What a name or dotted name means inside a definition of a file: rules one and two."""
     head, _, rest = name.partition(".")
     scope = inside
     while scope.startswith(file.module):
         kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
-        if kind not in TYPES or file.language != "python" or scope == inside:
+        plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
+        if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((scope, head), "")
-            if not found and kind in TYPES and file.language != "python":
+            if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
             if found:
                 found = _within(corpus, found, rest.split("."), set()) if rest else found
@@ -492,8 +496,9 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
-    if one.type == "?":  # a variable hides the definition
-        return "", 0.0
+    if one.type in ("?", "="):  # a variable or an import of its function hides the definition
+        imported = corpus.imports.get(file.uri, {}).get(one.name, "") if one.type == "=" else ""
+        return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
         # A bare name of Python that no import binds is a variable, or comes from elsewhere.

@@ -60,6 +60,9 @@ def redefined(x):
     global weigh
     weigh = x
     return weigh(1)
+def imported(x):
+    from third import weigh
+    return weigh(1)
 listed_here = [weigh(1) for weigh in [print]]
 """
 SHADOWS: dict[str, tuple[str, set[tuple[str, str]]]] = {
@@ -111,6 +114,27 @@ def test_a_variable_hides_a_definition(name: str) -> None:
     text, wanted = SHADOWS[name]
     found = edges({name: text, "other/scales.py": "class Scale: pass\n", "b/scales.py": "class Scale: pass\n"})
     assert found == wanted
+
+
+def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
+    text = "def weigh(x): pass\ndef f():\n    from other import weigh\n    weigh(1)\ndef g(): weigh(2)\n"
+    found = resolve([file for name in ("a", "other") if (file := parse(f"lab/{name}.py", text if name == "a" else "def weigh(x): pass\n"))])
+    calls = {(one.source, one.target) for one in found if one.kind == "calls"}
+    assert calls == {("lab.a.f", "lab.other.weigh"), ("lab.a.g", "lab.a.weigh")}
+
+
+METHODS = {
+    "a.js": "function weigh() {}\nclass A { weigh() { weigh() } }\n", "a.ts": "function weigh() {}\nclass A { weigh() { weigh() } }\n",
+    "a.go": "package a\nfunc weigh() {}\ntype A struct{}\nfunc (a A) weigh() { weigh() }\n",
+    "a.rs": "fn weigh() {}\nstruct A;\nimpl A { fn weigh(&self) { weigh() } }\n", "a.py": "def weigh(): pass\nclass A:\n    def weigh(self): weigh()\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_bare_name_in_a_method_means_no_method_of_its_class(name: str) -> None:
+    if not name.endswith(".py"):
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    assert edges({name: METHODS[name]}) == {("A.weigh", "weigh")}
 
 
 def test_python_read_by_its_grammar_hides_the_same() -> None:

@@ -27,6 +27,7 @@
 (for_in_statement left: (identifier) @var)
 (catch_clause parameter: (identifier) @var)
 (arrow_function parameter: (identifier) @var)
+(function_expression name: (identifier) @var)
 (variable_declarator name: (identifier) @var)
 (variable_declarator name: (identifier) @var value: (_) @type)
 (assignment_expression left: (member_expression object: (this) property: (property_identifier) @field) right: (_) @type)

@@ -9,6 +9,8 @@
 (assignment left: (identifier) @var right: (_) @type)
 (pattern_list (identifier) @var)
 (tuple_pattern (identifier) @var)
+(import_from_statement name: (dotted_name (identifier) @var))
+(aliased_import alias: (identifier) @var)
 (for_statement left: (identifier) @var)
 (for_in_clause left: (identifier) @var)
 (as_pattern_target (identifier) @var)
