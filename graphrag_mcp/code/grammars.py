@@ -308,9 +308,8 @@ class _Reader:
             if node.id not in seen:
                 seen.add(node.id)
                 self._define(node, kind, found)
-        self._bind(
-            matches, {node.id for *_, found in definitions for node in found.get("name", ())}
-        )
+        named = {node.id for *_, found in definitions for node in found.get("name", ())}
+        self._bind(matches, named)
         reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("base", ()):
@@ -322,15 +321,10 @@ class _Reader:
                 self.file.imports += [Import(*one, *self.span(node)) for one in bound if one[1]]
             for node in found.get("of", ()):
                 name = self.text_of(found["export"][0]) if "export" in found else "default"
-                made = self._stated(node)
-                value = (
-                    made + "()" * bool(made)
-                    if node.type == "new_expression"
-                    else self.text_of(node)
-                )
-                self.file.variables[name] = (
-                    value if _DOTTED.fullmatch(value.removesuffix("()")) else ""
-                )
+                made = node.type == "new_expression"
+                value = f"{self._stated(node)}()" if made else self.text_of(node)
+                known = _DOTTED.fullmatch(value.removesuffix("()"))
+                self.file.variables[name] = value if known else ""
 
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""

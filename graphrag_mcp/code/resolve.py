@@ -221,10 +221,8 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
         for place in _nearest(corpus, prefix, module):
             if found := _within(corpus, place, parts[count:], seen):
                 return found
-    ends = (
-        at for at, ch in enumerate(f"_{parts[0]}") if ch == "_"
-    )  # `lab_core` in the folder `core`
-    crates = (corpus.crates.get(parts[0][at:], "") for at in ends)
+    words = parts[0].split("_")  # `lab_core` in the folder `core`
+    crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
     crate = next(filter(None, crates), "") if corpus.uri.get(module, "").endswith(".rs") else ""
     return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
 
