@@ -433,7 +433,6 @@ MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 # Lines that are longer hold data or minified code: they are read as blank.
 LONGEST_LINE = 20_000
-_LONG = re.compile(rf"[^\n]{{{LONGEST_LINE + 1},}}")
 
 
 @lru_cache(maxsize=4)
@@ -446,7 +445,8 @@ def parse(uri: str, text: str) -> SourceFile | None:
     file = _module(uri, language, text)
     if len(text) > LARGEST:
         return file
-    text = _LONG.sub(lambda line: " " * len(line[0]), text)
+    lines = text.split("\n")
+    text = "\n".join(one if len(one) <= LONGEST_LINE else " " * len(one) for one in lines)
     if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file := _module(uri, language, text), text):

@@ -170,9 +170,6 @@ def _named(file: SourceFile) -> set[str]:
     return {part for text in texts for part in _SEGMENT.findall(text)}
 
 
-_CRATE = re.compile(r"([^/]+)/src/(?:lib|main)\.rs\Z")
-
-
 def known(files: Sequence[SourceFile]) -> Corpus:
     corpus = Corpus()
     for file in files:
@@ -183,8 +180,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 named[one.short].append(one.name)
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
-        if crate := _CRATE.search(file.uri):
-            corpus.crates.setdefault(crate[1].replace("-", "_"), file.module)
+        if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
+            corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
