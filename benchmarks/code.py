@@ -220,6 +220,7 @@ class Oracle:
                     self.classes[f"{place}.{one.name}"] = module, one.bases
                 else:
                     self.functions.add(f"{place}.{one.name}")
+                    self.names[f"{place}.{one.name}"] = self._parameters(one.args)
                 self._collect(one, f"{place}.{one.name}", module)
             elif isinstance(one, ast.Import):
                 for alias in one.names:
@@ -234,8 +235,23 @@ class Oracle:
                     names[alias.asname or alias.name] = f"{origin}.{alias.name}"
                     if alias.name == "*":
                         names.setdefault(f"*{origin}", origin)
+            elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                if place in self.functions:
+                    names.setdefault(one.id, "")
             else:
                 self._collect(one, place, module)
+
+    def _parameters(self, args: ast.arguments) -> dict[str, str]:
+        """Names that hide what a module defines; not `Event=Event`, which means what it did."""
+        plain = [*args.posonlyargs, *args.args]
+        given = [*zip(plain[::-1], args.defaults[::-1], strict=False)]
+        given += zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        same = {
+            one.arg for one, value in given if isinstance(value, ast.Name) and value.id == one.arg
+        }
+        rest = [one for one in (args.vararg, args.kwarg) if one]
+        every = {one.arg for one in (*plain, *args.kwonlyargs, *rest)}
+        return dict.fromkeys(every - same, "")
 
     def meaning(self, name: str, seen: frozenset[str] = frozenset()) -> str:
         if name in self.functions or name in self.classes or name in self.trees or name in seen:

@@ -2,20 +2,31 @@
 
 Each language is a query in queries/ over its grammar. Captures: `@def.KIND` or `@scope` with `@name`
 (and `@owner` where a method stands outside its type), `@base`, `@call` with `@callee` and
-`@receiver`, `@import`, `@var` with `@type`, `@comment`. Trees of broken syntax are read as far as
-they go. The target of an import with "/" is a path of which only the end is known in the corpus."""
+`@receiver`, `@import`, `@of` that a module exports as `@export` or as its default, `@var` (a variable
+or a type parameter) and `@field` with `@type` or a value that states it, `@comment`. Trees of broken
+syntax are read as far as they go. The target of an import with "/" is a path of which only the end
+is known in the corpus."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.symbols import SIGNATURE, Import, Offsets, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import (
+    SIGNATURE,
+    WORDS,
+    Import,
+    Offsets,
+    Reference,
+    SourceFile,
+    Symbol,
+)
 
 Bound = Iterator[tuple[str, str]]  # local name, target
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
@@ -60,7 +71,7 @@ def _script(file: SourceFile, statement: str) -> Bound:
     ):
         if alone[1] not in ("import", "export"):
             local = alone[1]
-            yield local, module if "require" in statement else f"{module}.{local}"
+            yield local, module if "require" in statement else f"{module}.default"
 
 
 def _jvm(file: SourceFile, statement: str) -> Bound:
@@ -93,7 +104,9 @@ def _go(file: SourceFile, statement: str) -> Bound:
 
 def _rust(file: SourceFile, statement: str) -> Bound:
     bare = re.sub(
-        r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$|\s+(?!as\b)(?<!\bas )", " ", statement
+        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )",
+        " ",
+        statement,
     ).strip()
     yield from _use(file, bare.replace("\n", " "), "")
 
@@ -125,7 +138,7 @@ def _use(file: SourceFile, tree: str, before: str) -> Bound:
 def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
-    root = here[: here.index("src") + 1] if "src" in here else here[:1]
+    root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
     if parts[:1] == ["crate"]:
         return ".".join([*root, *parts[1:]])
     if parts[:1] == ["self"]:
@@ -186,13 +199,23 @@ QUERIES = Path(__file__).with_name("queries")
 # Language -> module of its grammar, function that gives it, query.
 GRAMMARS = {
     "typescript": ("tree_sitter_typescript", "language_typescript", "typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx", "typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx", "typescript jsx"),
+    "javascript": ("tree_sitter_javascript", "language", "javascript jsx"),
     "php": ("tree_sitter_php", "language_php", "php"),
 }
 OWN = frozenset(("this", "self", "Self", "$this", "static"))
 PARENT = frozenset(("super", "base", "parent"))
 _TYPES = ("class", "interface", "scope", "type")
+# Other nodes state their type by a part of this name.
+_STATES = dict.fromkeys(WORDS["same"], "") | {
+    **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
+    "struct_expression": "name",
+}
+_REGIONS = WORDS["regions"] | WORDS["comprehensions"]
+_MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
+_DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
+_DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
@@ -211,7 +234,8 @@ def _query(language: str) -> tuple[Any, Any] | None:
         grammar = Language(getattr(importlib.import_module(module), function)())
     except ImportError:
         return None
-    return Parser(grammar), Query(grammar, (QUERIES / f"{name}.scm").read_text("utf-8"))
+    texts = ((QUERIES / f"{one}.scm").read_text("utf-8") for one in name.split())
+    return Parser(grammar), Query(grammar, "".join(texts))
 
 
 def read(file: SourceFile, text: str) -> bool:
@@ -228,14 +252,36 @@ def read(file: SourceFile, text: str) -> bool:
     return True
 
 
+class _Spans:
+    """Nested stretches of bytes, each with a value, added in the order of their starts."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.rows: list[tuple[int, int, Any]] = []  # place of the outer one, end, value
+
+    def add(self, start: int, end: int, value: Any) -> None:
+        outer = len(self.rows) - 1
+        while outer >= 0 and self.rows[outer][1] < end:
+            outer = self.rows[outer][0]
+        self.starts.append(start)
+        self.rows.append((outer, end, value))
+
+    def around(self, start: int, end: int) -> Any:
+        """The value of the innermost stretch around these bytes, None for none."""
+        at = bisect_right(self.starts, start) - 1
+        while at >= 0 and self.rows[at][1] < end:
+            at = self.rows[at][0]
+        return self.rows[at][2] if at >= 0 else None
+
+
 class _Reader:
     def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
         self.file, self.text, self.data = file, text, data
         self.offsets = Offsets(text)
-        self.starts: list[int] = []  # of the definitions, which are nested
-        self.scopes: list[tuple[int, int, str, str]] = []  # place of the outer one, end, name, kind
+        self.scopes = _Spans()  # definitions: name, kind
         self.owners: set[str] = set()  # what `this` may be
-        self.types: dict[tuple[str, str], str] = {}
+        self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
+        self.fields: dict[tuple[str, str], str] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
 
     def span(self, node: Any) -> tuple[int, int]:
@@ -262,12 +308,8 @@ class _Reader:
             if node.id not in seen:
                 seen.add(node.id)
                 self._define(node, kind, found)
-        for found in matches:
-            if "var" in found:
-                place = found["var"][0]
-                inside = self.inside(place.start_byte, place.end_byte)[0]
-                name = inside, self.text_of(place).lstrip("$")
-                self.types.setdefault(name, self.text_of(found["type"][0]))
+        named = {node.id for *_, found in definitions for node in found.get("name", ())}
+        self._bind(matches, named)
         reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("base", ()):
@@ -277,6 +319,71 @@ class _Reader:
             for node in found.get("import", ()) if reader else ():
                 bound = reader(self.file, self.text_of(node))
                 self.file.imports += [Import(*one, *self.span(node)) for one in bound if one[1]]
+            for node in found.get("of", ()):
+                name = self.text_of(found["export"][0]) if "export" in found else "default"
+                made = node.type == "new_expression"
+                value = f"{self._stated(node)}()" if made else self.text_of(node)
+                known = _DOTTED.fullmatch(value.removesuffix("()"))
+                self.file.variables[name] = value if known else ""
+
+    def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
+        """The variables and fields with what is stated of their types."""
+        imports = {node.id for found in matches for node in found.get("import", ())}
+        imports = imports if self.file.language in _READERS else set()  # else they only hide
+        rows: dict[int, tuple[str, int, int, str]] = {}
+        for found in matches:
+            stated = self._stated(found["type"][0]) if "type" in found else ""
+            for node in found.get("field", ()):
+                owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
+                self.fields.setdefault((owner, self.text_of(node)), stated)
+            for node in found.get("var", ()):
+                if node.id in defined or (node.id in rows and not stated):
+                    continue
+                start, up = node.start_byte, node.parent
+                while up.parent and up.type not in _REGIONS and up.id not in imports:
+                    start = up.end_byte if up.type in WORDS["late"] else start
+                    up = up.parent
+                if up.id in imports:
+                    continue
+                name = self.text_of(node).lstrip("$")
+                start = up.start_byte if up.type in WORDS["comprehensions"] else start
+                if up.parent:
+                    rows[node.id] = name, start, up.end_byte, stated
+                elif stated:
+                    rows[node.id] = name, 0, up.end_byte, stated
+                    self.file.variables[name] = stated.removesuffix("()") + "()"
+        for name, start, end, stated in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
+            self.bound[name].add(start, end, stated)
+
+    def _stated(self, node: Any, deep: int = 0) -> str:
+        """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
+        "" for unknown."""
+        kind = node.type if deep < _DEEPEST else ""
+        if kind in _STATES:
+            part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
+            part = part or (node.named_children or [None])[-1]
+            return self._stated(part, deep + 1) if part else ""
+        if kind in WORDS["named"]:
+            return self._name(node)
+        if kind == "generic_type":
+            head, *inner = node.named_children
+            pointer = self.text_of(head) in WORDS["pointers"] and inner and inner[0].named_children
+            return self._stated(inner[0].named_children[0] if pointer else head, deep + 1)
+        if kind == "union_type":
+            known = [one for part in node.named_children if (one := self._stated(part, deep + 1))]
+            return known[0] if len(known) == 1 else ""
+        if kind == "new_expression":
+            return self._name(node.child_by_field_name("constructor"))
+        if kind in ("call_expression", "call"):
+            called = self._name(node.child_by_field_name("function"))
+            made = _MAKER.match(called)
+            return made[1] if made else f"{called}()" if called else ""
+        return ""
+
+    def _name(self, node: Any) -> str:
+        """A dotted name, "" for other nodes."""
+        text = self.text_of(node, 200).replace("::", ".") if node else ""
+        return text if _DOTTED.fullmatch(text) else ""
 
     def _comment(self, node: Any) -> None:
         start, end = self.span(node)
@@ -287,14 +394,15 @@ class _Reader:
 
     def inside(self, start: int, end: int) -> tuple[str, str]:
         """Qualified name and kind of the innermost definition around these bytes."""
-        at = bisect_right(self.starts, start) - 1
-        while at >= 0 and self.scopes[at][1] < end:
-            at = self.scopes[at][0]
-        return (self.file.module, "module") if at < 0 else self.scopes[at][2:]
+        return self.scopes.around(start, end) or (self.file.module, "module")
 
     def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
-        name = re.sub(r"\s+", "", self.text_of(found["name"][0])).replace("::", ".")
+        name = self.text_of(found["name"][0]) if "name" in found else "default"
+        name = re.sub(r"\s+", "", name).replace("::", ".")
         parent, within = self.inside(node.start_byte, node.end_byte)
+        if node.type == "object_creation_expression":  # an anonymous class
+            before = f"{parent}.{name}$"
+            name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
         full = f"{parent}.{name.strip('~.')}"
@@ -316,11 +424,7 @@ class _Reader:
         self._enter(node, full, kind)
 
     def _enter(self, node: Any, name: str, kind: str) -> None:
-        outer = len(self.scopes) - 1
-        while outer >= 0 and self.scopes[outer][1] < node.end_byte:
-            outer = self.scopes[outer][0]
-        self.starts.append(node.start_byte)
-        self.scopes.append((outer, node.end_byte, name, kind))
+        self.scopes.add(node.start_byte, node.end_byte, (name, kind))
         if kind in _TYPES:
             self.owners.add(name)
 
@@ -342,31 +446,49 @@ class _Reader:
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]
         inside, _ = self.inside(callee.start_byte, callee.end_byte)
-        # The receiver of a chain of calls is all of the chain before.
-        receiver = self.text_of(found["receiver"][0], 200) if "receiver" in found else ""
-        receiver = receiver.replace("::", ".").replace("->", ".").lstrip("&*")
-        known = self._type(receiver, inside)
-        if receiver and not re.fullmatch(r"[$\w.]+", receiver):
-            receiver = "?"
+        name, place = self.text_of(callee), (callee.start_byte, callee.end_byte)
+        receiver = known = ""
+        if "receiver" in found:
+            receiver, known = self._receiver(found["receiver"][0], inside)
+        elif self.file.language != "java" and self.bound_at(name, place) is not None:
+            known = "?"
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
         stop = self.text.find("\n", behind, end)
         end = stop if stop >= 0 else end
-        name = self.text_of(callee)
         self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))
 
-    def _type(self, receiver: str, inside: str) -> str:
-        head, _, rest = receiver.partition(".")
-        if not receiver or "." in rest:
-            return ""
+    def bound_at(self, name: str, place: tuple[int, int]) -> str | None:
+        """The type of the variable that a name means at a place, "" for unknown; None for no variable."""
+        return self.bound[name].around(*place) if name in self.bound else None
+
+    def _receiver(self, node: Any, inside: str) -> tuple[str, str]:
+        """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
+        chain of calls is all of the chain before."""
+        text = self.text_of(node, 200).replace("::", ".").replace("->", ".").lstrip("&*")
+        if self.file.language == "rust" and node.type in ("crate", "super", "scoped_identifier"):
+            return _crate(self.file, self.text_of(node, 200)), ""
+        if not _DOTTED.fullmatch(text):
+            return "?", self._stated(node)
+        head, _, rest = text.partition(".")
         if head in PARENT and not rest:
-            return "super"
-        owner = next((name for name in self._around(inside) if name in self.owners), "")
-        if head in OWN:
-            return owner if not rest else self.types.get((owner, rest), "")
-        ways = (self.types.get((name, head), "") for name in self._around(inside))
-        return "" if rest else next(filter(None, ways), "")
+            return text, "super"
+        place = node.start_byte, node.end_byte
+        known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)
+        shown = text if known is None or head in OWN else "?"
+        if known and not known.endswith("()"):  # a type parameter stands for what bounds it
+            other = self.bound_at(known, place)
+            known = known if other is None else other
+        owner = self._owner(inside)
+        known = owner if known == "Self" else known or ""
+        if rest:
+            full = known if known in self.owners else f"{self.file.module}.{known}"
+            known = self.fields.get((full, rest), "")
+        return shown, known
+
+    def _owner(self, inside: str) -> str:
+        return next((name for name in self._around(inside) if name in self.owners), "")
 
     def _around(self, name: str) -> list[str]:
         """The name and what contains it, innermost first."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import StringIO
 from typing import TypeGuard
 
 from graphrag_mcp.code import grammars
@@ -41,22 +43,73 @@ def read(file: SourceFile, text: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+            try:
+                tree = ast.parse(text)
+            except (SyntaxError, RecursionError, MemoryError):
+                tree = ast.parse(_without_deep(text))  # or as the grammar of the extra reads it
         _Reader(file, text).module(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         return False
     return True
+
+
+def _without_deep(text: str) -> str:
+    """The text without the statements of more than MOST_SIGNS operators and brackets, which nest
+    deeper than the parser follows; all others stay where they are."""
+    lines, signs, start, last = text.split("\n"), 0, (0, 0), ""
+    for kind, said, began, (end, _), _ in tokenize.generate_tokens(StringIO(text).readline):
+        if kind == tokenize.OP:
+            signs, last = signs + 1, said
+        elif kind == tokenize.NEWLINE:
+            if signs > MOST_SIGNS and last != ":":
+                lines[start[0] - 1 : end] = (" " * len(line) for line in lines[start[0] - 1 : end])
+                lines[start[0] - 1] = (
+                    lines[start[0] - 1][: start[1]] + "0" + lines[start[0] - 1][start[1] + 1 :]
+                )
+            signs, start = 0, (0, 0)
+        if kind not in _BETWEEN and not start[0]:
+            start = began
+    return "\n".join(lines)
+
+
+MOST_SIGNS = 800  # the parser follows about 2,900 in a chain, of brackets 200
+_BETWEEN = frozenset(
+    (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
+)
 
 
 @dataclass(slots=True)
 class _Scope:
     """A module, class or function: its qualified name, what is known of the types of names in it,
-    and of those of `self.x`."""
+    and of those of `self.x`; names that functions bind: "?" variables, "=" imports, "" definitions."""
 
     name: str
     kind: str
     types: dict[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    local: dict[str, str] = field(default_factory=dict)
+
+    def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
+        """A scope inside, with the names of its arguments bound."""
+        own = _Scope(name, kind, dict(self.types), self.fields, dict(self.local))
+        if arguments:
+            plain = [*arguments.posonlyargs, *arguments.args]
+            rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
+            for one in (*plain, *arguments.kwonlyargs, *rest):
+                own.local[one.arg] = "?"
+                own.types[one.arg] = "" if one in rest else _annotation(one.annotation)
+            given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
+            given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+            for one, value in given:  # of `def f(Event=Event)` the name means what it did
+                if isinstance(value, ast.Name) and value.id == one.arg:
+                    own.local[one.arg] = self.local.get(one.arg, "")
+        return own
+
+    def bind(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.types[name] = ""
+            if self.kind == "function":
+                self.local.setdefault(name, "?")
 
 
 class _Reader:
@@ -70,6 +123,9 @@ class _Reader:
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
         self._block(tree.body, _Scope(self.file.module, "module"))
+        kept = [one for one in self.file.symbols if one.kind != "constant"]
+        if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
+            self.file.symbols = kept
         known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
         self.file.variables = {name: value for name, value in known if value}
 
@@ -92,15 +148,23 @@ class _Reader:
     def _statement(self, node: ast.AST, scope: _Scope) -> list[ast.AST]:
         """The calls of a statement and what it binds; gives the statements inside of it."""
         inner: list[ast.AST] = []
+        bound: list[str] = []
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
                 inner.append(part)
             else:
-                self._calls(part, scope)
+                bound += self._calls(part, scope)
                 if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
+                    scope.bind(bound)
                     scope.types[part.optional_vars.id] = self._type(part.context_expr, scope)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            self._imports(node)
+                    bound = []
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            bound.append(node.name)
+        scope.bind(bound)
+        if isinstance(node, ast.Global):
+            scope.local |= dict.fromkeys(node.names, "")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            self._imports(node, scope)
         elif isinstance(node, _Assignment):
             self._assign(node, scope)
         return inner
@@ -109,7 +173,7 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node))
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node), scope.local)
         for base in node.bases:
             self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
         for one in (*node.decorator_list, *node.keywords):
@@ -120,12 +184,11 @@ class _Reader:
         self._define(node, scope, "method" if scope.kind == "class" else "function")
         for one in (*node.decorator_list, node.args):
             self._calls(one, scope)
-        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        types = scope.types | {one.arg: _annotation(one.annotation) for one in arguments}
+        own = scope.within(f"{scope.name}.{node.name}", "function", node.args)
         decorators = [one.id for one in node.decorator_list if isinstance(one, ast.Name)]
+        arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
-            types[arguments[0].arg] = scope.name
-        own = _Scope(f"{scope.name}.{node.name}", "function", types, scope.fields)
+            own.types[arguments[0].arg] = scope.name
         self._block(node.body, own)
 
     def _define(self, node: _Definition, scope: _Scope, kind: str) -> None:
@@ -136,6 +199,7 @@ class _Reader:
         signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
         place = f"{scope.name}.{node.name}", kind, start, end
         self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
+        scope.local |= {node.name: ""} if scope.kind == "function" else {}
         self._docstring(node)
 
     def _docstring(self, node: ast.Module | _Definition) -> None:
@@ -144,9 +208,11 @@ class _Reader:
 
     # ---- what statements bind --------------------------------------------------------------------
 
-    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+    def _imports(self, node: ast.Import | ast.ImportFrom, scope: _Scope) -> None:
         span = self._span(node)
         for alias in node.names:
+            if scope.kind == "function":
+                scope.local[alias.asname or alias.name.partition(".")[0]] = "="
             if isinstance(node, ast.ImportFrom):
                 base = self._base(node)
                 target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
@@ -209,20 +275,35 @@ class _Reader:
 
     # ---- uses ------------------------------------------------------------------------------------
 
-    def _calls(self, node: ast.AST, scope: _Scope) -> None:
-        todo = [node]
+    def _calls(self, node: ast.AST, scope: _Scope) -> list[str]:
+        """Adds the calls in an expression; gives the variables that it binds."""
+        todo, later, bound = [node], [], []
         for one in todo:  # which grows: `ast.walk` takes three times as long
             kind = one.__class__
             if kind in _ENDS:
+                if kind is ast.Name and one.ctx.__class__ is ast.Store:
+                    bound.append(one.id)
                 continue
             if kind is ast.Call:
                 self._reference(one, scope)
+            elif kind in _OWN_NAMES:
+                later.append(one)
+                continue
+            elif kind in _CAPTURES and (name := getattr(one, _CAPTURES[kind])):
+                bound.append(name)
             for name in kind._fields:
                 inner = getattr(one, name, None)
                 if inner.__class__ is list:
                     todo += [each for each in inner if isinstance(each, ast.AST)]
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
+        for one in later:
+            own = scope.within(scope.name, "function", getattr(one, "args", None))
+            targets = (each.target for each in getattr(one, "generators", ()))
+            own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
+            for part in ast.iter_child_nodes(one):
+                self._calls(part, own)
+        return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
         """A call, or else a base; its span is the expression on the line of the name."""
@@ -235,13 +316,16 @@ class _Reader:
         if (line := self.text.find("\n", named, end)) >= 0:
             end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
-            self.file.references.append(Reference(kind, target.id, start, end, scope.name))
+            place = kind, target.id, start, end, scope.name
+            self.file.references.append(Reference(*place, "", scope.local.get(target.id, "")))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
+            if not known and scope.local.get(receiver.partition(".")[0]) == "?":
+                receiver = "?"
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
-    def _type(self, node: ast.expr | None, scope: _Scope) -> str:
+    def _type(self, node: ast.expr | None, scope: _Scope, deep: int = 0) -> str:
         """The type of an expression as far as the text states it: a dotted name, "" for unknown.
 
         What a call returns is written `name()`; resolving it is left to what knows all files."""
@@ -257,15 +341,18 @@ class _Reader:
             if rest and scope.types.get(head) and "." not in rest:
                 return f"{scope.types[head]}.{rest}()"
             return f"{called}()" if called else ""
-        if isinstance(node, ast.Await):
-            return self._type(node.value, scope)
-        if isinstance(node, ast.IfExp):
-            return self._type(node.body, scope) or self._type(node.orelse, scope)
-        if isinstance(node, ast.BoolOp):
-            return next(filter(None, (self._type(one, scope) for one in node.values)), "")
-        return ""
+        ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
+        ways = ways[0] if isinstance(node, ast.BoolOp) else ways
+        known = (self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST)
+        return next(filter(None, known), "")
 
 
+# Expressions with names of their own, and patterns that bind one.
+_OWN_NAMES = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
+# Parts of expressions that have the type of the whole, so deep in each other.
+_SAME_TYPE = {ast.Await: ["value"], ast.IfExp: ["body", "orelse"], ast.BoolOp: ["values"]}
+_DEEPEST = 20
+_CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -278,6 +365,10 @@ def _statements(node: ast.AST) -> list[ast.AST]:
             inner = getattr(one, name, ())
             found += inner if isinstance(inner, list) else ()
     return found
+
+
+def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:
@@ -338,8 +429,10 @@ _SPOKEN = re.compile(
     r"|(?<![\w./`@:-])(?P<dotted>[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,6})(?![\w/@(-]|\.\w)"
 )
 
+MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
-LONGEST_LINE = 20_000  # characters of a line; longer ones are minified, which is generated too
+# Lines that are longer hold data or minified code: they are read as blank.
+LONGEST_LINE = 20_000
 
 
 @lru_cache(maxsize=4)
@@ -350,8 +443,10 @@ def parse(uri: str, text: str) -> SourceFile | None:
     if not language:
         return None
     file = _module(uri, language, text)
-    if len(text) > LARGEST or _minified(text):
+    if len(text) > LARGEST:
         return file
+    lines = text.split("\n")
+    text = "\n".join(one if len(one) <= LONGEST_LINE else " " * len(one) for one in lines)
     if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file := _module(uri, language, text), text):
@@ -391,16 +486,6 @@ def spoken(text: str, start: int, inside: str) -> list[Reference]:
         at = start + match.start(group)
         found.append(Reference("documents", name, at, at + len(name), inside))
     return found
-
-
-def _minified(text: str) -> bool:
-    at = 0
-    while len(text) - at > LONGEST_LINE:
-        end = text.rfind("\n", at, at + LONGEST_LINE)
-        if end < 0:
-            return True
-        at = end + 1
-    return False
 
 
 _COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)

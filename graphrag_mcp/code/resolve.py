@@ -15,27 +15,26 @@ import sys
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from io import TextIOWrapper
 from os.path import commonprefix
+from pathlib import Path
 
-from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import WORDS, Reference, SourceFile, Symbol
 
-SAME_FILE, IMPORTED, MEMBER, ONLY = 1.0, 0.9, 0.8, 0.6
+SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
 TYPES = frozenset(("class", "interface", "type"))
 # Methods of built-in types: a call of one on an unknown receiver says nothing about the corpus.
-COMMON = frozenset(
-    name for kind in (str, bytes, list, dict, set, frozenset, int, type) for name in dir(kind)
-) | frozenset(
-    "read write close open flush seek readline readlines writelines fileno match search sub group groups findall "
-    "finditer start stop end span run main put send recv wait join acquire release set debug info warning error "
-    "exception log next throw name exists isdir isfile mkdir get post delete patch head options test setup filter map "
-    "forEach push slice then catch toString equals hashCode length size add remove contains isEmpty valueOf apply call "
-    "bind reduce concat trim substring charAt put clone unwrap expect iter collect into from default new len is_empty "
-    "to_string as_str push_str insert Error String Close Read Write Len".split()
-)
+_BUILT_IN = (str, bytes, list, dict, set, frozenset, int, type)
+_BUILT_IN += (TextIOWrapper, Path, re.Pattern, re.Match, datetime)  # and of Python's library
+COMMON = WORDS["common"] | {name for kind in _BUILT_IN for name in dir(kind)}
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
-RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
+# What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.
+RETURNS = re.compile(
+    r"(?:->|\)\s*:|\)\s*\(?)\s*[&*]?[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None|,\s*error\))?\s*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,7 @@ class Corpus:
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
+    crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     members: dict[tuple[str, str], str] = field(default_factory=dict)
     # What dotted names mean in a module, while the bases of classes are the same.
@@ -84,6 +84,8 @@ def resolve(
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
+    for language in ("go", "python"):
+        inherits += _implemented(corpus, [one for one in ordered if one.language == language])
     edges += [edge for edge in inherits if only is None or edge.uri in only]
     corpus.found.clear()
     for file in asked:
@@ -106,7 +108,7 @@ def touched(
     files = list(files)
     changed = _changed(before, after)
     folders = {part for file in files for part in file.module.split(".")[:-1]}
-    if changed is None or changed & folders:
+    if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
     left = [
         (name, parts)
@@ -118,6 +120,16 @@ def touched(
         changed |= more
     found = {file.uri for file in after}
     return found | {file.uri for file in files if changed and not changed.isdisjoint(_named(file))}
+
+
+def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
+    """The short names of interfaces and their methods: no type that implements them names them."""
+    found: set[str] = set()
+    for file in files:
+        if names := _interfaces(file):
+            some = (one for one in file.symbols if one.name in names or one.parent in names)
+            found.update(one.short for one in some)
+    return found
 
 
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
@@ -137,7 +149,8 @@ def _facts(file: SourceFile) -> Facts:
     found: Facts = defaultdict(list)
     for one in file.symbols:
         returned = RETURNS.search(one.signature)
-        found[one.short].append((f"{one.kind} {one.name}", returned[1] if returned else ""))
+        what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
+        found[one.short].append((what, returned[1] if returned else ""))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local}", given.target))
@@ -167,6 +180,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 named[one.short].append(one.name)
                 corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
+        if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
+            corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
@@ -197,16 +212,20 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     parts = target.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
-        if (
-            prefix in corpus.symbols
-            and count > 1
-            and (found := _within(corpus, prefix, parts[count:], seen))
-        ):
-            return found
+        if prefix in corpus.symbols and count > 1:
+            if found := _within(corpus, prefix, parts[count:], seen):
+                return found
         for place in _nearest(corpus, prefix, module):
             if found := _within(corpus, place, parts[count:], seen):
                 return found
-    return ""
+    words = parts[0].split("_")  # `lab_core` in the folder `core`
+    crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
+    crate = next(filter(None, crates), "") if corpus.uri.get(module, "").endswith(".rs") else ""
+    return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+
+
+_RUST = frozenset(("std", "core", "alloc"))  # its library
+_JVM = (".java", ".kt", ".scala")  # a root may hold a file: module-info.java
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -233,7 +252,8 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     found = [
         place
         for place in corpus.modules.get(last, ())
-        if place.endswith("." + prefix) and place[: -len(prefix) - 1] not in corpus.symbols
+        if place.endswith("." + prefix)
+        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.uri[place].endswith(_JVM))
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
@@ -288,16 +308,20 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
     """The method of a class or of its nearest base that has it."""
+    ways = (corpus.members.get((one, name), "") for one in _with_bases(corpus, owner))
+    return next(filter(None, ways), "")
+
+
+def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
+    """A class and its bases, the nearest first."""
     seen, rim = {owner}, [owner]
     for _ in range(DEEPEST):
-        for one in rim:
-            if found := corpus.members.get((one, name)):
-                return found
+        yield from rim
         rim = [base for one in rim for base in corpus.bases.get(one, ()) if base not in seen]
         seen.update(rim)
-        if not rim:
-            break
-    return ""
+
+
+_BY_RECEIVER = frozenset("python javascript typescript tsx go rust".split())
 
 
 def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
@@ -306,9 +330,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     scope = inside
     while scope.startswith(file.module):
         kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
-        if kind not in TYPES or file.language != "python" or scope == inside:
+        plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
+        if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((scope, head), "")
-            if not found and kind in TYPES and file.language != "python":
+            if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
             if found:
                 found = _within(corpus, found, rest.split("."), set()) if rest else found
@@ -321,9 +346,15 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         whole = imports.get(name.rpartition(".")[0]) if rest else None
         found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
         found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
+        if not rest and found in corpus.uri:  # what a package imports hides its module of that name
+            found = _reexported(corpus, *found.rpartition(".")[::2], set()) or found
         return found, IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
+    if file.language == "rust" and rest:
+        ways = (dotted(corpus, path, file.module) for path in (f"{file.module}.{name}", name))
+        if found := next(filter(None, ways), ""):
+            return found, IMPORTED
     if file.uri not in corpus.stars:
         return "", 0.0
     place = f"*.{name}", file.uri
@@ -344,8 +375,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         if symbol is None or symbol.kind in TYPES:
             return found
         returned = RETURNS.search(symbol.signature)
-        if returned is None:
-            return ""
+        if returned is None or returned[1] == "Self":
+            return symbol.parent if returned else ""
         home = _home(corpus, found)
         file = SourceFile(corpus.uri[home], file.language, home)
         return meant(corpus, file, returned[1], home)[0]
@@ -359,8 +390,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
 
 def _home(corpus: Corpus, name: str) -> str:
     """The module of a definition."""
-    while name in corpus.symbols and corpus.symbols[name].kind != "module":
-        name = corpus.symbols[name].parent
+    while name and name not in corpus.uri:
+        name = name.rpartition(".")[0]
     return name
 
 
@@ -398,6 +429,59 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
 
 
+def _interfaces(file: SourceFile) -> set[str]:
+    """What a type implements by having its methods: interfaces of Go, protocols of Python."""
+    if file.language == "go":
+        return {one.name for one in file.symbols if one.kind == "interface"}
+    bases = (one for one in file.references if one.kind == "inherits" and one.name == "Protocol")
+    return {one.inside for one in bases if file.language == "python"}
+
+
+def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
+    """Interfaces of which a type has all methods, each with as many parameters. Not those of no
+    method or of a single common one."""
+    interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
+    if not interfaces:
+        return []
+    places = {one.name: (file.uri, one) for file in files for one in file.symbols}
+    own: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for _, one in places.values():
+        if one.kind == "method":
+            own[one.parent].add((one.short, _parameters(one)))
+    methods = {
+        name: set().union(*(own.get(base, ()) for base in _with_bases(corpus, name)))
+        for name, (_, one) in places.items()
+        if one.kind in TYPES
+    }
+    having: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for name in methods.keys() - interfaces:
+        for method in methods[name]:
+            having[method].add(name)
+    edges = []
+    for interface in interfaces:
+        wanted = methods.get(interface, set())
+        if len(wanted) < 2 and all(name in COMMON for name, _ in wanted):
+            continue
+        for name in sorted(set.intersection(*(having[method] for method in wanted))):
+            if interface not in _with_bases(corpus, name):
+                uri, one = places[name]
+                place = uri, one.start, one.end
+                edges.append(Edge("inherits", name, interface, IMPLEMENTS, *place))
+    return edges
+
+
+def _parameters(symbol: Symbol) -> int:
+    """How many parameters a signature has: the commas of its outermost brackets, and one."""
+    depth, inner = 0, ""
+    for ch in symbol.signature.partition(symbol.short + "(")[2]:
+        depth += (ch in "([{") - (ch in ")]}")
+        if depth < 0:
+            break
+        inner += ch if depth == 0 else "."
+    inner = inner.strip(" ,")
+    return inner.count(",") + 1 if inner else 0
+
+
 def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     for one in file.references:
         if one.kind == "calls":
@@ -407,6 +491,9 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    if one.type in ("?", "="):  # a variable or an import of its function hides the definition
+        imported = corpus.imports.get(file.uri, {}).get(one.name, "") if one.type == "=" else ""
+        return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
         # A bare name of Python that no import binds is a variable, or comes from elsewhere.
@@ -422,8 +509,11 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         owner = _type_of(corpus, file, one.type, one.inside)
         if owner:
             return member(corpus, owner, one.name), MEMBER
-        if one.type[:1].isupper() or "." in one.type:
-            return "", 0.0  # a type that is not of this corpus
+        made = one.type.endswith("()") and file.language != "python"
+        if (one.type[:1].isupper() or "." in one.type) and not made:
+            imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})
+            owner = "" if imported else _only(corpus, one.type.rpartition(".")[2], TYPES)
+            return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         if found or (
@@ -445,6 +535,8 @@ def _class_around(corpus: Corpus, name: str) -> str:
 def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
+    if len(found) > 1:  # a class, not its constructor
+        found = [one for one in found if corpus.symbols[one].parent not in found]
     if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
         return ""
     parent = corpus.symbols.get(corpus.symbols[found[0]].parent)

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+import tomllib
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+_LISTS = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+WORDS = {name: frozenset(words.split()) for name, words in _LISTS.items()}
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
 HEAD = 300  # characters of a definition or statement that are quoted
 
@@ -71,7 +76,7 @@ class Import:
     end: int
 
 
-@dataclass(slots=True)
+@dataclass
 class SourceFile:
     """Symbols begin with the module; all lists are in the order of the text."""
 
@@ -84,6 +89,27 @@ class SourceFile:
     prose: list[tuple[int, int]] = field(default_factory=list)  # comments and docstrings
     # What a variable of the module stands for: `Crate` under another name, `Crate()` an instance.
     variables: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def by_name(self) -> dict[str, Symbol]:
+        return {one.name: one for one in reversed(self.symbols)}
+
+    @cached_property
+    def starts(self) -> list[int]:
+        return [one.start for one in self.symbols]
+
+    def begin_in(self, start: int, end: int) -> list[Symbol]:
+        """The symbols that begin between two places."""
+        return self.symbols[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+
+    def around(self, at: int) -> list[Symbol]:
+        """The symbols in which a place lies, the innermost first."""
+        one = self.symbols[bisect_right(self.starts, at) - 1] if self.symbols else None
+        found = []
+        while one is not None:
+            found += [one] if one.start <= at < one.end else []
+            one = self.by_name.get(one.parent)
+        return found
 
     def breaks(self, text: str) -> dict[int, int]:
         """Offset -> depth (1 for the outermost) of the definitions, comments above them included."""
@@ -98,13 +124,9 @@ class SourceFile:
     def names(self, start: int, end: int) -> list[str]:
         """What a passage is found by beside its text: its module, and the definitions that it lies in
         or that begin in it (`Session.send`)."""
-        found = [called(self.module)]
-        for one in self.symbols[1:]:
-            if one.start >= end:
-                break
-            if one.end > start and one.kind != "constant":
-                found.append(one.name[len(self.module) + 1 :])
-        return found
+        inside = [*self.around(start)[::-1], *self.begin_in(start + 1, end)]
+        held = [one.name for one in inside if one.kind not in ("module", "constant")]
+        return [called(self.module), *(name[len(self.module) + 1 :] for name in held)]
 
 
 class Offsets:

@@ -56,17 +56,14 @@ def names_of(
     """The symbols that begin in a text unit, and that in which it begins; and where each stands, from
     the start of the unit."""
     start, core, end = unit.span.start, unit.passages[0].start, unit.span.end
-    kinds = {one.name: one.kind for one in file.symbols}
-    held = [one for one in file.symbols if core <= one.start < end]
-    around = [one for one in file.symbols if one.start <= core < one.end]
-    outer = max(around, key=lambda one: (one.start, -one.end), default=None)
-    if outer is not None and outer not in held:
-        held.insert(0, outer)
+    held = file.begin_in(core, end)
+    held = [*(one for one in file.around(core)[:1] if one.start < core), *held]
     named: dict[str, Named] = {}
     places = []
     for one in held:
         if one.name not in named:
-            title = title_of(one.name, one.kind, kinds.get(one.parent, ""))
+            parent = file.by_name.get(one.parent)
+            title = title_of(one.name, one.kind, parent.kind if parent else "")
             named[one.name] = _definition(one, title, id, text, start)
             places.append((max(one.start, core) - start, one.name))
     return UnitNames(id, text, [*named.values()], []), places

@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -34,6 +34,7 @@ KINDS = {kind: (kind,) for kind in WEIGHT} | {
 # How a step is told: what is listed uses the other, or is used by it.
 USES = {"calls": "calls", "contains": "contains", "imports": "imports", "inherits": "inherits from"}
 USED = {"calls": "called by", "contains": "in", "imports": "imported by", "inherits": "base of"}
+PASSED = 0.5  # of a call of a method that a class overrides: its object may be of another class
 FAR = 4  # steps in which tests are looked for
 SAME = 5  # symbols of one short name that are answered at once
 WHOLE = 12_000  # characters of a definition that is given in one piece, a result of 4,000 tokens
@@ -99,6 +100,29 @@ class Uses:
             found += [target for target in targets if target not in found]
         return found
 
+    def passed(self, key: str) -> list[Use]:
+        """The uses of a method by way of its class: a call of a method of a base that it overrides
+        may reach it, and what overrides it has to be as it is."""
+        owner, _, name = key.rpartition(".")
+        found: list[Use] = []
+        bases = dict.fromkeys([owner], 1.0)
+        rim = [owner]
+        for one in rim:  # which grows
+            for use in self.of.get(one, ()):
+                if use.kind == "inherits" and use.target not in bases:
+                    bases[use.target] = bases[one] * use.certainty
+                    rim.append(use.target)
+        for base in rim[1:]:
+            less = bases[base] * PASSED
+            found += [
+                replace(use, certainty=round(use.certainty * less, 2))
+                for use in self.on.get(f"{base}.{name}", ())
+                if use.kind == "calls"
+            ]
+        subs = [use for use in self.on.get(owner, ()) if use.kind == "inherits"]
+        subs = [replace(use, source=f"{use.source}.{name}", target=key) for use in subs]
+        return found + [use for use in subs if use.source in self.on]
+
 
 _uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
 
@@ -114,10 +138,17 @@ def uses(snapshot: Snapshot) -> Uses:
 
 
 def walk(
-    known: Uses, start: str, kinds: Collection[str], back: bool, hops: int, whole: bool
+    known: Uses,
+    start: str,
+    kinds: Collection[str],
+    back: bool,
+    hops: int,
+    whole: bool,
+    passed: bool = False,
 ) -> list[Step]:
     """What uses a symbol (`back`) or what it uses, nearest and most certain first. `whole`: of a
-    class or module also what uses anything inside."""
+    class or module also what uses anything inside. `passed`: of a method also uses by way of what it
+    overrides and what overrides it."""
     begin = known.inside(start) if whole else [start]
     certain = dict.fromkeys(begin, 1.0)
     found: list[Step] = []
@@ -126,7 +157,8 @@ def walk(
         best: dict[str, Step] = {}
         for here in rim:
             by_end: dict[tuple[str, str], list[Use]] = defaultdict(list)
-            for use in (known.on if back else known.of).get(here, ()):
+            direct = (known.on if back else known.of).get(here, ())
+            for use in (*direct, *(known.passed(here) if passed else ())):
                 if use.kind in kinds:
                     by_end[use.source if back else use.target, use.kind].append(use)
             for (there, _), some in by_end.items():
@@ -189,8 +221,14 @@ def explore(
     ]
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
-        wanted = (row["key"].rpartition(".")[2] for _, symbols in start for row in symbols)
-        sections.append(_unresolved(snapshot, list(dict.fromkeys(wanted)), named, 0.3))
+        keys = [row["key"] for _, symbols in start for row in symbols]
+        inside = (
+            [one for key in keys for one in uses(snapshot).inside(key)] if "impact" in words else []
+        )
+        wanted, members = (
+            list(dict.fromkeys(key.rpartition(".")[2] for key in some)) for some in (keys, inside)
+        )
+        sections.append(_unresolved(snapshot, wanted, named, 0.3, members))
     into = {"Relationships": "edges"}
     result = compose(
         result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
@@ -229,12 +267,13 @@ def _steps(
     kinds = _followed(plain)
     inside = back and row["type"] in ("class", "interface", "type", "module")
     whole = inside and kinds != {"inherits"}
-    found = walk(known, row["key"], kinds, back, hops + 1, whole) if plain else []
+    impact = back and "impact" in plain
+    found = walk(known, row["key"], kinds, back, hops + 1, whole, impact) if plain else []
     near = [one for one in found if one.hops <= hops]
     also: list[Step] = []
     if len(plain) < len(words):
         known_keys = {one.key for one in near}
-        also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside)
+        also = walk(known, row["key"], KINDS["tests"], back, max(hops, FAR), inside, back)
         also = [one for one in also if one.key not in known_keys]
     units = dict.fromkeys(one.use.unit for one in (*near, *also))
     cited = context.unit_citations(snapshot, list(units))
@@ -363,14 +402,19 @@ def _quoted(place: Citation, quote: str, inside: str = "") -> str:
 
 
 def _unresolved(
-    snapshot: Snapshot, names: Sequence[str], kinds: Collection[str], share: float
+    snapshot: Snapshot,
+    names: Sequence[str],
+    kinds: Collection[str],
+    share: float,
+    members: Sequence[str] = (),
 ) -> Section:
     """The places that use one of these short names and have no edge, since several definitions or
     none could be meant: with them a listing of callers is complete. The library's own first; many in
-    one kind of file are a line a file."""
+    one kind of file are a line a file, and those of `members` are counted in one."""
     items: list[Item] = []
+    sites = _sites(snapshot, {*names, *members}, kinds)
     for name in names:
-        found = _sites(snapshot, name, kinds)
+        found = sites.pop(name, [])
         if len(names) > 1 and found:
             items.append(Item("", f"{name}:"))
         for tests in (False, True):
@@ -386,44 +430,50 @@ def _unresolved(
             for of_file in files.values():
                 insides, places = zip(*of_file, strict=True)
                 items.append(_of_file(places, insides))
+    if counts := ", ".join(f"{name} {len(sites[name])}" for name in members if name in sites):
+        items.append(Item("", f"- Calls of the names of members: {one_line(counts, REPORTED)}"))
     return Section("Not resolved, same name (may mean it or another)", items, share)
 
 
 def _sites(
-    snapshot: Snapshot, name: str, kinds: Collection[str]
-) -> list[tuple[Citation, str, str]]:
-    """Places with their lines, what each lies in, and how it begins."""
-    if "code" not in snapshot.manifest.tables or name.startswith("__"):
-        return []
-    quoted_name = json.dumps(name, ensure_ascii=False).replace("'", "''")
-    where = " OR ".join(f"contains(facts, '[\"{kind}\",{quoted_name},')" for kind in sorted(kinds))
-    places: list[tuple[str, int, int, str]] = []
+    snapshot: Snapshot, names: Collection[str], kinds: Collection[str]
+) -> dict[str, list[tuple[Citation, str, str]]]:
+    """Places by name with their lines, what each lies in, and how it begins."""
+    names = [name for name in sorted(names) if not name.startswith("__")]
+    if "code" not in snapshot.manifest.tables or not names:
+        return {}
+    quoted = [json.dumps(name, ensure_ascii=False).replace("'", "''") for name in names]
+    heads = (f'["{kind}",{name},' for kind in sorted(kinds) for name in quoted)
+    where = " OR ".join(f"contains(facts, '{head}')" for head in heads)
+    places: list[tuple[tuple[str, int, int], str, str]] = []
     for facts in snapshot.rows("code", where, ["facts"])["facts"].to_pylist():
         file, units = loaded(facts)
         starts = [unit[1] for unit in units]
         for one in file.references:
-            if one.kind in kinds and one.name == name and not _elsewhere(file, one):
+            if one.kind in kinds and one.name in names and not _elsewhere(file, one):
                 inside = one.inside[len(file.module) + 1 :]
-                places.append((*placed(units, starts, one.start, one.end), inside))
-    names = ["text_unit_id", "start", "end", "keywords"]
-    texts = _Texts(snapshot, [place[0] for place in places])
-    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", names).to_pylist()
+                places.append((placed(units, starts, one.start, one.end), one.name, inside))
+    texts = _Texts(snapshot, [place[0] for place, _, _ in places])
+    columns = ["text_unit_id", "start", "end", "keywords"]
+    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns).to_pylist()
     known = {
         (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
     }
-    found = []
-    for *place, inside in places:
-        if tuple(place) not in known and place[0] in texts.texts:
+    found: dict[str, list[tuple[Citation, str, str]]] = defaultdict(list)
+    for place, name, inside in places:
+        if place not in known and place[0] in texts.texts:
             cited, quote = texts.place(*place)
-            found.append((cited, inside, quote))
-    return sorted(found, key=lambda one: (one[0].uri, one[0].char_start))
+            found[name].append((cited, inside, quote))
+    for some in found.values():
+        some.sort(key=lambda one: (one[0].uri, one[0].char_start))
+    return found
 
 
 def _elsewhere(file: SourceFile, one: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    called_on = one.type or one.receiver or one.name
+    called_on = one.type.strip("?=") or one.receiver or one.name
     head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import LONGEST_LINE, parse, read
 from graphrag_mcp.code.symbols import SourceFile, Symbol
 from graphrag_mcp.index.chunk import ChunkParams, chunk
@@ -97,11 +98,48 @@ def test_a_call_over_several_lines_is_its_line_with_the_name() -> None:
     assert [text[one.start : one.end] for one in file.references] == ["first(1)", ".second(2,"]
 
 
-def test_a_minified_or_generated_file_is_its_module_and_nothing_else() -> None:
-    for text in ("def f(): g()\ny=[" + "1," * LONGEST_LINE + "]", "def f(): g()\n" * 200_000):
-        file = parse("lab/made.py", text)
-        assert file is not None and not file.references
-        assert [(one.name, one.end) for one in file.symbols] == [("lab.made", len(text))]
+def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
+    file, text = parse("lab/made.py", "def f(): g()\n" * 200_000), "var a=function(){b()};" * LONGEST_LINE
+    assert file is not None and not file.references and [(one.name, one.end) for one in file.symbols] == [("lab.made", 2_600_000)]
+    if grammars.installed():
+        file = parse("lab/made.js", text[: 2 * LONGEST_LINE])
+        assert file is not None and len(file.symbols) == 1 and not file.references
+    file = parse("lab/made.py", "def f(): g()\ny=[" + "1," * LONGEST_LINE + "]\ndef after(): f()\n")
+    assert file is not None and [one.name for one in file.symbols] == ["lab.made", "lab.made.f", "lab.made.after"]
+
+
+def test_a_table_of_constants_that_a_program_wrote_is_its_module() -> None:
+    for count, symbols in ((900, 902), (1_100, 2)):
+        file = parse("lab/made.py", "".join(f"KEY_{n} = {n}\n" for n in range(count)) + "def f(): pass\n")
+        assert file is not None and len(file.symbols) == symbols
+
+
+DEEP = {
+    "a chain": "x = (f" + " +\n f" * 20_000 + ")\n", "a line": f"x = 1{' + 1' * 20_000}\n",
+    "brackets": f"x = {'(' * 3_000}1{')' * 3_000}\n", "conditions": "x = " + "a if b else " * 990 + "c\n",
+    "in a function": "def mid():\n    def inner(): pass\n    return (f" + " +\n f" * 20_000 + ")\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("extra", [True, False])
+@pytest.mark.parametrize("deep", DEEP)
+def test_an_expression_deeper_than_the_parser_follows_takes_no_definition_away(
+    deep: str, extra: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grammars, "_query", grammars._query if extra else lambda language: None)
+    file = parse("lab/a.py", f"def before(): pass\n{DEEP[deep]}\ndef after(): before()\n")
+    assert file is not None
+    assert {"lab.a.before", "lab.a.after"} | ({"lab.a.mid.inner"} if "mid" in DEEP[deep] else set()) <= {one.name for one in file.symbols}
+    assert [one.inside for one in file.references if one.name == "before"] == ["lab.a.after"]
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.js", "const x = {}\n"), ("a.ts", "let x: {} = 1\n"), ("a.go", "var x = {}\n"), ("a.rs", "static X: u32 = {};\n")])
+def test_other_languages_keep_their_definitions_beside_a_deep_expression(name: str, text: str) -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    word = {"a.go": "func", "a.rs": "fn"}.get(name, "function")
+    for deep in ("(" * 9_000 + "1" + ")" * 9_000, "1" + " +\n1" * 20_000, "A" + " |\nA" * 20_000):
+        file = parse(f"lab/{name}", f"{word} before() {{}}\n{text.format(deep)}{word} after() {{ before() }}\n")
+        assert file is not None and {one.short for one in file.symbols} >= {"before", "after"}
 
 
 def test_a_long_chain_of_elif_is_read_once_by_the_parser_of_python() -> None:
@@ -113,7 +151,7 @@ def test_a_long_chain_of_elif_is_read_once_by_the_parser_of_python() -> None:
 
 def test_what_the_parser_of_python_left_half_read_is_not_read_twice() -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    text = "def first(): pass\nx = " + "a if b else " * 990 + "c\n"
+    text = "def first(): pass\nx = " + "lambda: " * 990 + "c\n"
     assert not read(SourceFile("lab/a.py", "python", "lab.a", [Symbol("lab.a", "module", 0, 9)]), text)
     file = parse("lab/a.py", text)
     assert file is not None and [one.name for one in file.symbols] == ["lab.a", "lab.a.first"]

@@ -69,8 +69,33 @@ def random_module(rng: random.Random) -> str:
             f"{other}.{name()}().{name()}()", f"{name()}().{name()}()", f"{name()}({other}.{name()}())",
             f"def {name()}(crate: {name()}) -> {name()}:\n    return crate.{name()}(crate).{name()}()",
             f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
+            f"class {name()}(Protocol):\n    def {name()}(self): pass",
             f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
         ))  # fmt: skip
+
+    return "".join(f"{line()}\n" for _ in range(rng.randint(1, 7)))
+
+
+def random_lines(rng: random.Random, language: str) -> str:
+    """The same in Go and in TypeScript."""
+    def name() -> str:
+        return rng.choice(SHORT)
+
+    def line() -> str:
+        other = rng.choice(MODULES).replace(".", "/")
+        return rng.choice({
+            "go": (
+                f"type {name()} struct {{ {name()} }}", f"type {name()} struct {{ a {name()} }}", f"type {name()} interface {{ {name()}(a int) }}",
+                f"type {name()} interface {{\n  {name()}\n  {name()}(a, b int)\n}}", f"func (s *{name()}) {name()}(a int) {{ s.a.{name()}() }}",
+                f"func (s {name()}) {name()}(a, b int) {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
+            ),
+            "ts": (
+                f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
+                f"import {name()} from '../{other}'", f"import {{{name()}}} from '../{other}'", f"export {{{name()}}} from '../{other}'",
+                f"export class {name()} extends {name()} {{ {name()}(x: {name()}) {{ this.{name()}(); x.{name()}() }} }}", f"const {name()} = new {name()}()",
+                f"function {name()}(): {name()} {{ {name()}().{name()}(); {name()}.{name()}() }}",
+            ),
+        }[language])  # fmt: skip
 
     return "".join(f"{line()}\n" for _ in range(rng.randint(1, 7)))
 
@@ -86,17 +111,24 @@ def said(files: dict[str, SourceFile]) -> dict[str, list[object]]:
     return found
 
 
-def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch() -> None:
-    rng, left, some = random.Random(7), 0, 0
+@pytest.mark.parametrize("language", ["py", "go", "ts"])
+def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch(language: str) -> None:
+    rng, left, some, ends = random.Random(7), 0, 0, {"py": "__init__.py", "go": "a.go", "ts": "index.ts"}
+    if language != "py":
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+
+    def more() -> str:
+        return random_module(rng) if language == "py" else random_lines(rng, language)
+
     for _ in range(60):
-        texts = {f"x/{name.replace('.', '/')}.py": random_module(rng) for name in MODULES}
-        texts |= {"x/pkg/__init__.py": random_module(rng), "x/solo.py": "def alone():\n    return alone()\n"}
+        texts = {f"x/{name.replace('.', '/')}.{language}": more() for name in MODULES}
+        texts |= {f"x/pkg/{ends[language]}": more(), "x/solo.py": "def alone():\n    return alone()\n"}
         files = {uri: parse(uri, text) for uri, text in texts.items()}
         files["x/a.md"] = parse_prose("x/a.md", "Use `Crate.load()` and `weigh` of `scales.Scale`.")
         before = said(files)
         for _ in range(12):
             uri = rng.choice(sorted(texts))
-            old, texts[uri] = files[uri], rng.choice((random_module(rng), texts[uri] + random_module(rng)))
+            old, texts[uri] = files[uri], rng.choice((more(), texts[uri] + more()))
             files[uri] = parse(uri, texts[uri])
             now, reached = said(files), touched([old], [files[uri]], files.values())
             for other in files.keys() - (files.keys() if reached is None else reached):
@@ -104,7 +136,7 @@ def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch() -> None:
                 left += 1
             some += reached is not None and len(reached) > 1 and now != before
             before = now
-    assert left > 500 and some > 100  # files that were left alone, and edits that reached others
+    assert left > 200 and some > 20  # files left alone, edits that reached others
 
 
 def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(

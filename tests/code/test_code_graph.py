@@ -490,3 +490,40 @@ def test_a_list_of_documents_that_hold_a_symbol_has_tests_and_notes(written: Sna
         listed = list_documents(written, query=query)
         assert listed.total == 5 and "tests/test_all.py" in listed.text and ":1: from core import weigh_all" in listed.text
         assert list_documents(written, query=query, filters=["uri=*tests/*"]).total == 1
+
+
+STORES = {
+    "svc.py": "from typing import Protocol\n\n\nclass Store(Protocol):\n    def get(self, k): ...\n    def drop_all(self): ...\n\n\n"
+    "class Svc:\n    def __init__(self, store: Store):\n        self.store = store\n\n    def go(self):\n        return self.store.get('x')\n",
+    "mem.py": "class Mem:\n    def get(self, k):\n        return 1\n\n    def drop_all(self):\n        pass\n\n\nclass Half:\n    def get(self, k):\n        return 1\n\n\n"
+    "def loose(x):\n    x.drop_all()\n    x.get(1)\n",
+    "tests/test_svc.py": "from mem import Mem\nfrom svc import Svc\n\n\ndef test_go():\n    assert Svc(Mem()).go()\n",
+}
+STORES_OF_JAVA = {
+    "Store.java": "interface Store { int get(); }\n", "Svc.java": "class Svc { Store store; Svc(Store s) { store = s; } int go() { return store.get(); } }\n",
+    "MemStore.java": "class MemStore implements Store { public int get() { return 1; } }\n",
+    "Half.java": "class Half { int go() { return 2; } }\n", "test/SvcTest.java": "class SvcTest { void testGo() { new Svc(new MemStore()).go(); } }\n",
+}  # fmt: skip
+
+
+def test_what_breaks_goes_on_through_what_implements(tmp_path: Path) -> None:
+    write(tmp_path / "a", STORES)
+    snapshot = index(tmp_path / "a", tmp_path / "home")
+    assert walked(snapshot, "Store", kinds=["inherits"]) == [("Mem", 1)]
+    assert ("Svc.go", 1) in walked(snapshot, "Mem.get", kinds=["impact"])
+    assert walked(snapshot, "Mem.get", kinds=["calls"]) == [] and walked(snapshot, "Half.get", kinds=["impact"]) == []
+    text = explore_graph(snapshot, "Mem.get", kinds=["impact"]).text
+    assert "calls Store.get, certainty 0.28: a/svc.py:14" in text
+    assert "a/mem.py:16" in text.partition("## Not resolved, same name")[2]
+    assert {("Mem.get", 1), ("Svc.go", 1)} <= set(walked(snapshot, "Store.get", kinds=["impact"]))
+    assert ("test_go", 2) in walked(snapshot, "Mem.get", kinds=["tests"])
+    other = explore_graph(snapshot, "Mem", kinds=["impact"]).text.partition("## Not resolved, same name")[2]
+    assert "Calls of the names of members: drop_all 1, get 1" in other
+
+
+def test_tests_are_found_behind_constructors_and_interfaces(tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    write(tmp_path / "a", STORES_OF_JAVA)
+    snapshot = index(tmp_path / "a", tmp_path / "home")
+    assert walked(snapshot, "MemStore.get", kinds=["tests"]) == [("SvcTest.testGo", 2)]
+    assert walked(snapshot, "Svc.go", kinds=["tests"]) == [("SvcTest.testGo", 1)] and walked(snapshot, "Half.go", kinds=["tests"]) == []

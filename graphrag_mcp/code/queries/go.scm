@@ -8,11 +8,23 @@
 (type_elem (type_identifier) @base)
 (call_expression function: (identifier) @callee) @call
 (call_expression function: (selector_expression operand: (_) @receiver field: (field_identifier) @callee)) @call
-(composite_literal type: (type_identifier) @callee) @call
+(composite_literal type: [(type_identifier) @callee (generic_type type: (type_identifier) @callee) (qualified_type package: (_) @receiver name: (type_identifier) @callee)]) @call
 (import_spec) @import
-(parameter_declaration name: (identifier) @var type: [(type_identifier) @type (pointer_type (type_identifier) @type) (qualified_type) @type (pointer_type (qualified_type) @type)])
-(field_declaration name: (field_identifier) @var type: [(type_identifier) @type (pointer_type (type_identifier) @type)])
-(short_var_declaration left: (expression_list . (identifier) @var) right: (expression_list . (composite_literal type: (type_identifier) @type)))
-(short_var_declaration left: (expression_list . (identifier) @var) right: (expression_list . (unary_expression operand: (composite_literal type: (type_identifier) @type))))
-(var_spec name: (identifier) @var type: [(type_identifier) @type (pointer_type (type_identifier) @type)])
+(method_elem name: (field_identifier) @name) @def.function
+(type_conversion_expression type: (generic_type type: (type_identifier) @callee)) @call
+(type_conversion_expression type: (generic_type type: (qualified_type package: (_) @receiver name: (type_identifier) @callee))) @call
+(call_expression function: (index_expression operand: (identifier) @callee)) @call
+(type_parameter_declaration name: (identifier) @var type: (_) @type)
+(parameter_declaration name: (identifier) @var type: (_) @type)
+(variadic_parameter_declaration name: (identifier) @var)
+(field_declaration name: (field_identifier) @field type: (_) @type)
+(short_var_declaration left: (expression_list (identifier) @var))
+(short_var_declaration left: (expression_list . (identifier) @var) right: (expression_list . (_) @type))
+(range_clause left: (expression_list (identifier) @var))
+(receive_statement left: (expression_list (identifier) @var))
+(type_switch_statement alias: (expression_list (identifier) @var))
+(var_spec name: (identifier) @var)
+(var_spec name: (identifier) @var type: (_) @type)
+(var_spec . name: (identifier) @var value: (expression_list . (_) @type))
+(const_spec name: (identifier) @var)
 (comment) @comment

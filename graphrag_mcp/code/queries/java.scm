@@ -12,9 +12,21 @@
 (extends_interfaces (type_list (generic_type (type_identifier) @base)))
 (method_invocation !object name: (identifier) @callee) @call
 (method_invocation object: (_) @receiver name: (identifier) @callee) @call
-(object_creation_expression type: (type_identifier) @callee) @call
+(object_creation_expression type: [(type_identifier) @callee (generic_type (type_identifier) @callee)]) @call
 (import_declaration) @import
-(local_variable_declaration type: (type_identifier) @type declarator: (variable_declarator name: (identifier) @var))
-(field_declaration type: (type_identifier) @type declarator: (variable_declarator name: (identifier) @var))
-(formal_parameter type: (type_identifier) @type name: (identifier) @var)
+(object_creation_expression type: [(type_identifier) @name @base (generic_type (type_identifier) @name @base)] (class_body)) @def.class
+(type_parameter (type_identifier) @var)
+(type_parameter (type_identifier) @var (type_bound . (_) @type))
+(local_variable_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var))
+(local_variable_declaration type: (type_identifier) @_var declarator: (variable_declarator name: (identifier) @var value: (object_creation_expression type: (_) @type)) (#eq? @_var "var"))
+(field_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var @field))
+(formal_parameter type: (_) @type name: (identifier) @var)
+(spread_parameter (variable_declarator name: (identifier) @var))
+(enhanced_for_statement type: (_) @type name: (identifier) @var)
+(catch_formal_parameter name: (identifier) @var)
+(resource type: (_) @type name: (identifier) @var)
+(lambda_expression parameters: (identifier) @var)
+(inferred_parameters (identifier) @var)
+(instanceof_expression right: (_) @type name: (identifier) @var)
+(type_pattern (_) @type (identifier) @var)
 [(line_comment) (block_comment)] @comment

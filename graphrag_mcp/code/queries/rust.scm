@@ -16,13 +16,29 @@
 (call_expression function: (identifier) @callee) @call
 (call_expression function: (scoped_identifier path: (_) @receiver name: (identifier) @callee)) @call
 (call_expression function: (field_expression value: (_) @receiver field: (field_identifier) @callee)) @call
-(call_expression function: (generic_function function: (identifier) @callee)) @call
+(call_expression function: (generic_function function: [(identifier) @callee (scoped_identifier path: (_) @receiver name: (identifier) @callee) (field_expression value: (_) @receiver field: (field_identifier) @callee)])) @call
 (macro_invocation macro: (identifier) @callee) @call
 (struct_expression name: (type_identifier) @callee) @call
-(use_declaration) @import
-(parameter pattern: (identifier) @var type: [(type_identifier) @type (reference_type type: (type_identifier) @type)])
-(let_declaration pattern: (identifier) @var type: (type_identifier) @type)
-(let_declaration pattern: (identifier) @var value: (call_expression function: (scoped_identifier path: (identifier) @type name: (identifier) @_new (#match? @_new "^(new|default|from)"))))
-(let_declaration pattern: (identifier) @var value: (struct_expression name: (type_identifier) @type))
-(field_declaration name: (field_identifier) @var type: (type_identifier) @type)
+[(use_declaration) (extern_crate_declaration)] @import
+(type_parameter name: (type_identifier) @var)
+(type_parameter name: (type_identifier) @var bounds: (trait_bounds . (_) @type))
+(where_predicate left: (type_identifier) @var bounds: (trait_bounds . (_) @type))
+(parameter pattern: (identifier) @var type: (_) @type)
+(closure_parameters (identifier) @var)
+(let_declaration pattern: (identifier) @var)
+(let_declaration pattern: (identifier) @var type: (_) @type)
+(let_declaration pattern: (identifier) @var !type value: (_) @type)
+(let_condition pattern: (identifier) @var)
+(tuple_pattern (identifier) @var)
+(tuple_struct_pattern type: (_) (identifier) @var)
+(slice_pattern (identifier) @var)
+(reference_pattern (identifier) @var)
+(ref_pattern (identifier) @var)
+(mut_pattern (identifier) @var)
+(captured_pattern . (identifier) @var)
+(field_pattern name: (shorthand_field_identifier) @var)
+(field_pattern pattern: (identifier) @var)
+(for_expression pattern: (identifier) @var)
+(match_pattern . (identifier) @var)
+(field_declaration name: (field_identifier) @field type: (_) @type)
 [(line_comment) (block_comment)] @comment

@@ -1,0 +1,270 @@
+"""What names mean by the rules of each language: variables hide definitions, exports have other names, traits and
+interfaces stand for what implements them."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphrag_mcp.code.parse import parse
+from graphrag_mcp.code.resolve import resolve
+
+
+def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
+    """The calls of some files as (caller, callee), without the names of their modules."""
+    parsed = [parse(f"lab/{name}", text) for name, text in files.items()]
+    assert None not in parsed
+    modules = sorted((file.module + "." for file in parsed), key=len, reverse=True)
+
+    def short(name: str) -> str:
+        return next((name[len(one) :] for one in modules if name.startswith(one)), name)
+
+    return {(short(one.source), short(one.target)) for one in resolve(parsed) if one.kind == kind}
+
+
+PYTHON = """
+from other import scales
+
+def weigh(x): return x
+
+def parameter(weigh): weigh(1)
+def star(*weigh): weigh(1)
+def assigned(x):
+    weigh = x
+    weigh(1)
+def loop(x):
+    for a, weigh in x: weigh(1)
+def opened(x):
+    with x() as weigh: weigh(1)
+def destructured(x):
+    a, (b, *weigh) = x
+    weigh(1)
+def walrus(x):
+    if (weigh := x): weigh(1)
+def caught(x):
+    try: x()
+    except E as weigh: weigh(1)
+def matched(x):
+    match x:
+        case [1, weigh]: weigh(1)
+def closure(x): return lambda weigh: weigh(1)
+def listed(x): return [weigh(1) for weigh in x]
+def outer(weigh):
+    def nested(): return weigh(1)
+def module(scales): return scales.Scale()
+
+def used(x):
+    [weigh for weigh in x]
+    return weigh(scales.Scale())
+def same(weigh=weigh): weigh(1)
+def redefined(x):
+    global weigh
+    weigh = x
+    return weigh(1)
+def imported(x):
+    from third import weigh
+    return weigh(1)
+listed_here = [weigh(1) for weigh in [print]]
+"""
+SHADOWS: dict[str, tuple[str, set[tuple[str, str]]]] = {
+    "a.py": (PYTHON, {("used", "weigh"), ("same", "weigh"), ("redefined", "weigh"), ("used", "Scale")}),
+    "a.js": (
+        "function weigh(x) { return x }\n"
+        "function parameter(weigh) { weigh(1) }\nfunction destructured({weigh}, [b]) { weigh(1); b() }\n"
+        "function renamed({a: weigh = 1}) { weigh(1) }\nfunction local(x) { const weigh = x; weigh(1) }\n"
+        "function loop(x) { for (const weigh of x) weigh(1) }\nfunction rest(...weigh) { weigh(1) }\n"
+        "function caught() { try {} catch (weigh) { weigh(1) } }\nconst arrow = weigh => weigh(1)\n"
+        "function used(x) { { let weigh = x } weigh(2); x.map((weigh) => weigh(1)) }\n",
+        {("used", "weigh")},
+    ),
+    "a.ts": (
+        "function weigh(x: number) { return x }\nclass T { run() {} }\n"
+        "function parameter(weigh: (x: number) => void, b?: any) { weigh(1) }\n"
+        "function generic<T>(x: T) { x.run() }\nfunction typed(x: T) { x.run() }\n"
+        "function used() { weigh(1) }\n",
+        {("used", "weigh"), ("typed", "T.run")},
+    ),
+    "a.go": (
+        "package a\nfunc weigh(x int) int { return x }\nfunc parameter(weigh func(int)) { weigh(1) }\n"
+        "func declared(x func(int)) { weigh := x; weigh(1) }\nfunc ranged(x []func(int)) { for _, weigh := range x { weigh(1) } }\n"
+        "func variable() { var weigh func(int); weigh(1) }\nfunc literal() { func(weigh func(int)) { weigh(1) }(nil) }\n"
+        "func condition() { if weigh, ok := f(); ok { weigh(1) } }\nfunc used() { weigh := weigh(1); print(weigh) }\n",
+        {("used", "weigh")},
+    ),
+    "a.rs": (
+        "fn weigh(x: u32) -> u32 { x }\nfn parameter(weigh: fn(u32)) { weigh(1); }\nfn local(x: fn(u32)) { let weigh = x; weigh(1); }\n"
+        "fn closure() { let f = |weigh: fn(u32)| weigh(1); }\nfn pattern(x: Option<fn(u32)>) { if let Some(weigh) = x { weigh(1); } }\n"
+        "fn arm(x: A) { match x { A { weigh } => weigh(1), _ => 2 } }\nfn pair(x: (fn(u32), u32)) { let (weigh, b) = x; weigh(1); }\n"
+        "fn looped(x: Vec<fn(u32)>) { for weigh in x { weigh(1); } }\nfn used() { let weigh = weigh(1); }\n",
+        {("used", "weigh")},
+    ),
+    "A.java": (
+        "class Scale { void get() {} }\nclass Other { void get() {} }\nclass A {\n  Scale s;\n  void field() { s.get(); }\n"
+        "  void parameter(Other s) { s.get(); }\n  void lambda(X x) { x.map(s -> s.get()); x.map((s, t) -> s.get()); }\n"
+        "  void loop(X x) { for (Other s : x) s.get(); }\n  void caught() { try { } catch (E s) { s.get(); } }\n"
+        "  void weigh() {}\n  void used(int weigh) { weigh(); }\n}\n",
+        {("A.field", "Scale.get"), ("A.parameter", "Other.get"), ("A.loop", "Other.get"), ("A.used", "A.weigh")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHADOWS)
+def test_a_variable_hides_a_definition(name: str) -> None:
+    if not name.endswith(".py"):
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text, wanted = SHADOWS[name]
+    found = edges({name: text, "other/scales.py": "class Scale: pass\n", "b/scales.py": "class Scale: pass\n"})
+    assert found == wanted
+
+
+def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
+    text = "def weigh(x): pass\ndef f():\n    from other import weigh\n    weigh(1)\ndef g(): weigh(2)\n"
+    found = resolve([file for name in ("a", "other") if (file := parse(f"lab/{name}.py", text if name == "a" else "def weigh(x): pass\n"))])
+    calls = {(one.source, one.target) for one in found if one.kind == "calls"}
+    assert calls == {("lab.a.f", "lab.other.weigh"), ("lab.a.g", "lab.a.weigh")}
+
+
+METHODS = {
+    "a.js": "function weigh() {}\nclass A { weigh() { weigh() } }\n", "a.ts": "function weigh() {}\nclass A { weigh() { weigh() } }\n",
+    "a.go": "package a\nfunc weigh() {}\ntype A struct{}\nfunc (a A) weigh() { weigh() }\n",
+    "a.rs": "fn weigh() {}\nstruct A;\nimpl A { fn weigh(&self) { weigh() } }\n", "a.py": "def weigh(): pass\nclass A:\n    def weigh(self): weigh()\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_bare_name_in_a_method_means_no_method_of_its_class(name: str) -> None:
+    if not name.endswith(".py"):
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    assert edges({name: METHODS[name]}) == {("A.weigh", "weigh")}
+
+
+def test_python_read_by_its_grammar_hides_the_same() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = PYTHON.replace("    global weigh\n    weigh = x\n", "") + "print 'two'\n"
+    assert edges({"a.py": text}) - {("same", "weigh")} == {("used", "weigh"), ("redefined", "weigh")}
+
+
+# Files by name, and the edges that are found: all calls or all bases of them.
+RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
+    "exports of JavaScript": (
+        {
+            "a/open.js": "export default function opened() {}\n",
+            "a/crate.js": "export default class { close() {} }\n",
+            "a/scale.js": "class Scale { weigh() {} }\nexport default Scale\n",
+            "a/made.js": "class Made { go() {} }\nexport default new Made()\n",
+            "a/arrow.js": "export default () => 1\n",
+            "a/other.js": "function inner() {}\nfunction hidden() {}\nexport {inner as outer, hidden as default}\n",
+            "a/index.js": "export {outer as last} from './other'\nexport * from './more'\nexport {default as Mass} from './scale'\n",
+            "a/more.js": "export function more() {}\n",
+            "b/main.js": "import open from '../a/open'\nimport Box from '../a/crate'\nimport Mass from '../a/scale'\nimport one from '../a/made'\n"
+            "import arrow from '../a/arrow'\nimport other, {outer} from '../a/other'\nimport {last, more, Mass as M} from '../a'\n"
+            "function main() { open(); const c = new Box(); c.close(); new Mass().weigh(); one.go(); arrow(); other(); outer() }\n"
+            "function second() { last(); more(); new M() }\n",
+        },
+        "calls",
+        {
+            ("main", "opened"), ("main", "default"), ("main", "default.close"), ("main", "Scale"), ("main", "Scale.weigh"),
+            ("main", "Made.go"), ("main", "hidden"), ("main", "inner"), ("second", "inner"), ("second", "more"), ("second", "Scale"),
+            ("made", "Made"),
+        },
+    ),
+    "elements and private methods of TSX": (
+        {
+            "a.tsx": "export function Btn() { return <div/> }\nexport default class Card { #turn() {} turn() { this.#turn() } }\nfunction div() {}\n",
+            "b.tsx": "import Card, {Btn} from './a'\nimport * as a from './a'\nexport const Page = () => <Card><Btn/><a.Btn x={1}/></Card>\n",
+        },
+        "calls",
+        {("Page", "Btn"), ("Page", "Card"), ("Card.turn", "Card.#turn")},
+    ),
+    "fields and generic types of TypeScript": (
+        {
+            "a.ts": "interface Store { get(): void }\nclass Mem<T> { get() {} put() {} }\nclass Other { get() {} put() {} }\n"
+            "class Svc { constructor(private store: Store) {}\n  mem: Mem<string> | null\n  other = new Other()\n"
+            "  go() { this.store.get(); this.mem.put(); this.other.put() } }\n"
+            "function bound<T extends Store>(x: T) { x.get() }\nfunction make(): Svc { return null }\n"
+            "function main() { make().go(); const s = make(); s.go(); new Svc(new Mem()).go() }\n",
+        },
+        "calls",
+        {
+            ("Svc.go", "Store.get"), ("Svc.go", "Mem.put"), ("Svc.go", "Other.put"), ("bound", "Store.get"), ("main", "make"), ("main", "Svc.go"),
+            ("main", "Svc"), ("main", "Mem"), ("Svc", "Other"),
+        },
+    ),
+    "calls of Go": (
+        {
+            "a/a.go": "package a\n\ntype Store interface {\n\tGet(k string) int\n\tPut(k string)\n}\n\n"
+            "type Mem struct{}\n\nfunc (m *Mem) Get(key string) int { return 1 }\nfunc (m *Mem) Put(key string) {}\n\n"
+            "type Svc struct{ store Store }\n\nfunc NewSvc(s Store) *Svc { return &Svc{s} }\nfunc Make() (*Svc, error) { return nil, nil }\n"
+            "func (s *Svc) Go() { s.store.Get(\"x\") }\n\nfunc F[T any](x T) {}\nfunc G[T Store](x T) { x.Put(\"a\") }\n",
+            "main.go": 'package main\n\nimport "example.org/lab/a"\n\nfunc use() { a.F[int](1); a.NewSvc(&a.Mem{}).Go() }\n'
+            "func second() { s := a.NewSvc(nil); s.Go() }\nfunc third() { s, err := a.Make(); s.Go() }\n",
+            "b/b.go": "package b\n\nfunc F[T any](x T) {}\nfunc H() { F[int](1) }\n\ntype Other struct{}\n\nfunc (o Other) Go() {}\n",
+        },
+        "calls",
+        {
+            ("Svc.Go", "Store.Get"), ("G", "Store.Put"), ("use", "F"), ("use", "NewSvc"), ("use", "Mem"), ("use", "Svc.Go"), ("NewSvc", "Svc"),
+            ("second", "NewSvc"), ("second", "Svc.Go"), ("third", "Make"), ("third", "Svc.Go"), ("H", "F"),
+        },
+    ),
+    "interfaces of Go": (
+        {
+            "a/a.go": "package a\n\ntype Getter interface { Get(k string) int }\ntype Store interface {\n\tGetter\n\tPut(k, v string)\n}\n"
+            "type Any interface{}\ntype Named interface { String() string }\ntype Alone interface { Missing() }\n",
+            "b/b.go": "package b\n\ntype Mem struct{}\n\nfunc (m *Mem) Get(key string) int { return 1 }\nfunc (m *Mem) Put(k string, v string) {}\n"
+            "func (m *Mem) String() string { return \"\" }\n\ntype Half struct{}\n\nfunc (h Half) Put(a, b string) {}\n\n"
+            "type Few struct{ n int }\n\nfunc (f Few) Get() int { return 1 }\n\ntype Both struct {\n\tHalf\n\tn int\n}\n\nfunc (b Both) Get(k string) int { return 1 }\n",
+        },
+        "inherits",
+        {("Store", "Getter"), ("Mem", "Getter"), ("Mem", "Store"), ("Both", "Half"), ("Both", "Getter"), ("Both", "Store")},
+    ),
+    "traits of Rust": (
+        {
+            "src/lib.rs": "pub trait Store { fn get(&self); fn put(&self) {} }\npub struct Mem;\nimpl Store for Mem { fn get(&self) {} }\n"
+            "pub struct Other;\nimpl Other { fn get(&self) {} fn put(&self) {} fn own(self) -> Self { self } }\n"
+            "fn dynamic(x: &dyn Store) { x.get() }\nfn boxed(x: Box<dyn Store>) { x.get() }\nfn implied(x: impl Store) { x.put() }\n"
+            "fn bound<T: Store>(x: &T) { x.get() }\nfn cleared<T>(x: T) where T: Store + Send { x.get() }\n"
+            "struct Svc<S: Store> { store: Arc<dyn Store>, s: S }\nimpl<S: Store> Svc<S> { fn go(&self) { self.store.get() } }\n"
+            "fn make() -> Other { Other }\nfn made() { make().own().put(); make().put(); Other::<u8>::get() }\n",
+        },
+        "calls",
+        {
+            ("dynamic", "Store.get"), ("boxed", "Store.get"), ("implied", "Store.put"), ("bound", "Store.get"), ("cleared", "Store.get"),
+            ("Svc.go", "Store.get"), ("made", "make"), ("made", "Other.put"), ("made", "Other.own"), ("made", "Other.get"),
+        },
+    ),
+    "crates of Rust": (
+        {
+            "crates/lab-core/src/lib.rs": "pub mod scales;\npub fn open() {}\n",
+            "crates/lab-core/src/scales.rs": "use crate::open;\npub struct Scale;\nimpl Scale { pub fn weigh(&self) { open() } }\n",
+            "crates/app/src/main.rs": "mod more;\nuse lab_core::scales::Scale;\nfn main() { let s: Scale = f(); s.weigh(); lab_core::open(); more::extra() }\n",
+            "crates/app/src/more.rs": "pub fn extra() {}\npub fn open() {}\n",
+            "crates/app/tests/it.rs": "use lab_app::more;\nfn test() { more::extra() }\n",
+        },
+        "calls",
+        {("Scale.weigh", "open"), ("main", "Scale.weigh"), ("main", "open"), ("main", "extra"), ("test", "extra")},
+    ),
+    "generic and anonymous classes of Java": (
+        {
+            "Store.java": "interface Store<T> { T get(); }\n", "Mem.java": "class Mem<T> implements Store<T> { public T get() { return null; } void go() {} }\n",
+            "Main.java": "class Main<S extends Store<S>> {\n  Store<String> field;\n  S bound;\n  void a() { field.get(); }\n  void b() { Mem<String> m = make(); m.get(); }\n"
+            "  void c() { bound.get(); }\n  Store<String> d() { return new Store<String>() { public String get() { return e(); } }; }\n  String e() { return null; }\n"
+            "  void f() { new Mem<String>(new Main()).go(); var v = new Mem<>(); v.go(); this.field.get(); }\n}\n",
+        },
+        "calls",
+        {
+            ("Main.a", "Store.get"), ("Main.b", "Mem.get"), ("Main.c", "Store.get"), ("Main.d.Store$1", "Store"), ("Main.d.Store$1.get", "Main.e"),
+            ("Main.f", "Mem"), ("Main.f", "Main"), ("Main.f", "Mem.go"), ("Main.f", "Store.get"),
+        },
+    ),
+    "bases of anonymous classes of Java": (
+        {"Main.java": "interface Store<T> {}\nclass Main { Object d() { f(new Store<String>() { int x() { return 1; } }); return new Store() { }; } }\n"},
+        "inherits",
+        {("Main.d.Store$1", "Store"), ("Main.d.Store$2", "Store")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_names_mean_what_the_language_says(rule: str) -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    files, kind, wanted = RULES[rule]
+    assert edges(files, kind) == wanted
