@@ -43,7 +43,7 @@ from graphrag_mcp.store.edit_log import (
     differing,
     fold,
 )
-from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, now, read, writer_lock
+from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
@@ -345,7 +345,7 @@ def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
     """Put the edits of another index after those that are here; the rows keep their ids, makers and
     times."""
-    known = {row.id for row in logs.load(folder, read(folder))}
+    known = {row.id for row in logs.load(folder, current(folder))}
     if twice := sorted({row.id for row in log} & known):
         what = f"this index has edits called {', '.join(twice[:5])} already"
         raise BadInput(what, "Replay into an index without any")
@@ -357,7 +357,7 @@ Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 
 def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
-        manifest = ready(read(folder), folder)
+        manifest = ready(current(folder))
         snapshot = open_snapshot(folder, manifest, keep=False)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
@@ -381,11 +381,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         return result
 
 
-def ready(manifest: Manifest | None, folder: Path) -> Manifest:
-    """Raises NotFound without an index, BadInput for rows whose names this release might take for
-    others."""
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+def ready(manifest: Manifest) -> Manifest:
+    """Raises BadInput for rows whose names this release might take for others."""
     if manifest.format != FORMAT or manifest.of_another_release():
         raise BadInput(
             "this index was made by an earlier release", "Call index_documents once, then edit"
@@ -650,9 +647,7 @@ class Chosen:
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
     """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
     no index."""
-    manifest = read(folder)
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    manifest = current(folder)
     wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
     if not wanted:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
@@ -733,7 +728,5 @@ def write_down(folder: Path, chosen: Chosen, by: str) -> str:
     """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
     their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
-        manifest = read(folder)
-        assert manifest is not None
-        row, _ = _of_documents(folder, manifest, "remove", chosen.uris, by)
+        row, _ = _of_documents(folder, current(folder), "remove", chosen.uris, by)
         return row.id

@@ -500,10 +500,7 @@ class Imagination:
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
     indexed there. `keep`: for searches."""
-    manifest = manifest or manifests.read(folder)
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    return Snapshot(folder, manifest, keep)
+    return Snapshot(folder, manifest or manifests.current(folder), keep)
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
@@ -525,7 +522,10 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
                     database, name, named[name], changes[name].gone, rows
                 )
             elif rows is not None:  # what lies there under this name belongs to no generation
-                versions[name] = _fresh_table(database, name, [rows]).version
+                table = database.create_table(name, data=rows, mode="overwrite")
+                if rows.num_rows:
+                    indexed(table, name)
+                versions[name] = table.version
     return versions
 
 
@@ -603,15 +603,6 @@ def _change_table(
         if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
             indexed(table, name)  # the tail would outweigh what is indexed
     return table.version
-
-
-def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
-    """Overwrite the table; its earlier versions stay readable. Indexed when it has rows."""
-    rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
-    table = database.create_table(name, data=rows, mode="overwrite")
-    if rows.num_rows:
-        indexed(table, name)
-    return table
 
 
 def _worth_compacting(table: Any, name: str) -> bool:

@@ -116,7 +116,7 @@ def edit(
     if op == "create" and not ids:
         ids = [title] if (title := values.pop("title", "") or values.pop("name", "")) else []
     _check_ids(op, ids)
-    ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
+    ready(snapshot.manifest)  # before a name is not found for it
     targets = _targets(snapshot, op, [one.strip() for one in ids if one.strip()])
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
