@@ -433,4 +433,4 @@ def delete(options: argparse.Namespace) -> int:
     if not options.yes:
         said = [f"Corpus {found.corpus} in {found.path}: {size}."]
         said.append("Nothing was deleted. The same with --yes does it.")
-    return say(options, {**found.record(), "deleted": options.yes}, *said)
+    return say(options, {**asdict(found), "deleted": options.yes}, *said)

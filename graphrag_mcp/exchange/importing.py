@@ -28,7 +28,7 @@ from graphrag_mcp.exchange.files import (
     SourceDocument,
     SourceEntity,
     SourceUnit,
-    kind_of,
+    program_of,
 )
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
@@ -345,7 +345,7 @@ def _numbers(
 
     known = (one for one in foreign.entities if one.id in ids)
     entities = {one.number: with_units(ids[one.id], one.units) for one in known}
-    relations = {}
+    relations: dict[int, list[str]] = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
         relations[one.number] = with_units(relationship_id(*ends), one.units)
@@ -386,10 +386,6 @@ def _group(name: str, ids: Iterable[str], more: bool = False) -> list[str]:
     return [f"{name} ({', '.join(once[:PER_GROUP])}{rest})"] if once else []
 
 
-def as_json(graph: Mapping[str, Any]) -> str:
-    return json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
 # Names that say nothing: the parent's is taken.
 OUTPUTS = ("output", "outputs", "artifacts", "rag_storage", "storage", "data")
 
@@ -410,13 +406,7 @@ class Holder:
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
     BadInput for others."""
-    kind = kind_of(folder)
-    if not kind:
-        raise BadInput(
-            f"{folder.name} holds neither tables of GraphRAG nor a storage of LightRAG",
-            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
-        )
-    return graphrag.read(folder) if kind == "graphrag" else lightrag.read(folder)
+    return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
 
 
 def import_folder(
@@ -467,7 +457,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     earlier = {uri for uri, row in plan.live.items() if row["file"] == file}
     run.brought += [Edit("gone", uri) for uri in sorted(earlier - there)]
     graph = graph_of(foreign, holders, ChunkParams(passage_size=run.settings.passage_size))
-    data, before = as_json(graph), log.latest(file)
+    data = json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    before = log.latest(file)
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):

@@ -685,22 +685,9 @@ def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str
     return sorted(file for file in files if file.endswith(f"/{asked}"))
 
 
-@dataclass
-class Loss:
-    documents: int
-    text_units: int
-    passages: int
-    entities: int
-    relationships: int
-    names: list[str]  # of entities that vanish, the most named first
-
-    def counts(self) -> dict[str, int]:
-        kinds = ("documents", "text_units", "passages", "entities", "relationships")
-        return {kind: getattr(self, kind) for kind in kinds}
-
-
-def loss(folder: Path, chosen: Chosen) -> Loss:
-    """What would go: worked out by the merge that would do it, and nothing is written."""
+def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
+    """What would go: rows by table, and names of the entities among them, the most named first.
+    Worked out by the merge that would do it, and nothing is written."""
     snapshot = open_snapshot(folder, keep=False)
     ids = sorted(row["id"] for row in chosen.documents.values())
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
@@ -713,8 +700,9 @@ def loss(folder: Path, chosen: Chosen) -> Loss:
     lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
     lost.sort(key=lambda row: (-row["frequency"], row["n"]))
     relationships = len(_vanished(merged.changes.get("relationships", Change())))
-    shown = [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
-    return Loss(len(ids), len(units), passages, len(gone), relationships, shown)
+    counts = {"documents": len(ids), "text_units": len(units), "passages": passages}
+    counts |= {"entities": len(gone), "relationships": relationships}
+    return counts, [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
 
 
 def _vanished(change: Change) -> list[str]:

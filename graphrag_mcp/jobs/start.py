@@ -54,7 +54,6 @@ UNPACKED = 8  # characters of text of a byte of these
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
 GATHER_SECONDS = 0.2  # in which those who have just been answered together call again
-FORGET_EVERY = 60.0
 QUIET_SECONDS, LONGEST = 2.0, 30.0  # they are merged so long after the last or the first of them
 IN_PROCESS = threading.BoundedSemaphore(2)  # engine threads at a time; the rest wait as "queued"
 
@@ -67,7 +66,6 @@ _leaders: dict[tuple[Path, str], threading.Thread] = {}
 # why this process cannot do what is open, where no record can say so
 _troubles: dict[tuple[Path, str], str] = {}
 _woken = threading.Event()
-_forgot = 0.0
 
 
 # ---- starting and stopping ----------------------------------------------------------------------
@@ -82,7 +80,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
         json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()
     ).hexdigest()[:32]
     with _starting, _lock(home, f"{corpus}.start", 30.0):
-        _forget(home)
+        records.forget_old(home)
         job = records.joined(home, corpus, key)
         new = job is None
         if job is None:
@@ -404,10 +402,3 @@ def _files_of(request: IndexRequest) -> Iterator[str]:
             hidden = (".", "node_modules")
             folders[:] = sorted(name for name in folders if not name.startswith(hidden))
             yield from (os.path.join(folder, name) for name in sorted(names))
-
-
-def _forget(home: Path) -> None:
-    global _forgot
-    if time.monotonic() - _forgot > FORGET_EVERY:
-        _forgot = time.monotonic()
-        records.forget_old(home)

@@ -21,14 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.errors import BadInput, ModelError
-from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
+from graphrag_mcp.llm.protocols import (
+    LOCAL,
+    ChatModel,
+    EmbeddingModel,
+    Message,
+    Reply,
+    Reranker,
+    Usage,
+)
+from graphrag_mcp.llm.replies import storable
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
-
-if TYPE_CHECKING:
     from graphrag_mcp.store.reply_cache import AnswerBook, Stored
-
 
 T = TypeVar("T")
 
@@ -59,16 +65,12 @@ class Spent:
         ) / 1_000_000
 
     def record(self) -> dict[str, Any]:
-        total: dict[str, Any] = {
-            "calls": self.calls,
-            "prompt_tokens": self.prompt_tokens,
-            "output_tokens": self.output_tokens,
-        }
+        total: dict[str, Any] = {"calls": self.calls, "prompt_tokens": self.prompt_tokens}
+        total["output_tokens"] = self.output_tokens
         if self.cost:
             total["cost"] = round(self.cost, 6)
-        return total | {
-            "by_stage": {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
-        }
+        by_stage = {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
+        return total | {"by_stage": by_stage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +141,10 @@ async def aside(work: Callable[..., R], *arguments: Any, where: ThreadPoolExecut
     return await asyncio.get_running_loop().run_in_executor(where, work, *arguments)
 
 
-def storable(text: str) -> str:
-    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
-NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = (
-    "no model",
-    "budget",
-    "stopped",
-    "waits for an agent (claim_work)",
-)
+NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+FOR_AGENTS = "waits for an agent (claim_work)"
 CUT_OFF = "the reply was cut off"
 
 log = logging.getLogger(__name__)
@@ -230,11 +221,11 @@ class Asker:
         self.embedding_model = space or (embedder.name if embedder else "")
         self.budget, self._spent = budget or Budget(), Spent()
         self._batch, self._refresh = batch, refresh
-        self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
+        self._calls = asyncio.Semaphore(concurrency)
         self._streak, self._embed_streak = (
             Streak(concurrency * self.budget.gives_up) for _ in range(2)
         )
-        self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
+        self._vain = 0  # replies asked for once more, in a row without a gain
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
@@ -412,12 +403,6 @@ class Asker:
                 log.debug("an answer in the book cannot be read (%s)", error)
         return None
 
-    @property
-    def _in_vain(self) -> bool:
-        """Has the model not done better VAIN times, or would it, were those under way the same?"""
-        most = self.VAIN + self._concurrency - 1
-        return self._vain >= self.VAIN or self._vain + self._doubted >= most
-
     async def _call(
         self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
     ) -> Answer[T]:
@@ -426,12 +411,10 @@ class Asker:
             try:
                 # Not while a reply is read and written down: the next call may go out.
                 async with self._calls:
-                    if self._off or self.exhausted or (first and self._in_vain):
+                    if self._off or self.exhausted or (first and self._vain >= self.VAIN):
                         return first or Answer(ask.without(), reason=reason or self._off or BUDGET)
-                    self._doubted += first is not None
                     reply = await self._complete(ask, reason, on_text, first is not None)
             except ModelError as error:
-                self._doubted -= first is not None
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
                 if self._streak.failed(error):
@@ -439,7 +422,6 @@ class Asker:
                 return first or Answer(ask.without(), reason=reason)
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
-                self._doubted -= 1
                 better = isinstance(taken, Answer) and taken is not first
                 self._vain = 0 if better else self._vain + 1
                 return taken if better else first
@@ -625,9 +607,6 @@ class Margin:
 # ---- the asker of a corpus -----------------------------------------------------------------------
 
 
-LOCAL = "local:"  # begins the name of an embedding model that runs in this process
-
-
 def priced(settings: Settings) -> None:
     """Raises BadInput where a limit of money would never be reached, for there is nothing to count
     it by."""
@@ -653,33 +632,31 @@ def open_asker(
     Without limits, for searches, a book that cannot be used is done without."""
     from graphrag_mcp.store.shared_replies import open_book
 
+    s = settings
     chat = embedder = reranker = None
-    if settings.rerank_model:
+    if s.rerank_model:
         from graphrag_mcp.llm.local import LocalReranker
 
-        reranker = LocalReranker(settings.rerank_model)
-    if settings.embedding_model.startswith(LOCAL):
+        reranker = LocalReranker(s.rerank_model)
+    if s.embedding_model.startswith(LOCAL):
         from graphrag_mcp.llm.local import LocalEmbedder
 
-        embedder = LocalEmbedder(settings.embedding_model, settings.embedding_dimensions)
+        embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions)
         if not limited:  # a search: the model is loaded while the index is opened
             embedder.warm()
-    if settings.chat_model or (settings.embedding_model and embedder is None):
+    if s.chat_model or (s.embedding_model and embedder is None):
         from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder
         from graphrag_mcp.llm.transport import Pace
 
-        pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
-        if settings.chat_model:
-            chat = OpenAIChat(settings, os.environ, pace)
-        if settings.embedding_model and embedder is None:
-            embedder = OpenAIEmbedder(settings, os.environ, pace)
-    s = settings
+        pace = Pace(s.requests_per_minute, s.tokens_per_minute)
+        if s.chat_model:
+            chat = OpenAIChat(s, os.environ, pace)
+        if s.embedding_model and embedder is None:
+            embedder = OpenAIEmbedder(s, os.environ, pace)
     book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     limits = (s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)
-    space = ""
-    if embedder and s.embedding_dimensions:
-        space = f"{s.embedding_model} {s.embedding_dimensions}"
+    sized = embedder and s.embedding_dimensions
     asker = Asker(
         book,
         chat,
@@ -688,7 +665,7 @@ def open_asker(
         concurrency=s.concurrency,
         batch=s.embedding_batch,
         refresh=refresh,
-        space=space,
+        space=f"{s.embedding_model} {s.embedding_dimensions}" if sized else "",
     )
     asker.note, asker.reranker = note, reranker
     return asker
