@@ -43,6 +43,7 @@ from graphrag_mcp.index.imported import (
     row_of,
     sha_of,
 )
+from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
@@ -151,7 +152,6 @@ def tree_of(
 
 
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
-PER_GROUP = 5  # references of one kind after a sentence
 _OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
 Places = Mapping[str, tuple["Holder", UnitRecord]]
 
@@ -364,26 +364,20 @@ def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Fore
     source."""
 
     def write(one: Cited) -> str:
-        groups, units = [], []
+        groups: list[tuple[str, list[str]]] = []
+        units: list[str] = []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
             numbers, there = one.numbers.get(group, ()), known[group]
             rows = [there[number] for number in numbers if number in there]
             units = [unit for row in rows for unit in row[1:]] + units
-            groups += _group(group, (row[0] for row in rows), group in one.more)
+            groups.append((group, [row[0] for row in rows]))
         if not one.numbers.get("Sources") and foreign.program != "graphrag-mcp":
-            groups += _group("Sources", units)
-        return f"[Data: {'; '.join(groups)}]" if groups else ""
+            groups.append(("Sources", units))
+        return reference(groups, more=one.more)
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
         return _OURS.sub(lambda match: "".join(map(write, cited(match[0]))), text)
     return replace_references(text, write)
-
-
-def _group(name: str, ids: Iterable[str], more: bool = False) -> list[str]:
-    """One group of a reference; [] without ids."""
-    once = list(dict.fromkeys(ids))
-    rest = ", +more" if more or len(once) > PER_GROUP else ""
-    return [f"{name} ({', '.join(once[:PER_GROUP])}{rest})"] if once else []
 
 
 # Names that say nothing: the parent's is taken.

@@ -28,7 +28,7 @@ from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
 from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
-from graphrag_mcp.index.units import Context, Reading, begin, claims_as_rows, pending, settle
+from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
@@ -579,14 +579,12 @@ def _read(
     if snapshot is not None:
         before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
         known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
-    read: dict[str, list[Row]] = {"claims": [], "pending": [], "losses": []}
-    if batch.readings or batch.unread:
-        settled = settle(
-            run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
-        )
-        read = vars(settled)
-        run.losses += settled.losses
-    read["claims"] += claims_as_rows(batch.claims, known, numbers)
+    read = settle(
+        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
+    )
+    run.losses += read["losses"]
+    for unit, claims in batch.claims.items():
+        read["claims"] += claim_rows(unit, claims, known, numbers)
     return read
 
 

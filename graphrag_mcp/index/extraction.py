@@ -145,11 +145,8 @@ async def extract_unit(
 
     def first_reply(reply: str, strict: bool = False) -> Records | None:
         records = parse(reply, params.types, text, params.echoes, strict=strict)
-        if (
-            not records.entities
-            and not records.relations
-            and len(known_names) >= NAMES_WORTH_A_RECORD
-        ):
+        empty = not records.entities and not records.relations
+        if empty and len(known_names) >= NAMES_WORTH_A_RECORD:
             raise BadReply("an empty list for a text with names")
         return records
 
