@@ -117,10 +117,7 @@ def _measured(
     name = name or corpus
     rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
     nowhere = {"id": "", "char_start": 0, "char_end": 0}
-    held = [
-        Citation(title=row["title"], uri=row["uri"], document_id=row["id"], **nowhere)
-        for row in rows
-    ]
+    held = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
     wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
     with Bar(options) as bar:
         return evaluate(name, questions, modes, engine(app, corpus), progress=bar, **wanted)

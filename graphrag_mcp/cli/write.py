@@ -56,6 +56,9 @@ READ = 5  # sentences of which one is chosen as the answer
 
 def try_(options: argparse.Namespace) -> int:
     """Index a folder (a sample without one) and show what it is about, questions, how to connect."""
+    from graphrag_mcp.install.hosts import here
+    from graphrag_mcp.query import topics
+
     folder = existing(options.folder) if options.folder else sample()
     if not folder.is_dir():
         raise BadInput(f"{folder} is no folder", "Name a folder of documents")
@@ -65,8 +68,9 @@ def try_(options: argparse.Namespace) -> int:
         return 1
     app = app_of(options)
     snapshot = app.snapshot(corpus)
-    told = {"corpus": corpus, "about": _about(snapshot), "questions": _questions(snapshot)}
-    found = _assistants()
+    about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
+    told = {"corpus": corpus, "about": about, "questions": _questions(snapshot)}
+    found = here(os.environ, Path.home())
     commands = [_connecting(host, folder, options) for host in found]
     if options.json:
         return say(options, told | {"connect": [shlex.join(words) for words in commands]})
@@ -89,10 +93,9 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     app = app_of(options)
     corpus = options.corpus or ("" if options.folder else "sample")
     corpus = app.corpus_for_writing(corpus, folder)
-    settings = settings_of(options)
     request, began = IndexRequest((str(folder),)), time.monotonic()
     with Bar(options) as bar:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar)
+        result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
     names = ("documents", "passages", "entities", "relationships")
     told = ", ".join(counted(counts[name], name) for name in names)
@@ -100,12 +103,6 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     for error in result.errors[:5]:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
     return corpus if counts["passages"] else ""
-
-
-def _about(snapshot: Snapshot) -> list[str]:
-    from graphrag_mcp.query import topics
-
-    return [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
 
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
@@ -158,12 +155,6 @@ def _print(told: dict[str, Any], note: str) -> None:
         print(f"  ({note})")
 
 
-def _assistants() -> list[Host]:
-    from graphrag_mcp.install.hosts import HOSTS, seen
-
-    return [host for host in HOSTS if seen(host, os.environ, Path.home())]
-
-
 def _connecting(host: Host, folder: Path, options: argparse.Namespace) -> list[str]:
     words = ["graphrag-mcp", "install", "--client", host.name, "--root", str(folder)]
     return [*words, "--home", options.home] if options.home else words
@@ -182,13 +173,10 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
     status = 0
     for host, words in zip(found, commands, strict=True):
         if input(f"\nConnect {host.title}? [y/N] ").strip().lower() in ("y", "yes"):
-            done = subprocess.run([sys.executable, "-m", *_module(words)], check=False)
+            own = [sys.executable, "-m", "graphrag_mcp", *words[1:]]
+            done = subprocess.run(own, check=False)
             status = status or done.returncode
     return status
-
-
-def _module(words: Sequence[str]) -> list[str]:
-    return ["graphrag_mcp", *words[1:]]
 
 
 try_.__name__ = "try"  # what the user types
@@ -235,9 +223,7 @@ def _log(app: App, options: argparse.Namespace) -> int:
     from graphrag_mcp.store.edit_log import in_force
 
     rows = in_force(app.snapshot(options.corpus)).log
-    names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
-    edits = [{name: getattr(row, name) for name in names} for row in rows]
-    print_json({"edits": edits}, exact=True)
+    print_json({"edits": list(map(asdict, rows))}, exact=True)
     return 0
 
 
@@ -257,9 +243,8 @@ def _replay(app: App, options: argparse.Namespace) -> int:
             for row in json.loads(Path(path).read_text("utf-8"))["edits"]
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(
-            f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json"
-        ) from error
+        what = f"{path.name} is no log of edits"
+        raise BadInput(what, "Write it with graphrag-mcp edit log --json") from error
     if not options.yes:
         return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))

@@ -48,7 +48,7 @@ from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.walk import shown
+from graphrag_mcp.sources.walk import distinct, shown
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import Document, IndexRequest, IndexResult, content_id
 
@@ -474,13 +474,9 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
         folder = Path(source)
         unnamed = folder.name.lower() in OUTPUTS and folder.parent.name
         own = folder.parent.name if unnamed else folder.name
-        name = distinct = shown(wanted or own).replace(":", "_") or "import"
-        number = 1
-        while distinct in sources:
-            number += 1
-            distinct = f"{name}~{number}"
-        sources[distinct] = {"path": mark, "kind": "import"}
-        return distinct
+        name = distinct(shown(wanted or own).replace(":", "_") or "import", sources)
+        sources[name] = {"path": mark, "kind": "import"}
+        return name
 
     return label
 

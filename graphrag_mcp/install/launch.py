@@ -21,7 +21,7 @@ from urllib.request import url2pathname
 
 from graphrag_mcp import __version__
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.install.hosts import HOSTS, seen
+from graphrag_mcp.install.hosts import here
 from graphrag_mcp.install.install import installed
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.llm.transport import shown_address
@@ -185,14 +185,14 @@ def about(
         "corpus": folder.name if folder else "",
         "generation": _generation(folder),
         "hosts": hosts,
-        "hosts_here": [host.name for host in HOSTS if seen(host, os.environ, home)],
+        "hosts_here": [host.name for host in here(os.environ, home)],
     }
     return {**record, "next": _next(settings, record, damaged)}
 
 
 def lines(record: Mapping[str, Any]) -> list[str]:
     """The record for people, one thing a line."""
-    models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
+    models, corpora, found = record["models"], record["corpora"], record["hosts_here"]
     rest = [f"{len(corpora) - NAMED} more"] if len(corpora) > NAMED else []
     names = [*corpora[:NAMED], *rest]
     meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
@@ -217,7 +217,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
         where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
         rows.append(("in host", where))
     if not record["hosts"]:
-        rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
+        rows.append(("in host", "none" + (f"; found here: {', '.join(found)}" if found else "")))
     rows += [("next", step) for step in record["next"]]
     return [f"{name:<11} {row}" for name, row in rows]
 
@@ -255,8 +255,10 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
         steps.append("graphrag-mcp doctor --repair")
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
-    here = any(name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model))
-    if here and not record["extras"]["local"]:
+    local = any(
+        name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model)
+    )
+    if local and not record["extras"]["local"]:
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:

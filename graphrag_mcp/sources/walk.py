@@ -348,7 +348,7 @@ def find(
         walk.single(path)
     taken: set[str] = set()
     for file in sorted(walk.files.values(), key=lambda file: (file.uri, file.path)):
-        uri = _distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
+        uri = distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
         taken.add(uri)
         found.files.append(replace(file, uri=uri))
     found.files.sort(key=lambda file: file.uri)
@@ -378,12 +378,13 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _distinct(name: str, taken: Iterable[str]) -> str:
-    number, distinct = 1, name
-    while distinct in taken:
+def distinct(name: str, taken: Iterable[str]) -> str:
+    """The name, or with the first number that makes it another than these."""
+    number, free = 1, name
+    while free in taken:
         number += 1
-        distinct = f"{name}~{number}"
-    return distinct
+        free = f"{name}~{number}"
+    return free
 
 
 def _uri(label: str, root: str, path: str) -> str:
@@ -497,7 +498,7 @@ class _Walk:
                 sources[label]["kind"] = "folder"
             return label
         # `text:` is the prefix of inline texts
-        label = _distinct(shown(os.path.basename(folder)).replace(":", "_") or "root", sources)
+        label = distinct(shown(os.path.basename(folder)).replace(":", "_") or "root", sources)
         sources[label] = {"path": folder, "kind": kind}
         return label
 
