@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from graphrag_mcp import __version__
 from graphrag_mcp.errors import BadInput, GraphRAGError
@@ -43,16 +43,8 @@ RARELY = (100_000, 20, 100)
 MOST = 8  # processes; more do not help, since one process takes what they give
 
 
-class Executor(Protocol):
-    """Who does the work."""
-
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = ...
-    ) -> Iterator[R]:
-        """The results in the order of the items. `weigh`: how much memory an item takes."""
-
-    def close(self) -> None:
-        """End what was started for it."""
+# Each executor has `map`, which gives the results in the order of the items (`weigh`: how much memory
+# an item takes), and `close`, which ends what was started for it.
 
 
 def _light(_: object) -> int:
@@ -192,6 +184,9 @@ class Ray:
     def close(self) -> None:
         if self._ours:
             self._ray.shutdown()
+
+
+Executor = InProcess | Processes | Ray
 
 
 def _greet(address: str) -> None:

@@ -285,25 +285,13 @@ def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials in it are masked as in the tools, unless it is `exact` because it
     will be read back."""
-    shown = value if exact or fencing.SHOW_SECRETS.get() else _without_credentials(value)
+    from graphrag_mcp.packing import wire
+    from graphrag_mcp.trust.credentials import masked
+
+    shown = value if exact or fencing.SHOW_SECRETS.get() else wire.shown(value, masked)
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
     # the same value, and nothing for the terminal
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
-
-
-def _without_credentials(value: Any) -> Any:
-    from graphrag_mcp.packing.wire import EXACT
-    from graphrag_mcp.trust.credentials import masked
-
-    if isinstance(value, str):
-        return masked(value)
-    if isinstance(value, list | tuple):
-        return [_without_credentials(one) for one in value]
-    if isinstance(value, dict):
-        plain = EXACT - {"text"}
-        pairs = value.items()
-        return {name: one if name in plain else _without_credentials(one) for name, one in pairs}
-    return value
 
 
 def failed(

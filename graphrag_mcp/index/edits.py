@@ -44,7 +44,6 @@ from graphrag_mcp.store.edit_log import (
     fold,
 )
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
-from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
 from graphrag_mcp.text.terms import counted, normalise_name
@@ -124,20 +123,16 @@ def _one(wish: Wish) -> Target:
 
 def _there(snapshot: Snapshot, target: Target) -> Row:
     """The target's row. NotFound when it has gone since its id was read."""
+    ids = sorted(map(entity_id, target.keys))
     if target.kind == "entity":
-        found = snapshot.by_key(
-            "entities", [entity_id(target.keys[0])], "id", TABLES["entities"].names
-        )
+        found, known = snapshot.served("entities", ids), "Call get_entity for the names there are"
     else:
-        id = relationship_id(*sorted(map(entity_id, target.keys)))
-        found = snapshot.by_key("relationships", [id], "id", TABLES["relationships"].names)
-    if not found.num_rows:
-        name = " and ".join(target.forms or target.keys)[:100]
+        found = snapshot.served("relationships", [relationship_id(*ids)])
         known = "Use op create to relate them"
-        if target.kind == "entity":
-            known = "Call get_entity for the names there are"
+    if not found:
+        name = " and ".join(target.forms or target.keys)[:100]
         raise NotFound(f"the graph holds no {target.kind} {name!r}", known)
-    return found.to_pylist()[0]
+    return found[0]
 
 
 def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
@@ -183,10 +178,9 @@ def _worded(
     if holder is not None and holder["key"] != target.keys[0]:
         merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
         raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
-    known = key == target.keys[0] or overlay.alias.get(key) == target.keys[0]
-    keys, forms = (
-        (target.keys, target.forms) if known else ((*target.keys, key), (*target.forms, title))
-    )
+    keys, forms = target.keys, target.forms
+    if key != keys[0] and overlay.alias.get(key) != keys[0]:
+        keys, forms = (*keys, key), (*forms, title)
     return [row("rename", "entity", keys, forms, fields)]
 
 
@@ -199,10 +193,8 @@ def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     said = snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"].to_pylist()
     keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
     keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
-    found = snapshot.by_key(
-        "entities", [entity_id(one) for one in keys], "id", ["id", "n", "key", "names", "title"]
-    )
-    return next((row for row in found.to_pylist() if key in row["names"]), None)
+    found = snapshot.served("entities", list(map(entity_id, keys)), ["n", "key", "names"])
+    return next((row for row in found if key in row["names"]), None)
 
 
 def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
@@ -264,12 +256,8 @@ def _text(name: str, value: Any) -> str:
         value = ", ".join(str(one) for one in value)
     text = ""
     if isinstance(value, str | int | float):
-        text = str(value).encode("utf-8", "replace").decode()
-    text = (
-        text.replace("\0", "").strip()
-        if name == "description"
-        else " ".join(text.replace("\0", " ").split())
-    )
+        text = str(value).encode("utf-8", "replace").decode().replace("\0", " ")
+    text = text.strip() if name == "description" else " ".join(text.split())
     if not text:
         raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
     return (text.lower() if name == "type" else text)[: LONGEST[name]]
@@ -438,17 +426,13 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
             continue
         named = ""
         if table == "entities":
-            lost = sorted(ids - after.keys())
-            rows = snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()
-            old = {row["id"]: row for row in rows}
-            shown = sorted(({**old, **after}[id] for id in ids), key=lambda row: row["n"])
+            rows = snapshot.served(table, sorted(ids - after.keys()), ["id", "n", "title"])
+            known = {row["id"]: row for row in rows} | after
+            shown = sorted((known[id] for id in ids), key=lambda row: row["n"])
             result.ids += [f"e{row['n']}" for row in shown if row["id"] in after][:NAMED]
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
-            named = (
-                ": "
-                + ", ".join(f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED])
-                + more
-            )
+            titles = (f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED])
+            named = f": {', '.join(titles)}{more}"
         one = {"entities": "entity", "relationships": "relationship"}[table]
         lines.append(f"- {len(ids)} {one if len(ids) == 1 else table} {how}{named}")
     return lines
@@ -707,9 +691,8 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
 
 def _vanished(change: Change) -> list[str]:
     """Ids of rows that go and do not come again."""
-    return sorted(
-        set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ())
-    )
+    there = change.rows["id"].to_pylist() if change.rows is not None else ()
+    return sorted({*change.gone} - {*there})
 
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:

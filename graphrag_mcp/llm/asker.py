@@ -43,30 +43,28 @@ T = TypeVar("T")
 class Spent:
     """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
     cost: float = 0.0
     by_stage: dict[str, Counter[str]] = field(default_factory=dict)
 
+    @property
+    def calls(self) -> int:
+        return self.total("calls")
+
+    def total(self, *names: str) -> int:
+        return sum(counts[name] for counts in self.by_stage.values() for name in names)
+
     def called(self, kind: str) -> None:
-        self.calls += 1
         self.by_stage.setdefault(kind, Counter())["calls"] += 1
 
     def used(self, kind: str, usage: Usage, price_prompt: float, price_output: float) -> None:
         """Tokens of a reply to a question of this kind; prices are per million."""
-        counts = self.by_stage[kind]
-        counts["prompt_tokens"] += usage.prompt_tokens
-        counts["output_tokens"] += usage.output_tokens
-        self.prompt_tokens += usage.prompt_tokens
-        self.output_tokens += usage.output_tokens
-        self.cost += (
-            usage.prompt_tokens * price_prompt + usage.output_tokens * price_output
-        ) / 1_000_000
+        prompt, output = usage.prompt_tokens, usage.output_tokens
+        self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
+        self.cost += (prompt * price_prompt + output * price_output) / 1_000_000
 
     def record(self) -> dict[str, Any]:
-        total: dict[str, Any] = {"calls": self.calls, "prompt_tokens": self.prompt_tokens}
-        total["output_tokens"] = self.output_tokens
+        names = ("calls", "prompt_tokens", "output_tokens")
+        total: dict[str, Any] = {name: self.total(name) for name in names}
         if self.cost:
             total["cost"] = round(self.cost, 6)
         by_stage = {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
@@ -87,12 +85,10 @@ class Budget:
     gives_up: bool = False
 
     def spent(self, spent: Spent) -> bool:
-        tokens = spent.prompt_tokens + spent.output_tokens
-        return bool(
-            (self.max_calls and spent.calls >= self.max_calls)
-            or (self.max_tokens and tokens >= self.max_tokens)
-            or (self.max_cost and spent.cost >= self.max_cost)
-        )
+        tokens = spent.total("prompt_tokens", "output_tokens")
+        limits = (self.max_calls, self.max_tokens, self.max_cost)
+        used = zip((spent.calls, tokens, spent.cost), limits, strict=True)
+        return any(limit and spent >= limit for spent, limit in used)
 
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
