@@ -282,7 +282,7 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
         first, last = atoms.start[at], atoms.end[following - 1]
         kind = _heading(text, first)
         if not after_heading:  # a heading stays with what it heads
-            levels[at] = _level(text, before, first, last, kind)
+            levels[at] = _level(text, before, first, kind)
         after_heading = kind > 0 and text.find("\n", first, last) < 0
         before = last
     _prioritise(atoms, text, start, levels)
@@ -310,11 +310,10 @@ def _blocks(
     cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
     cuts.update(at for at in breaks if start < at < end)
     for first, last in pairwise([start, *sorted(cuts), end]):
-        held = text[first:last]
-        bare = held.strip()
+        held = text[first:last].rstrip()
+        bare = held.lstrip()
         if bare:
-            first += len(held) - len(held.lstrip())
-            yield first, first + len(bare)
+            yield first + len(held) - len(bare), first + len(held)
 
 
 def _joint(text: str, before: int, at: int) -> int:
@@ -335,7 +334,7 @@ def _heading(text: str, at: int) -> int:
     return _SECTION if match[1] and len(match[1]) > 2 else _CHAPTER
 
 
-def _level(text: str, before: int, first: int, last: int, kind: int) -> int:
+def _level(text: str, before: int, first: int, kind: int) -> int:
     breaks = text.count("\n", before, first)
     if kind and breaks:
         return kind

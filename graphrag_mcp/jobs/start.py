@@ -232,11 +232,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
                 worked = led and _turn(settings, corpus)
             _troubles.pop(place, None)
         except Exception as error:
-            said = (
-                getattr(error, "strerror", None)
-                or getattr(error, "what", None)
-                or type(error).__name__
-            )
+            known = (getattr(error, name, None) for name in ("strerror", "what"))
+            said = next(filter(None, known), type(error).__name__)
             if _troubles.get(place) != said:  # once, not every second of a night with a full disk
                 log.exception(
                     "the open jobs of %s were not done; tried again until they are", corpus
@@ -257,11 +254,10 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
 def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
     """Hold the lead of a corpus, if no one else does. The system takes it from a process that dies."""
     with contextlib.ExitStack() as stack:
-        try:
+        led = False
+        with contextlib.suppress(Busy):
             stack.enter_context(_lock(home, corpus, 0.0))
             led = True
-        except Busy:
-            led = False
         yield led
 
 

@@ -78,10 +78,6 @@ def json_values(text: str) -> tuple[list[Any], bool, int]:
     return values, reader.closed, reader.mended
 
 
-def _is_flat(value: list[Any]) -> bool:
-    return not any(isinstance(one, dict | list) for one in value)
-
-
 def without_thoughts(text: str) -> str:
     """The text without blocks of thinking. A block opens at the start of a line; some chat templates
     write the opening of the first one into the prompt. One that is never closed was cut off."""
@@ -194,7 +190,8 @@ class _Json:
                 found.setdefault(key, value)
         closed = self.text[self.at - 1] == "}"
         holds = any(
-            isinstance(one, dict) or (isinstance(one, list) and not _is_flat(one))
+            isinstance(one, dict)
+            or (isinstance(one, list) and any(isinstance(part, dict | list) for part in one))
             for one in found.values()
         )
         if not closed and (not found or (self.whole and not holds)):

@@ -330,11 +330,8 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
             return empty(table, names).append_column("_score", pa.array([], pa.float32()))
-        query = (
-            handle.query()
-            .nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
-            .limit(limit)
-        )
+        wanted = MatchQuery(" ".join(terms), FULL_TEXT[table])
+        query = handle.query().nearest_to_text(wanted).limit(limit)
         if (kept := self._in_memory(table, names)) is None:
             return self._run(table, query, [*names, "_score"])
         ranking = self._run(table, query, [ROW_ID, "_score"])
@@ -345,12 +342,9 @@ class Snapshot:
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
         one, best first."""
-        query = (
-            self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
-        )
-        found = self._run(
-            table, query.nprobes(20).refine_factor(5).limit(limit), ["id", "_distance"]
-        )
+        query = self._handle(table).query().nearest_to(vector).column("vector")
+        query = query.distance_type("cosine").nprobes(20).refine_factor(5).limit(limit)
+        found = self._run(table, query, ["id", "_distance"])
         near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return [(id, round(1 - far, 6)) for id, far in near]
 
