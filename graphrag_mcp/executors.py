@@ -233,7 +233,10 @@ def _in_order(
         ):
             weight, result = under_way.popleft()
             total -= weight
-            yield from _opened(result())
+            good, found = pickle.loads(result())
+            if not good:
+                raise found
+            yield from found
 
 
 def _parts(items: Iterable[T], weigh: Callable[[T], int]) -> Iterator[tuple[int, list[T]]]:
@@ -270,13 +273,6 @@ def _of_release(version: str, part: bytes) -> bytes:
         )
         return pickle.dumps((False, error), 5)
     return _done(part)
-
-
-def _opened(result: bytes) -> list[Any]:
-    good, found = pickle.loads(result)
-    if not good:
-        raise found
-    return found
 
 
 def main() -> None:

@@ -186,8 +186,7 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if options.json:
         print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    text = _own_words(result.text, options.corpus) if _is_ours(result) else result.text
-    print(fencing.clean(text))
+    print(fencing.clean(_worded(result, options.corpus)))
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
@@ -200,20 +199,16 @@ def show(options: argparse.Namespace, result: Result) -> int:
     return 0
 
 
-def _is_ours(result: Result) -> bool:
-    """Is the text our own report, in which no document is quoted at length? That of documents stays
-    to the letter."""
+def _worded(result: Result, corpus: str) -> str:
+    """A report of our own in the words of the command line, but for lines that list what is
+    someone's. A text that quotes documents at length stays to the letter."""
     from graphrag_mcp.types import EditResult, RemoveResult, StatusResult
 
-    return isinstance(result, EditResult | RemoveResult | StatusResult)
-
-
-def _own_words(said: str, corpus: str) -> str:
-    """Our report in the words of the command line, but for lines that list what is someone's."""
+    if not isinstance(result, EditResult | RemoveResult | StatusResult):
+        return result.text
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
-    return "\n".join(
-        line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n")
-    )
+    lines = result.text.split("\n")
+    return "\n".join(one if one.startswith(theirs) else as_commands(one, corpus) for one in lines)
 
 
 def _answers(result: Result) -> bool:

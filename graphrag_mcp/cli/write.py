@@ -71,7 +71,9 @@ def try_(options: argparse.Namespace) -> int:
     about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
     told = {"corpus": corpus, "about": about, "questions": _questions(snapshot)}
     found = here(os.environ, Path.home())
-    commands = [_connecting(host, folder, options) for host in found]
+    of_home = ["--home", options.home] if options.home else []
+    words = ["graphrag-mcp", "install", "--client"]
+    commands = [[*words, host.name, "--root", str(folder), *of_home] for host in found]
     if options.json:
         return say(options, told | {"connect": [shlex.join(words) for words in commands]})
     _print(told, elsewhere(app, corpus))
@@ -153,11 +155,6 @@ def _print(told: dict[str, Any], note: str) -> None:
     print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
     if note:
         print(f"  ({note})")
-
-
-def _connecting(host: Host, folder: Path, options: argparse.Namespace) -> list[str]:
-    words = ["graphrag-mcp", "install", "--client", host.name, "--root", str(folder)]
-    return [*words, "--home", options.home] if options.home else words
 
 
 def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:

@@ -289,7 +289,8 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     if not foreign.communities:
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
-    pairs = _pairs(holders)
+    told = [(one.source, one.target) for holder in holders for one in holder.record.statements]
+    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in told if a != b}
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
@@ -315,11 +316,6 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     foreign.note(lost, what)
     roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
     return {"communities": tree, "near": roots, "reports": reports}
-
-
-def _pairs(holders: Sequence[Holder]) -> set[tuple[str, str]]:
-    named = ((one.source, one.target) for holder in holders for one in holder.record.statements)
-    return {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in named if a != b}
 
 
 def _numbers(

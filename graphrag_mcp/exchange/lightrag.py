@@ -36,7 +36,13 @@ def read(folder: Path) -> Foreign:
     docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
     status = _json(folder, STATUS, found, needed=False)
     found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
-    ordered = sorted(chunks, key=lambda id: (_text(chunks[id], "full_doc_id"), _order(chunks[id])))
+    ordered = sorted(
+        chunks,
+        key=lambda id: (
+            _text(chunks[id], "full_doc_id"),
+            whole(chunks[id], "chunk_order_index") or 0,
+        ),
+    )
     for place, id in enumerate(ordered):
         home = _text(chunks[id], "full_doc_id")
         text = _text(chunks[id], "content")
@@ -102,10 +108,6 @@ def name_of(name: str) -> str:
 def _text(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     return clean(value) if isinstance(value, str) else ""
-
-
-def _order(row: Row) -> int:
-    return whole(row, "chunk_order_index") or 0
 
 
 def _weight(row: Row) -> float:

@@ -81,7 +81,8 @@ def tree_of(
     found = _imported(snapshot)
     near = found is not None and found.near
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    sources = {} if near else _sources(snapshot)
+    code = [] if near else listed(snapshot.rows("code", columns=["id", "uri"]))
+    sources = {id: uri for id, uri in code if language_of(uri)}
     files = {unit: sources[of] for unit, of in documents.items() if of in sources}
     documents = {unit: of for unit, of in documents.items() if unit not in files}
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
@@ -139,12 +140,6 @@ def _of_groups(
         for unit, way in ways.items()
         for depth, id in enumerate(tree.path[unit])
     }
-
-
-def _sources(snapshot: Snapshot) -> dict[str, str]:
-    """The uris of the documents that are source code, by id."""
-    rows = listed(snapshot.rows("code", columns=["id", "uri"]))
-    return {id: uri for id, uri in rows if language_of(uri)}
 
 
 def _imported(snapshot: Snapshot) -> imported.Given | None:

@@ -138,7 +138,8 @@ def derive(
         own = text[start : unit.span.end]
         id = name_of(unit, own)
         rows.units.append(_unit_row(rows.document["id"], unit, id, own))
-        passages = [_passage_id(id, part.start - start, part.end - start) for part in unit.passages]
+        parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
+        passages = [content_id("passage", id, *part) for part in parts]
         # The qualified names of source code depend on what stands in other units.
         known = id in before.units and id not in before.redo and code is None
         if known and all(one in before.passages for one in passages):
@@ -180,10 +181,6 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
         return content_id("unit", same, str(seen[same] - 1))
 
     return name
-
-
-def _passage_id(unit: str, start: int, end: int) -> str:
-    return content_id("passage", unit, str(start), str(end))
 
 
 def _document_row(document: Document) -> Row:
