@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
     from graphrag_mcp.query.passages import Line
-    from graphrag_mcp.store.reply_cache import AnswerBook
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult
 
@@ -185,13 +185,16 @@ YES = "Nothing was changed. The same with --yes does it."
 def edit(options: argparse.Namespace) -> int:
     """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
     the log."""
+    from graphrag_mcp.store.edit_log import in_force
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
     app = app_of(options)
     if options.op == "replay":
         return _replay(app, options)
     if options.op == "log" and options.json:
-        return _log(app, options)
+        rows = in_force(app.snapshot(options.corpus)).log  # as they are: what `edit replay` takes
+        print_json({"edits": list(map(asdict, rows))}, exact=True)
+        return 0
     given = (options.corpus, options.op, options.ids, options.set)
     result = change(app, *given, f"cli:{_user()}", not options.yes, wait=True)
     return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
@@ -213,15 +216,6 @@ def _shown(options: argparse.Namespace, result: Any, tried: bool) -> int:
         result.text += f"\n{YES}"
     result.next_call = ""
     return show(options, result)
-
-
-def _log(app: App, options: argparse.Namespace) -> int:
-    """Every row of the log as it is: what `edit replay` takes."""
-    from graphrag_mcp.store.edit_log import in_force
-
-    rows = in_force(app.snapshot(options.corpus)).log
-    print_json({"edits": list(map(asdict, rows))}, exact=True)
-    return 0
 
 
 def _replay(app: App, options: argparse.Namespace) -> int:
@@ -313,8 +307,9 @@ def index(options: argparse.Namespace) -> int:
         from graphrag_mcp.jobs import start
 
         start.finish_open(settings, corpus)
+    ended = partial(print, "graphrag-mcp:", file=sys.stderr, flush=True)
     with Bar(options) as bar:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=_ended)
+        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=ended)
     result = result.model_copy(update={"corpus": corpus})
     elapsed = time.monotonic() - began
     if options.json:
@@ -354,10 +349,6 @@ def _watch(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return 0
-
-
-def _ended(why: str) -> None:
-    print(f"graphrag-mcp: {why}", file=sys.stderr, flush=True)
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
@@ -443,23 +434,19 @@ def answers(options: argparse.Namespace) -> int:
     app = app_of(options)
     with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
         book.probe()
-        _list_answers(book, options)
+        if options.action == "clear":
+            gone = book.clear(options.kind)
+            print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
+        elif options.json:
+            print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
+        elif options.kind:
+            if not (found := list(book.listing(options.kind))):
+                kinds = ", ".join(book.kinds()) or "none at all"
+                print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
+            for one in found:
+                tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
+                print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
+        else:
+            lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
+            print("\n".join(lines) or "the reply cache is empty")
     return 0
-
-
-def _list_answers(book: AnswerBook, options: argparse.Namespace) -> None:
-    if options.action == "clear":
-        gone = book.clear(options.kind)
-        print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
-    elif options.json:
-        print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
-    elif options.kind:
-        if not (found := list(book.listing(options.kind))):
-            kinds = ", ".join(book.kinds()) or "none at all"
-            print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
-        for one in found:
-            tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
-            print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
-    else:
-        lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
-        print("\n".join(lines) or "the reply cache is empty")

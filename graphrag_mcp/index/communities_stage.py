@@ -95,7 +95,9 @@ def tree_of(
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
             tree = tree_with(kept[0], entities, edges, params, files)
-            return replace(tree, terms=_of_groups(tree, *kept), made_of=made_of)
+            pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
+            terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
+            return replace(tree, terms=terms, made_of=made_of)
     passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
     batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(batches, documents)
@@ -129,17 +131,6 @@ def _stored_groups(
         ways[path]: by_rank(terms_of[path[-1]].rpartition("#")[2].split()[1:]) for path in held
     }
     return {unit: ways[paths[unit]] for unit in units}, known
-
-
-def _of_groups(
-    tree: Hierarchy, ways: Mapping[str, Way], known: Mapping[Way, Mapping[str, float]]
-) -> dict[str, Mapping[str, float]]:
-    """The terms of the communities of `tree_with(ways, ...)`."""
-    return {
-        id: known[way[: depth + 1]]
-        for unit, way in ways.items()
-        for depth, id in enumerate(tree.path[unit])
-    }
 
 
 def _imported(snapshot: Snapshot) -> imported.Given | None:

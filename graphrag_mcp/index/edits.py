@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from graphrag_mcp.index.graph import (
 )
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.units import pending
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
@@ -357,7 +359,9 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
             last = max((int(row.id[1:]) for row in rows if row.id[1:].isdigit()), default=0)
             numbers[NEXT] = max(numbers[NEXT] - 1, last + 1)
         every = [*log, *rows]
-        is_long = _is_long(settings, manifest, folder)
+        # which descriptions a model is to join, in an index in which one does
+        tuned = with_tuned(settings, folder) if manifest.parameters.get("descriptions") else None
+        is_long = partial(needs_summary, settings=tuned) if tuned else None
         overlay, merged, given = merged_with(snapshot, every, manifest, numbers, is_long)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
@@ -376,16 +380,6 @@ def ready(manifest: Manifest) -> Manifest:
             "this index was made by an earlier release", "Call index_documents once, then edit"
         )
     return manifest
-
-
-def _is_long(
-    settings: Settings, manifest: Manifest, folder: Path
-) -> Callable[[Sequence[str]], bool] | None:
-    """Which descriptions a model is to join, in an index in which one does."""
-    if not manifest.parameters.get("descriptions"):
-        return None
-    tuned = with_tuned(settings, folder)
-    return lambda fragments: needs_summary(fragments, tuned)
 
 
 # ---- saying it -----------------------------------------------------------------------------------
@@ -431,15 +425,11 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
             shown = sorted((known[id] for id in ids), key=lambda row: row["n"])
             result.ids += [f"e{row['n']}" for row in shown if row["id"] in after][:NAMED]
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
-            titles = (f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED])
+            titles = (f"{one_line(row['title'], 80)} (e{row['n']})" for row in shown[:NAMED])
             named = f": {', '.join(titles)}{more}"
         one = {"entities": "entity", "relationships": "relationship"}[table]
         lines.append(f"- {len(ids)} {one if len(ids) == 1 else table} {how}{named}")
     return lines
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:80]
 
 
 def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -182,7 +182,8 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
     if records is not None:
         read = await aside(from_records, unit.id, unit.text, records, extraction.by, aliases)
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
-        lost = records.losses.with_repaired("end without an entity", made_up)
+        repaired = {**records.losses.repaired, "end without an entity": made_up}
+        lost = replace(records.losses, repaired=repaired)
     return Read(read, claims, extraction.reason, why, lost, Losses(len(claims), dropped))
 
 

@@ -97,7 +97,10 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 process=process_mark(os.getpid()),
             )
             with writing(home / "corpora" / corpus):
-                _can_be_led(home, corpus)
+                # May this user take the lead, which may be another's? Else the job would wait for ever.
+                lead = home / "jobs" / "lead" / corpus / "lock"
+                lead.parent.mkdir(parents=True, exist_ok=True)
+                open(lead, "ab").close()
                 records.open_up(home, job)
     if new and job.own and run.begun(home, job):
         _spawn(home, job)
@@ -259,14 +262,6 @@ def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
             stack.enter_context(_lock(home, corpus, 0.0))
             led = True
         yield led
-
-
-def _can_be_led(home: Path, corpus: str) -> None:
-    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may
-    be another's."""
-    path = home / "jobs" / "lead" / corpus / "lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    open(path, "ab").close()
 
 
 @contextlib.contextmanager

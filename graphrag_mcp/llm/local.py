@@ -45,9 +45,6 @@ class _Local:
         self._model: Any = None
         self._worker = ThreadPoolExecutor(1, "local-model")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     async def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._model = None
