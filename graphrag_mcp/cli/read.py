@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
-    from graphrag_mcp.types import Citation, SearchResult, StatusResult
+    from graphrag_mcp.types import Citation, SearchResult
 
 
 HITS = 5
@@ -357,7 +357,12 @@ def status(options: argparse.Namespace) -> int:
     from graphrag_mcp.tools.index import status as status_of
 
     result = status_of(app, options.corpus)
-    disk = _on_disk(app, result)
+    disk: Mapping[str, Sequence[str]] = {}  # files that are others than when they were indexed
+    if result.corpus and result.generation:
+        from graphrag_mcp.sources import diff
+
+        held = app.snapshot(result.corpus).manifest
+        disk = diff.changes(app.folder(result.corpus), held, app.settings)
     if options.json:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
     said = _disk_line(disk) if disk else ""
@@ -374,16 +379,6 @@ def _row(line: str) -> tuple[str, str]:
     """`Model: none` as two cells."""
     name, colon, said = line.partition(": ")
     return (name.lower(), said) if colon and len(name) < 24 else ("", line)
-
-
-def _on_disk(app: App, result: StatusResult) -> dict[str, Sequence[str]]:
-    """Files that are new, changed or deleted since the corpus was indexed; {} without a corpus."""
-    if not result.corpus or not result.generation:
-        return {}
-    from graphrag_mcp.sources.diff import changes
-
-    snapshot = app.snapshot(result.corpus)
-    return changes(app.folder(result.corpus), snapshot.manifest, app.settings)
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
