@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from graphrag_mcp import __version__
 from graphrag_mcp.errors import BadInput, GraphRAGError
@@ -43,16 +43,8 @@ RARELY = (100_000, 20, 100)
 MOST = 8  # processes; more do not help, since one process takes what they give
 
 
-class Executor(Protocol):
-    """Who does the work."""
-
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = ...
-    ) -> Iterator[R]:
-        """The results in the order of the items. `weigh`: how much memory an item takes."""
-
-    def close(self) -> None:
-        """End what was started for it."""
+# Each executor has `map`, which gives the results in the order of the items (`weigh`: how much memory
+# an item takes), and `close`, which ends what was started for it.
 
 
 def _light(_: object) -> int:
@@ -194,6 +186,9 @@ class Ray:
             self._ray.shutdown()
 
 
+Executor = InProcess | Processes | Ray
+
+
 def _greet(address: str) -> None:
     """OSError when nothing listens at the address: Ray itself would go on trying for minutes."""
     host, colon, port = address.rpartition("://")[2].rpartition(":")
@@ -238,7 +233,10 @@ def _in_order(
         ):
             weight, result = under_way.popleft()
             total -= weight
-            yield from _opened(result())
+            good, found = pickle.loads(result())
+            if not good:
+                raise found
+            yield from found
 
 
 def _parts(items: Iterable[T], weigh: Callable[[T], int]) -> Iterator[tuple[int, list[T]]]:
@@ -275,13 +273,6 @@ def _of_release(version: str, part: bytes) -> bytes:
         )
         return pickle.dumps((False, error), 5)
     return _done(part)
-
-
-def _opened(result: bytes) -> list[Any]:
-    good, found = pickle.loads(result)
-    if not good:
-        raise found
-    return found
 
 
 def main() -> None:

@@ -162,7 +162,9 @@ def _door(app: App, updates: Updates, warmer: _Once) -> Callable[..., Awaitable[
     """Middleware: who calls and whose home it is, then what some methods need beside the SDK."""
 
     async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        SUBJECT.set(_caller(ctx))
+        user = getattr(ctx.request, "scope", {}).get("user")  # of a token that http.py has verified
+        known = user is not None and user.is_authenticated
+        SUBJECT.set(str(user.display_name) if known else "")
         SHOW_SECRETS.set(app.settings.show_secrets)
         HOME.set(app.home)
         if ctx.method == "subscriptions/listen":
@@ -191,13 +193,6 @@ async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) ->
             {key: value for key, value in one.items() if key != "_meta"} for one in kept
         ]
     return result
-
-
-def _caller(ctx: Any) -> str:
-    """The name of the token that the request came with (http.py has verified it); "" without
-    tokens."""
-    user = getattr(ctx.request, "scope", {}).get("user")
-    return str(user.display_name) if user is not None and user.is_authenticated else ""
 
 
 def _instructions(names: set[str]) -> str:

@@ -167,9 +167,7 @@ def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
     """The working directory, unless it is `/`, a drive or a home folder: then nothing may be
     indexed."""
     here = (cwd or Path.cwd()).resolve()
-    if here == Path(here.anchor) or here == Path.home().resolve():
-        return ()
-    return (here,)
+    return () if here in (Path(here.anchor), Path.home().resolve()) else (here,)
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

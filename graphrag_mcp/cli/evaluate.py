@@ -7,6 +7,7 @@ import argparse
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ def eval(options: argparse.Namespace) -> int:
         own = evaluate.is_set(path) and not options.corpus
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
         corpus = path.name if own else app.corpus_for_reading(options.corpus)
-        result = _measured(options, app, corpus, questions, modes)
+        result = _measured(options, app, corpus, questions, modes, corpus)
         record, tables = asdict(result), [evaluate.table(result)]
         if options.against:
             other_app, other_corpus = _other(app, options.against)
@@ -110,17 +111,13 @@ def _measured(
     corpus: str,
     questions: Sequence[Question],
     modes: Sequence[str],
-    name: str = "",
+    name: str,
 ) -> EvalResult:
     from graphrag_mcp.evaluate.evaluate import evaluate
 
-    name = name or corpus
     rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
     nowhere = {"id": "", "char_start": 0, "char_end": 0}
-    held = [
-        Citation(title=row["title"], uri=row["uri"], document_id=row["id"], **nowhere)
-        for row in rows
-    ]
+    held = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
     wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
     with Bar(options) as bar:
         return evaluate(name, questions, modes, engine(app, corpus), progress=bar, **wanted)
@@ -170,11 +167,6 @@ def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) ->
     from graphrag_mcp.query.local import local_search
 
     snapshot, asker = app.snapshot(corpus), app.asker(corpus)
-    given = []
-    for question in questions:
-        if mode == "global":
-            found = global_search(snapshot, question.text, asker=asker, answer=True)
-        else:
-            found = local_search(snapshot, question.text, mode=mode, asker=asker, answer=True)
-        given.append(found.answer or found.text)
-    return given
+    search = global_search if mode == "global" else partial(local_search, mode=mode)
+    found = [search(snapshot, one.text, asker=asker, answer=True) for one in questions]
+    return [one.answer or one.text for one in found]

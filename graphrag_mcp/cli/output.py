@@ -186,8 +186,7 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if options.json:
         print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    text = _own_words(result.text, options.corpus) if _is_ours(result) else result.text
-    print(fencing.clean(text))
+    print(fencing.clean(_worded(result, options.corpus)))
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
@@ -200,20 +199,16 @@ def show(options: argparse.Namespace, result: Result) -> int:
     return 0
 
 
-def _is_ours(result: Result) -> bool:
-    """Is the text our own report, in which no document is quoted at length? That of documents stays
-    to the letter."""
+def _worded(result: Result, corpus: str) -> str:
+    """A report of our own in the words of the command line, but for lines that list what is
+    someone's. A text that quotes documents at length stays to the letter."""
     from graphrag_mcp.types import EditResult, RemoveResult, StatusResult
 
-    return isinstance(result, EditResult | RemoveResult | StatusResult)
-
-
-def _own_words(said: str, corpus: str) -> str:
-    """Our report in the words of the command line, but for lines that list what is someone's."""
+    if not isinstance(result, EditResult | RemoveResult | StatusResult):
+        return result.text
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
-    return "\n".join(
-        line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n")
-    )
+    lines = result.text.split("\n")
+    return "\n".join(one if one.startswith(theirs) else as_commands(one, corpus) for one in lines)
 
 
 def _answers(result: Result) -> bool:
@@ -285,25 +280,13 @@ def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials in it are masked as in the tools, unless it is `exact` because it
     will be read back."""
-    shown = value if exact or fencing.SHOW_SECRETS.get() else _without_credentials(value)
+    from graphrag_mcp.packing import wire
+    from graphrag_mcp.trust.credentials import masked
+
+    shown = value if exact or fencing.SHOW_SECRETS.get() else wire.shown(value, masked)
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
     # the same value, and nothing for the terminal
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
-
-
-def _without_credentials(value: Any) -> Any:
-    from graphrag_mcp.packing.wire import EXACT
-    from graphrag_mcp.trust.credentials import masked
-
-    if isinstance(value, str):
-        return masked(value)
-    if isinstance(value, list | tuple):
-        return [_without_credentials(one) for one in value]
-    if isinstance(value, dict):
-        plain = EXACT - {"text"}
-        pairs = value.items()
-        return {name: one if name in plain else _without_credentials(one) for name, one in pairs}
-    return value
 
 
 def failed(

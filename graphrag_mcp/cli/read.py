@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
-    from graphrag_mcp.types import Citation, SearchResult, StatusResult
+    from graphrag_mcp.types import Citation, SearchResult
 
 
 HITS = 5
@@ -233,42 +233,44 @@ MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
 
 def search(options: argparse.Namespace) -> int:
     """Cited context for a question; with --answer a model's answer from it."""
-    from graphrag_mcp.query import federated
+    from graphrag_mcp.query import federated, global_, local, text_search
     from graphrag_mcp.query.passages import Form
     from graphrag_mcp.query.route import choose
 
     if options.mode not in MODES:
         raise BadInput(f"search mode {options.mode!r} is unknown", f"Use one of {', '.join(MODES)}")
-    app = app_of(options)
-    given: dict[str, Any] = _budget(options)
-    if names := federated.wanted(options.corpus, app.corpora()):
-        return show(options, _in_several(app, names, options, given))
-    corpus = app.corpus_for_reading(options.corpus)
-    snapshot = app.snapshot(corpus)
-    mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
+    app, given, mode, reason = app_of(options), _budget(options), options.mode, ""
+    several = federated.wanted(options.corpus, app.corpora())
+    corpora = [app.corpus_for_reading(name) for name in several or [options.corpus]]
+    parts = [(name if several else "", app.snapshot(name)) for name in corpora]
+    snapshot = None if several else parts[0][1]
+    if mode == "auto":
+        mode, reason = choose(options.query, snapshot) if snapshot else ("local", "")
     # of the usual mode only on request
     told = reason and (options.json or options.explain or mode != "fused")
     reason = f"Mode {mode}: {reason}" if told else ""
-    if mode == "drift":
-        return show(options, _drift(app, corpus, options.query, given))
+    if mode == "drift" and snapshot:
+        return show(options, _drift(app, corpora[0], options.query, given))
     if mode == "text":
-        from graphrag_mcp.query.text_search import search_text
-
-        found = search_text(snapshot, options.query, filters=options.filter, **given)
+        found = text_search.search(parts, options.query, filters=options.filter, **given)
         return _shown(options, found, reason, snapshot)
-    given |= _wish(options) | {"answer": options.answer, "response_type": options.response_type}
-    form = Form(options.breadth, options.sort)
+    request = local.Request(
+        options.query,
+        mode=mode,
+        level=options.level,
+        form=Form(options.breadth, options.sort),
+        explain=options.explain,
+        answer=options.answer,
+        response_type=options.response_type,
+        response_format=options.format,
+        filters=options.filter,
+        **given,
+    )
     asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
-    given["asker"] = app.asker(corpus) if asked else None
+    askers = {"": app.asker(corpora[0])} if asked and snapshot else {}
     if mode == "global":
-        from graphrag_mcp.query.global_ import global_search
-
-        found = global_search(snapshot, options.query, level=options.level, **given)
-        return _shown(options, found, reason)
-    from graphrag_mcp.query.local import local_search
-
-    found = local_search(snapshot, options.query, mode=mode, form=form, **given)
-    return _shown(options, found, reason, snapshot)
+        return _shown(options, global_.search(parts, request, askers), reason)
+    return _shown(options, local.search(parts, request, askers), reason, snapshot)
 
 
 def _shown(
@@ -285,23 +287,6 @@ def _shown(
     if result.hint:
         print(f"hint: {fencing.clean(as_commands(result.hint, options.corpus))}", file=sys.stderr)
     return 0
-
-
-def _in_several(
-    app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]
-) -> Result:
-    from graphrag_mcp.query import global_, local, text_search
-    from graphrag_mcp.query.passages import Form
-
-    parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
-    if options.mode == "text":
-        return text_search.search(parts, options.query, filters=options.filter, **given)
-    request = local.Request(
-        options.query, form=Form(options.breadth, options.sort), **given, **_wish(options)
-    )
-    return (
-        global_.search(parts, request) if options.mode == "global" else local.search(parts, request)
-    )
 
 
 def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:
@@ -355,12 +340,6 @@ def source(options: argparse.Namespace) -> int:
     return show(options, get_source(parts_of(options, options.ids), options.ids, **given))
 
 
-def _wish(options: argparse.Namespace) -> dict[str, Any]:
-    """What every search takes but that for exact words."""
-    names = {"response_format": options.format, "filters": options.filter}
-    return {**names, "explain": options.explain}
-
-
 def _budget(options: argparse.Namespace) -> dict[str, int]:
     return {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
 
@@ -378,7 +357,12 @@ def status(options: argparse.Namespace) -> int:
     from graphrag_mcp.tools.index import status as status_of
 
     result = status_of(app, options.corpus)
-    disk = _on_disk(app, result)
+    disk: Mapping[str, Sequence[str]] = {}  # files that are others than when they were indexed
+    if result.corpus and result.generation:
+        from graphrag_mcp.sources import diff
+
+        held = app.snapshot(result.corpus).manifest
+        disk = diff.changes(app.folder(result.corpus), held, app.settings)
     if options.json:
         return say(options, result.model_dump(mode="json") | {"disk": disk})
     said = _disk_line(disk) if disk else ""
@@ -395,16 +379,6 @@ def _row(line: str) -> tuple[str, str]:
     """`Model: none` as two cells."""
     name, colon, said = line.partition(": ")
     return (name.lower(), said) if colon and len(name) < 24 else ("", line)
-
-
-def _on_disk(app: App, result: StatusResult) -> dict[str, Sequence[str]]:
-    """Files that are new, changed or deleted since the corpus was indexed; {} without a corpus."""
-    if not result.corpus or not result.generation:
-        return {}
-    from graphrag_mcp.sources.diff import changes
-
-    snapshot = app.snapshot(result.corpus)
-    return changes(app.folder(result.corpus), snapshot.manifest, app.settings)
 
 
 def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:

@@ -108,16 +108,16 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
 
 def _everywhere(options: argparse.Namespace) -> int:
     """The same for each host that seems to be on this machine; the highest exit status of them."""
-    from graphrag_mcp.install.hosts import HOSTS, seen
+    from graphrag_mcp.install.hosts import here
 
     if options.config or options.json:
         raise BadInput("--client all takes no --config and no --json", "Name one host")
-    here = [host.name for host in HOSTS if seen(host, os.environ, Path.home())]
-    if not here:
+    found = here(os.environ, Path.home())
+    if not found:
         raise BadInput("no host was found on this machine", "Name one with --client")
     worst = 0
-    for name in here:
-        one = argparse.Namespace(**{**vars(options), "client": name})
+    for host in found:
+        one = argparse.Namespace(**{**vars(options), "client": host.name})
         try:
             worst = max(worst, install(one))
         except GraphRAGError as error:
@@ -280,7 +280,9 @@ def doctor(options: argparse.Namespace) -> int:
     if options.folder:
         return _examine(options)
     from graphrag_mcp.doctor.doctor import doctor as examine
+    from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.install.launch import about, lines
+    from graphrag_mcp.types import IndexRequest
 
     app = app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
@@ -297,11 +299,14 @@ def doctor(options: argparse.Namespace) -> int:
         said = f"{error.what}. {as_commands(error.next_move)}."
         print_json({"sound": None, "findings": [], "about": here, "error": said})
         return 2
-    findings = (
-        examine(folder, options.repair, lambda folder: _derive(folder, app.settings))
-        if folder
-        else []
-    )
+
+    def derive(folder: Path) -> None:
+        """All tables again from the stored originals: what indexing does when it finds a generation
+        without tables. What models answered comes from the reply cache, since the budget is spent
+        from the start."""
+        index_documents(folder, IndexRequest(), replace(app.settings, max_calls=-1))
+
+    findings = examine(folder, options.repair, derive) if folder else []
     wrong = sum(not found.repaired and not found.remark for found in findings)
     here = about(app.settings, app.corpora(), folder, bool(wrong))
     said = []
@@ -335,17 +340,6 @@ def _examine(options: argparse.Namespace) -> int:
     )
     say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
     return 1 if wrong else 0
-
-
-def _derive(folder: Path, settings: Settings) -> None:
-    """All tables again from the stored originals: what indexing does when it finds a generation
-    without tables."""
-    from graphrag_mcp.index.pipeline import index_documents
-    from graphrag_mcp.types import IndexRequest
-
-    # A budget that is spent from the start: what models answered comes from the reply cache,
-    # nothing is bought.
-    index_documents(folder, IndexRequest(), replace(settings, max_calls=-1))
 
 
 def digest(options: argparse.Namespace) -> int:
@@ -433,4 +427,4 @@ def delete(options: argparse.Namespace) -> int:
     if not options.yes:
         said = [f"Corpus {found.corpus} in {found.path}: {size}."]
         said.append("Nothing was deleted. The same with --yes does it.")
-    return say(options, {**found.record(), "deleted": options.yes}, *said)
+    return say(options, {**asdict(found), "deleted": options.yes}, *said)

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
     from graphrag_mcp.query.passages import Line
-    from graphrag_mcp.store.reply_cache import AnswerBook
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult
 
@@ -56,6 +56,9 @@ READ = 5  # sentences of which one is chosen as the answer
 
 def try_(options: argparse.Namespace) -> int:
     """Index a folder (a sample without one) and show what it is about, questions, how to connect."""
+    from graphrag_mcp.install.hosts import here
+    from graphrag_mcp.query import topics
+
     folder = existing(options.folder) if options.folder else sample()
     if not folder.is_dir():
         raise BadInput(f"{folder} is no folder", "Name a folder of documents")
@@ -65,9 +68,12 @@ def try_(options: argparse.Namespace) -> int:
         return 1
     app = app_of(options)
     snapshot = app.snapshot(corpus)
-    told = {"corpus": corpus, "about": _about(snapshot), "questions": _questions(snapshot)}
-    found = _assistants()
-    commands = [_connecting(host, folder, options) for host in found]
+    about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
+    told = {"corpus": corpus, "about": about, "questions": _questions(snapshot)}
+    found = here(os.environ, Path.home())
+    of_home = ["--home", options.home] if options.home else []
+    words = ["graphrag-mcp", "install", "--client"]
+    commands = [[*words, host.name, "--root", str(folder), *of_home] for host in found]
     if options.json:
         return say(options, told | {"connect": [shlex.join(words) for words in commands]})
     _print(told, elsewhere(app, corpus))
@@ -89,10 +95,9 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     app = app_of(options)
     corpus = options.corpus or ("" if options.folder else "sample")
     corpus = app.corpus_for_writing(corpus, folder)
-    settings = settings_of(options)
     request, began = IndexRequest((str(folder),)), time.monotonic()
     with Bar(options) as bar:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar)
+        result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
     names = ("documents", "passages", "entities", "relationships")
     told = ", ".join(counted(counts[name], name) for name in names)
@@ -100,12 +105,6 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     for error in result.errors[:5]:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
     return corpus if counts["passages"] else ""
-
-
-def _about(snapshot: Snapshot) -> list[str]:
-    from graphrag_mcp.query import topics
-
-    return [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
 
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
@@ -158,17 +157,6 @@ def _print(told: dict[str, Any], note: str) -> None:
         print(f"  ({note})")
 
 
-def _assistants() -> list[Host]:
-    from graphrag_mcp.install.hosts import HOSTS, seen
-
-    return [host for host in HOSTS if seen(host, os.environ, Path.home())]
-
-
-def _connecting(host: Host, folder: Path, options: argparse.Namespace) -> list[str]:
-    words = ["graphrag-mcp", "install", "--client", host.name, "--root", str(folder)]
-    return [*words, "--home", options.home] if options.home else words
-
-
 def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
     """Connect assistants that the user says yes to; print the commands where no one is asked."""
     if not found:
@@ -182,13 +170,10 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
     status = 0
     for host, words in zip(found, commands, strict=True):
         if input(f"\nConnect {host.title}? [y/N] ").strip().lower() in ("y", "yes"):
-            done = subprocess.run([sys.executable, "-m", *_module(words)], check=False)
+            own = [sys.executable, "-m", "graphrag_mcp", *words[1:]]
+            done = subprocess.run(own, check=False)
             status = status or done.returncode
     return status
-
-
-def _module(words: Sequence[str]) -> list[str]:
-    return ["graphrag_mcp", *words[1:]]
 
 
 try_.__name__ = "try"  # what the user types
@@ -200,13 +185,16 @@ YES = "Nothing was changed. The same with --yes does it."
 def edit(options: argparse.Namespace) -> int:
     """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
     the log."""
+    from graphrag_mcp.store.edit_log import in_force
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
     app = app_of(options)
     if options.op == "replay":
         return _replay(app, options)
     if options.op == "log" and options.json:
-        return _log(app, options)
+        rows = in_force(app.snapshot(options.corpus)).log  # as they are: what `edit replay` takes
+        print_json({"edits": list(map(asdict, rows))}, exact=True)
+        return 0
     given = (options.corpus, options.op, options.ids, options.set)
     result = change(app, *given, f"cli:{_user()}", not options.yes, wait=True)
     return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
@@ -230,17 +218,6 @@ def _shown(options: argparse.Namespace, result: Any, tried: bool) -> int:
     return show(options, result)
 
 
-def _log(app: App, options: argparse.Namespace) -> int:
-    """Every row of the log as it is: what `edit replay` takes."""
-    from graphrag_mcp.store.edit_log import in_force
-
-    rows = in_force(app.snapshot(options.corpus)).log
-    names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
-    edits = [{name: getattr(row, name) for name in names} for row in rows]
-    print_json({"edits": edits}, exact=True)
-    return 0
-
-
 def _replay(app: App, options: argparse.Namespace) -> int:
     """The edits of a file that `edit log --json` wrote, put into an index without any."""
     from graphrag_mcp.index.edits import replay
@@ -257,9 +234,8 @@ def _replay(app: App, options: argparse.Namespace) -> int:
             for row in json.loads(Path(path).read_text("utf-8"))["edits"]
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(
-            f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json"
-        ) from error
+        what = f"{path.name} is no log of edits"
+        raise BadInput(what, "Write it with graphrag-mcp edit log --json") from error
     if not options.yes:
         return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))
@@ -331,8 +307,9 @@ def index(options: argparse.Namespace) -> int:
         from graphrag_mcp.jobs import start
 
         start.finish_open(settings, corpus)
+    ended = partial(print, "graphrag-mcp:", file=sys.stderr, flush=True)
     with Bar(options) as bar:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=_ended)
+        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=ended)
     result = result.model_copy(update={"corpus": corpus})
     elapsed = time.monotonic() - began
     if options.json:
@@ -372,10 +349,6 @@ def _watch(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return 0
-
-
-def _ended(why: str) -> None:
-    print(f"graphrag-mcp: {why}", file=sys.stderr, flush=True)
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
@@ -461,23 +434,19 @@ def answers(options: argparse.Namespace) -> int:
     app = app_of(options)
     with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
         book.probe()
-        _list_answers(book, options)
+        if options.action == "clear":
+            gone = book.clear(options.kind)
+            print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
+        elif options.json:
+            print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
+        elif options.kind:
+            if not (found := list(book.listing(options.kind))):
+                kinds = ", ".join(book.kinds()) or "none at all"
+                print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
+            for one in found:
+                tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
+                print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
+        else:
+            lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
+            print("\n".join(lines) or "the reply cache is empty")
     return 0
-
-
-def _list_answers(book: AnswerBook, options: argparse.Namespace) -> None:
-    if options.action == "clear":
-        gone = book.clear(options.kind)
-        print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
-    elif options.json:
-        print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
-    elif options.kind:
-        if not (found := list(book.listing(options.kind))):
-            kinds = ", ".join(book.kinds()) or "none at all"
-            print(f"no answers of the kind {options.kind!r}; there are: {kinds}")
-        for one in found:
-            tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
-            print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
-    else:
-        lines = [f"{kind} {count:,}" for kind, count in book.kinds().items()]
-        print("\n".join(lines) or "the reply cache is empty")

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
+from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat
 from graphrag_mcp.store import checksums
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
@@ -102,11 +102,9 @@ def doctor(
 
 def _examined(folder: Path) -> list[Finding]:
     try:
-        manifest = manifests.read(folder)
+        manifest = manifests.current(folder)
     except Damaged as error:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
     disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
     found += _files(folder, manifest)
@@ -161,9 +159,9 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     for where, what in differing(folder / "truth", manifest.segments):
         yield Finding("truth", where, what, RESTORE)
     kept, named = manifests.generations(folder), {one["file"] for one in _entries(manifest)}
-    for part in ("truth", "files"):
-        entries = [one for old in kept for one in (old.segments if part == "truth" else old.files)]
-        older = {one["file"]: one for one in entries if one["file"] not in named}
+    parts = {"truth": [old.segments for old in kept], "files": [old.files for old in kept]}
+    for part, lists in parts.items():
+        older = {one["file"]: one for some in lists for one in some if one["file"] not in named}
         for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
             yield Finding("generation", where, what, FORGET)
 
@@ -189,30 +187,23 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
-    for path, what in _orphaned(folder):
+    kinds = {"truth": "truth segment", "files": "record", "tables": "table"}
+    for path in _orphaned(folder):
+        what = f"a {kinds.get(path.parent.name)} that no generation names"
+        what = "left by a crash" if path.suffix == ".tmp" else what
         where = path.relative_to(folder).as_posix()
         yield Finding("orphan", where, what, REMOVE if path.is_dir() else LEFT, remark=True)
 
 
-def _orphaned(folder: Path) -> list[tuple[Path, str]]:
+def _orphaned(folder: Path) -> list[Path]:
     """Files that no kept generation names: left by a crash, or by generations that have been
     forgotten."""
-    current = manifests.read(folder)
-    kept = [*([current] if current else []), *manifests.generations(folder)]
+    kept = [*filter(None, [manifests.read(folder)]), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
-    found = [
-        (path, f"a {what} that no generation names" if path.suffix != ".tmp" else "left by a crash")
-        for path in manifests.unnamed(folder, kept)
-        for what in ["truth segment" if path.parent.name == "truth" else "record"]
-    ]
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
-    found += [(path, "left by a crash") for path in temporary]
-    found += [
-        (path, "a table that no generation names")
-        for path in sorted((folder / "tables").glob("*.lance"))
-        if path.name not in named
-    ]
-    return found
+    tables = sorted((folder / "tables").glob("*.lance"))
+    unnamed = [path for path in tables if path.name not in named]
+    return [*manifests.unnamed(folder, kept), *temporary, *unnamed]
 
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
@@ -257,7 +248,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
             continue
     if manifest is not None and not _overtaken(folder):  # a commit forgets what is later
         manifests.commit(folder, manifest)
-    for path, _ in _orphaned(folder):
+    for path in _orphaned(folder):
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -271,10 +262,8 @@ def _forget_tables(folder: Path) -> None:
     Older generations are forgotten, as their tables go. The new ones come into a folder of their
     own, since processes that have the old one open remember parts of it. Killed anywhere here, the
     next repair begins again."""
-    manifest = manifests.read(folder)
-    assert manifest is not None
-    # Deriving replaces each document of the log, so these count as there; all other counters start
-    # again.
+    manifest = manifests.current(folder)
+    # Deriving replaces each document of the log, so these count as there.
     counters = {"documents": segment_store.live_documents(folder, manifest).num_rows}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
     named = manifest.parameters
@@ -398,11 +387,8 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
     for table in TABLES:
         columns = list(UNIQUE.get(table, (KEY.get(table, "id"),)))
         if columns:
-            counts = (
-                snapshot.rows(table, columns=columns)
-                .group_by(columns)
-                .aggregate([([], "count_all")])
-            )
+            groups = snapshot.rows(table, columns=columns).group_by(columns)
+            counts = groups.aggregate([([], "count_all")])
             for row in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
                 name = " ".join(row[column] for column in columns)
                 yield "twice", table, f"{name} stands {row['count_all']} times"
@@ -411,9 +397,8 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
 def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
     for table, letter in NUMBERED.items():
         numbers = Counter(_column(snapshot, table, "n"))
-        for n in numbers:
-            if numbers[n] > 1:
-                yield "number", table, f"{letter}{n} stands for several rows"
+        for n in (n for n, count in numbers.items() if count > 1):
+            yield "number", table, f"{letter}{n} stands for several rows"
         if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
             what = f"{letter}{max(numbers)} is in use, but the next number is not above it"
             yield "number", table, what

@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import NotFound
 from graphrag_mcp.exchange import graphrag, lightrag
 from graphrag_mcp.exchange.files import (
     CHUNKS,
@@ -32,9 +31,9 @@ from graphrag_mcp.exchange.files import (
     Unreadable,
     ids,
     json_of,
-    kind_of,
     lance_ids,
     number,
+    program_of,
     text,
     vectors_of,
 )
@@ -81,6 +80,10 @@ POINTERS = {  # column of ids in a table of GraphRAG -> the table that they poin
     "covariate_ids": "covariates",
     "text_unit_ids": "text_units",
 }
+IMPORTED = (
+    ("entities", "text_unit_ids"),
+    ("communities", "entity_ids"),
+)  # which `_references` looks at
 VECTORS = {  # table of GraphRAG -> names of its Lance tables, the newest first
     "entities": ("entity_description", "default-entity-description"),
     "text_units": ("text_unit_text", "default-text_unit-text"),
@@ -131,13 +134,8 @@ class Examination:
 
 
 def examine(folder: Path) -> list[Fault]:
-    """Every fault. Raises NotFound for a folder that is no index of these kinds."""
-    kind = kind_of(folder)
-    if not kind:
-        raise NotFound(
-            f"{folder} holds neither tables of GraphRAG nor a storage of LightRAG",
-            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
-        )
+    """Every fault. Raises BadInput for a folder that is no index of these kinds."""
+    kind = program_of(folder)
     if kind == "lightrag":
         seen = Examination(kind, lightrag.read(folder))
         own: tuple[Callable[[], None], ...] = (
@@ -197,7 +195,8 @@ def _references(seen: Examination) -> None:
     )
     titles = {one.title for one in index.entities}
     numbers = {f"community {one.number}" for one in index.communities}
-    parents = ((one, f"community {one.parent}") for one in index.communities)
+    children = (one for one in index.communities if one.parent not in (None, -1))
+    parents = ((_shown(one), f"community {one.parent}") for one in children)
     named: list[tuple[str, str, set[str], Iterable[tuple[str, str]]]] = [
         ("units", "documents", documents, _listed(index.units, "documents")),
         ("entities", "text units", units, _listed(index.entities, "units")),
@@ -206,20 +205,11 @@ def _references(seen: Examination) -> None:
         ("relations", "entities", titles, ((_shown(one), one.target) for one in index.relations)),
         ("claims", "text units", units, ((one.subject, unit) for unit, one in index.claims)),
         ("communities", "entities", entities, _listed(index.communities, "entities")),
-        (
-            "communities",
-            "parents",
-            numbers,
-            ((_shown(c), id) for c, id in parents if _has_parent(c)),
-        ),
+        ("communities", "parents", numbers, parents),
         ("reports", "communities", numbers, ((one.title, _shown(one)) for one in index.reports)),
     ]
     for where, others, there, pairs in named:
         seen.lost(where, pairs, there, f"{others} that rows name are not there")
-
-
-def _has_parent(one: SourceCommunity) -> bool:
-    return one.parent not in (None, -1)
 
 
 def _listed(rows: Iterable[Any], column: str) -> Iterator[tuple[str, str]]:
@@ -316,10 +306,7 @@ def _pointers(seen: Examination, tables: Tables) -> None:
     known = {name: {str(row.get("id")) for row in rows} for name, rows in tables.items()}
     for table, rows in tables.items():
         for column, other in POINTERS.items():
-            if (table, column) not in (
-                ("entities", "text_unit_ids"),
-                ("communities", "entity_ids"),
-            ):
+            if (table, column) not in IMPORTED:
                 pairs = ((_name(row), id) for row in rows for id in ids(row, column))
                 seen.lost(table, pairs, known[other], f"{column} lead nowhere in {other}")
 
@@ -368,11 +355,8 @@ def _status(seen: Examination, folder: Path) -> None:
     except Unreadable:
         return
     state = {id: text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    failed = [
-        f"{id}: {text(status[id], 'error_msg', 'error')[:80]}"
-        for id in state
-        if state[id] == "failed"
-    ]
+    said = {id: text(row, "error_msg", "error")[:80] for id, row in status.items()}
+    failed = [f"{id}: {said[id]}" for id, one in state.items() if one == "failed"]
     seen.add("failed", STATUS, failed, "documents failed")
     waiting = [id for id, one in state.items() if one in NOT_DONE]
     seen.add("pending", STATUS, waiting, "documents are not done")

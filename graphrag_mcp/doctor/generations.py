@@ -6,7 +6,6 @@ absolute path or history."""
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 from collections import defaultdict
@@ -119,9 +118,8 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
 
 def _placed(rows: pa.Table, places: pa.Table) -> pa.Table:
     """`text_unit_id` replaced by the uri and span of the unit (nulls where there is none)."""
-    at = pc.index_in(rows["text_unit_id"], places["id"])
     for column in ("uri", "from", "to"):
-        rows = rows.append_column(column, places[column].take(at))
+        rows = rows.append_column(column, _looked_up(places, column, rows["text_unit_id"]))
     return rows.drop_columns("text_unit_id")
 
 
@@ -184,7 +182,7 @@ class Changes:
 
 def kept(folder: Path) -> list[Manifest]:
     """The generations that can be gone back to, oldest first, the current one last."""
-    current = _current(folder)
+    current = manifests.current(folder)
     older = (one for one in manifests.generations(folder) if one.generation < current.generation)
     same = (one for one in older if one.format == current.format)
     return [*(one for one in same if _readable(folder, one)), current]
@@ -198,7 +196,7 @@ def rollback(folder: Path, generation: int) -> Manifest:
     generation is not kept any more, BadInput when it is the current one, Busy when another process
     is writing."""
     with manifests.writer_lock(folder, LOCK_SECONDS):
-        current = _current(folder)
+        current = manifests.current(folder)
         if generation == current.generation:
             raise BadInput(f"generation {generation} is the current one", "Name an earlier one")
         old = _find(folder, current, generation)
@@ -207,7 +205,7 @@ def rollback(folder: Path, generation: int) -> Manifest:
         new = replace(
             old,
             generation=number,
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            created=manifests.now(),
             next={letter: max(old.next.get(letter, 1), n) for letter, n in current.next.items()},
             communities_generation=number if settled else old.communities_generation,
             began=0,
@@ -238,7 +236,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
     """What the documents and the graph have become since `generation`, and with `about` what new
     text says of that entity. Raises NotFound when the generation is not kept any more, or there is
     no such entity."""
-    current = _current(folder)
+    current = manifests.current(folder)
     old = current if generation == current.generation else _find(folder, current, generation)
     before, now = _documents(folder, old), _documents(folder, current)
     snapshots = Snapshot(folder, old), Snapshot(folder, current)
@@ -312,18 +310,9 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
     return timeline.lines(snapshot, row, known)[:SHOWN]
 
 
-def _current(folder: Path) -> Manifest:
-    current = manifests.read(folder)
-    if current is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    return current
-
-
 def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
-    there = {
-        one.generation: one for one in manifests.generations(folder) if one.format == current.format
-    }
-    found = there.get(generation)
+    older = (one for one in manifests.generations(folder) if one.format == current.format)
+    found = next((one for one in older if one.generation == generation), None)
     if found is not None and generation < current.generation and _readable(folder, found):
         return found
     numbers = [str(one.generation) for one in kept(folder)]

@@ -453,12 +453,8 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     entities: dict[str, tuple[str, ...]] = {}
     for tag, name, *rest in fields:
         if tag == "entity" and len(rest) == 2 and len(entities) < MOST_RECORDS:
-            name, kind, description = (
-                _plain(name, LONGEST_NAME),
-                _type(rest[0], types),
-                _described(rest[1]),
-            )
-            key = normalise_name(name)
+            name, kind = _plain(name, LONGEST_NAME), _type(rest[0], types)
+            key, description = normalise_name(name), _described(rest[1])
             if kind and description and key:
                 entities.setdefault(key, (name, kind, description))
     relations: dict[frozenset[str], tuple[str, ...]] = {}
@@ -559,9 +555,8 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
         for name, text in texts.items():
             write_durably(target / name, text.encode())
     except OSError as error:
-        raise BadInput(
-            f"{target} cannot be written ({error.strerror})", "Name another folder with --output"
-        ) from error
+        what = f"{target} cannot be written ({error.strerror})"
+        raise BadInput(what, "Name another folder with --output") from error
     return tuple(target / name for name in texts)
 
 

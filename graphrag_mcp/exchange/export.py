@@ -43,22 +43,29 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     Raises BadInput where the path lies inside the index itself or cannot be written."""
     import networkx
 
-    target, home = path.resolve(), snapshot.folder.resolve()
-    if home in target.parents:
-        raise BadInput(f"{path} lies inside the index", "Name a file outside it")
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+    with _beside(snapshot, path, "file") as (target, made):
         graph = _graph(snapshot)
-        networkx.write_graphml_xml(graph, beside)
-        os.replace(beside, target)
+        networkx.write_graphml_xml(graph, made / "graph")
+        os.replace(made / "graph", target)
+    return {"nodes": len(graph), "edges": graph.number_of_edges()}
+
+
+@contextlib.contextmanager
+def _beside(snapshot: Snapshot, path: Path, kind: str) -> Iterator[tuple[Path, Path]]:
+    """Where something is written, and a folder beside it in which it is made. BadInput where that
+    lies inside the index or cannot be written."""
+    target, home = path.resolve(), snapshot.folder.resolve()
+    if target == home or home in target.parents:
+        raise BadInput(f"{path} lies inside the index", f"Name a {kind} outside it")
+    made = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        made.mkdir(parents=True)
+        yield target, made
     except OSError as error:
         what = f"{path} cannot be written ({error.strerror})"
-        raise BadInput(what, "Name another file") from error
+        raise BadInput(what, f"Name another {kind}") from error
     finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-    return {"nodes": len(graph), "edges": graph.number_of_edges()}
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _graph(snapshot: Snapshot) -> Any:
@@ -154,26 +161,16 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     rows}.
 
     Raises BadInput where the folder lies inside the index itself or cannot be written."""
-    target, home = folder.resolve(), snapshot.folder.resolve()
-    if target == home or home in target.parents:
-        raise BadInput(f"{folder} lies inside the index", "Name a folder outside it")
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        beside.mkdir(parents=True)
+    with _beside(snapshot, folder, "folder") as (target, made):
         maps = _maps(snapshot)
         graph = (_entities, _relationships, _communities, _reports, _covariates)
         makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph), strict=True)
         counts = {}
         for (name, schema), rows in makers:
-            counts[name] = _write(beside / f"{name}.parquet", schema, rows(snapshot, maps))
-        target.mkdir(parents=True, exist_ok=True)
+            counts[name] = _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
+        target.mkdir(exist_ok=True)
         for name in SCHEMAS:
-            os.replace(beside / f"{name}.parquet", target / f"{name}.parquet")
-    except OSError as error:
-        what = f"{folder} cannot be written ({error.strerror})"
-        raise BadInput(what, "Name another folder") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            os.replace(made / f"{name}.parquet", target / f"{name}.parquet")
     return counts
 
 

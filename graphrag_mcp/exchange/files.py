@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.claims import Claim
 
 TABLES = (
@@ -43,6 +44,16 @@ def kind_of(folder: Path) -> str:
     if any((folder / name).is_file() for name in (CHUNKS, DOCS, GRAPH)):
         return "lightrag"
     return "graphrag" if any(path_of(folder, name) for name in TABLES) else ""
+
+
+def program_of(folder: Path) -> str:
+    """As `kind_of`; BadInput for a folder of neither kind."""
+    if kind := kind_of(folder):
+        return kind
+    raise BadInput(
+        f"{folder} holds neither tables of GraphRAG nor a storage of LightRAG",
+        "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
+    )
 
 
 def located(folder: Path) -> Path:
@@ -86,10 +97,9 @@ def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
 
 def json_of(folder: Path, name: str) -> dict[str, Row] | None:
     """The rows of a JSON store by key, None where there is none."""
-    body = _object(folder / name)
-    return (
-        None if body is None else {key: row for key, row in body.items() if isinstance(row, dict)}
-    )
+    if (body := _object(folder / name)) is None:
+        return None
+    return {key: row for key, row in body.items() if isinstance(row, dict)}
 
 
 def vectors_of(folder: Path, kind: str) -> list[Row] | None:

@@ -133,22 +133,19 @@ def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
         for unit in units:
             for id in ids(unit, "entity_ids"):
                 of_entity[id].append(text(unit, "id"))
-    found = []
-    for place, row in enumerate(rows):
-        id = text(row, "id")
-        found.append(
-            SourceEntity(
-                id,
-                _numbered(row, place),
-                " ".join(text(row, "title", "name").split())[:300],
-                " ".join(text(row, "type").split())[:80],
-                text(row, "description").strip(),
-                ids(row, "text_unit_ids") or of_entity[id],
-                text(row, "key"),
-                ids(row, "aliases"),
-            )
+    return [
+        SourceEntity(
+            text(row, "id"),
+            _numbered(row, place),
+            " ".join(text(row, "title", "name").split())[:300],
+            " ".join(text(row, "type").split())[:80],
+            text(row, "description").strip(),
+            ids(row, "text_unit_ids") or of_entity[text(row, "id")],
+            text(row, "key"),
+            ids(row, "aliases"),
         )
-    return found
+        for place, row in enumerate(rows)
+    ]
 
 
 def _relation(row: Row, place: int) -> SourceRelation:

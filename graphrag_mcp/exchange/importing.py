@@ -28,7 +28,7 @@ from graphrag_mcp.exchange.files import (
     SourceDocument,
     SourceEntity,
     SourceUnit,
-    kind_of,
+    program_of,
 )
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
@@ -43,11 +43,12 @@ from graphrag_mcp.index.imported import (
     row_of,
     sha_of,
 )
+from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.sources.walk import shown
+from graphrag_mcp.sources.walk import distinct, shown
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import Document, IndexRequest, IndexResult, content_id
 
@@ -151,7 +152,6 @@ def tree_of(
 
 
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
-PER_GROUP = 5  # references of one kind after a sentence
 _OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
 Places = Mapping[str, tuple["Holder", UnitRecord]]
 
@@ -289,7 +289,8 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     if not foreign.communities:
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
-    pairs = _pairs(holders)
+    told = [(one.source, one.target) for holder in holders for one in holder.record.statements]
+    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in told if a != b}
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
@@ -317,11 +318,6 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     return {"communities": tree, "near": roots, "reports": reports}
 
 
-def _pairs(holders: Sequence[Holder]) -> set[tuple[str, str]]:
-    named = ((one.source, one.target) for holder in holders for one in holder.record.statements)
-    return {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in named if a != b}
-
-
 def _numbers(
     foreign: Foreign,
     holders: Sequence[Holder],
@@ -345,7 +341,7 @@ def _numbers(
 
     known = (one for one in foreign.entities if one.id in ids)
     entities = {one.number: with_units(ids[one.id], one.units) for one in known}
-    relations = {}
+    relations: dict[int, list[str]] = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
         relations[one.number] = with_units(relationship_id(*ends), one.units)
@@ -364,30 +360,20 @@ def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Fore
     source."""
 
     def write(one: Cited) -> str:
-        groups, units = [], []
+        groups: list[tuple[str, list[str]]] = []
+        units: list[str] = []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
             numbers, there = one.numbers.get(group, ()), known[group]
             rows = [there[number] for number in numbers if number in there]
             units = [unit for row in rows for unit in row[1:]] + units
-            groups += _group(group, (row[0] for row in rows), group in one.more)
+            groups.append((group, [row[0] for row in rows]))
         if not one.numbers.get("Sources") and foreign.program != "graphrag-mcp":
-            groups += _group("Sources", units)
-        return f"[Data: {'; '.join(groups)}]" if groups else ""
+            groups.append(("Sources", units))
+        return reference(groups, more=one.more)
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
         return _OURS.sub(lambda match: "".join(map(write, cited(match[0]))), text)
     return replace_references(text, write)
-
-
-def _group(name: str, ids: Iterable[str], more: bool = False) -> list[str]:
-    """One group of a reference; [] without ids."""
-    once = list(dict.fromkeys(ids))
-    rest = ", +more" if more or len(once) > PER_GROUP else ""
-    return [f"{name} ({', '.join(once[:PER_GROUP])}{rest})"] if once else []
-
-
-def as_json(graph: Mapping[str, Any]) -> str:
-    return json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 # Names that say nothing: the parent's is taken.
@@ -410,13 +396,7 @@ class Holder:
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
     BadInput for others."""
-    kind = kind_of(folder)
-    if not kind:
-        raise BadInput(
-            f"{folder.name} holds neither tables of GraphRAG nor a storage of LightRAG",
-            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
-        )
-    return graphrag.read(folder) if kind == "graphrag" else lightrag.read(folder)
+    return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
 
 
 def import_folder(
@@ -467,7 +447,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     earlier = {uri for uri, row in plan.live.items() if row["file"] == file}
     run.brought += [Edit("gone", uri) for uri in sorted(earlier - there)]
     graph = graph_of(foreign, holders, ChunkParams(passage_size=run.settings.passage_size))
-    data, before = as_json(graph), log.latest(file)
+    data = json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    before = log.latest(file)
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):
@@ -489,13 +470,9 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
         folder = Path(source)
         unnamed = folder.name.lower() in OUTPUTS and folder.parent.name
         own = folder.parent.name if unnamed else folder.name
-        name = distinct = shown(wanted or own).replace(":", "_") or "import"
-        number = 1
-        while distinct in sources:
-            number += 1
-            distinct = f"{name}~{number}"
-        sources[distinct] = {"path": mark, "kind": "import"}
-        return distinct
+        name = distinct(shown(wanted or own).replace(":", "_") or "import", sources)
+        sources[name] = {"path": mark, "kind": "import"}
+        return name
 
     return label
 

@@ -20,7 +20,9 @@ from graphrag_mcp.exchange.files import (
     SourceUnit,
     graph_of,
     json_of,
+    number,
     parts,
+    whole,
 )
 from graphrag_mcp.sources.decode import clean, iso_date
 
@@ -34,31 +36,37 @@ def read(folder: Path) -> Foreign:
     docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
     status = _json(folder, STATUS, found, needed=False)
     found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
-    ordered = sorted(chunks, key=lambda id: (_text(chunks[id], "full_doc_id"), _order(chunks[id])))
-    for number, id in enumerate(ordered):
+    ordered = sorted(
+        chunks,
+        key=lambda id: (
+            _text(chunks[id], "full_doc_id"),
+            whole(chunks[id], "chunk_order_index") or 0,
+        ),
+    )
+    for place, id in enumerate(ordered):
         home = _text(chunks[id], "full_doc_id")
         text = _text(chunks[id], "content")
-        found.units.append(SourceUnit(id, number, text, [home] if home else []))
+        found.units.append(SourceUnit(id, place, text, [home] if home else []))
     states = (str(row.get("status", "")).lower() for row in status.values())
     failed = sum(state.endswith("failed") for state in states)
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
     nodes, edges = found.opened(GRAPH, partial(graph_of, folder)) or ([], [])
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
     of_pair = _json(folder, "kv_store_relation_chunks.json", found, needed=False)
-    for number, (name, row) in enumerate(nodes):
+    for place, (name, row) in enumerate(nodes):
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
         found.entities.append(
-            SourceEntity(name, number, name_of(name), kind, _joined(row, "description"), units)
+            SourceEntity(name, place, name_of(name), kind, _joined(row, "description"), units)
         )
-    for number, (source, target, row) in enumerate(edges):
+    for place, (source, target, row) in enumerate(edges):
         pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
         listed = _text(row, "keywords").replace(SEP, ",").split(",")
         words = dict.fromkeys(word.strip() for word in listed)
         found.relations.append(
             SourceRelation(
                 f"{source}{SEP}{target}",
-                number,
+                place,
                 name_of(source),
                 name_of(target),
                 _joined(row, "description"),
@@ -102,14 +110,6 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def _order(row: Row) -> int:
-    value = row.get("chunk_order_index")
-    return value if isinstance(value, int) else 0
-
-
 def _weight(row: Row) -> float:
-    try:
-        value = float(row.get("weight", 1.0) or 1.0)
-    except (TypeError, ValueError):
-        return 1.0
+    value = number(row, "weight") or 1.0
     return value if 0 < value < 1e12 else 1.0

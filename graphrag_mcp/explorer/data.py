@@ -284,11 +284,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
 
 def passage(snapshot: Snapshot, n: int) -> Data:
     """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
-    found = context.numbered(snapshot, "text_units", [n])
-    if not found:
-        what = f"t{n} is not in this index any more: its document was changed or removed"
-        raise NotFound(what, "Search")
-    unit = found[0]
+    unit = _numbered(snapshot, "text_units", n, "t")
     facts = filters.documents(snapshot)
     if unit["document_id"] not in facts:
         raise NotFound(f"the document of t{n} cannot be read", "Run doctor")
@@ -359,11 +355,6 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
             counts = {name: len(walk.with_status(name)) for name in STATUS}
             listed.append({"id": path.stem, "query": one_line(walk.header["query"], 300), **counts})
     return {"sessions": listed}
-
-
-def corpus_of(path: Path) -> str:
-    """The corpus that a session is on; "" for none."""
-    return str(Walk(sessions.read(path)).header.get("corpus", ""))
 
 
 def _session(snapshot: Snapshot, path: Path) -> Data:
@@ -524,12 +515,7 @@ def _passages(
     listed = []
     for row in rows:
         sentence = passages.best_sentence(readable(row["text"]), weights, (), SENTENCE)
-        unit = sources.units.get(row["text_unit_id"])
-        if unit is None:
-            continue
-        start, end = place_of(sentence.strip("…"), unit["text"])
-        cite = sources.cite(row["text_unit_id"], start, end)
-        if cite is not None:
+        if (cite := sources.quoted(row["text_unit_id"], sentence.strip("…"))) is not None:
             listed.append({"text": sentence, "cites": [cite]})
     return listed
 
@@ -573,7 +559,8 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     if view not in VIEWS:
         raise BadInput(f"the explorer has no view {view[:40]!r}", f"Use one of {', '.join(VIEWS)}")
     if view == "drift" and given.get("id") and not corpus:
-        corpus = corpus_of(app.drift_path(_session_id(given["id"])))
+        session = Walk(sessions.read(app.drift_path(_session_id(given["id"]))))
+        corpus = str(session.header.get("corpus", ""))
     name = app.corpus_for_reading(corpus)
 
     def shown(snapshot: Snapshot) -> Data:

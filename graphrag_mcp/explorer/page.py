@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.app import App
 
-if TYPE_CHECKING:
-    from graphrag_mcp.app import App
-
 FOLDER = Path(__file__).resolve().parents[1] / "page"
 MODULES = ("dom", "bridge", "transport", "map", "tree", "graph", "views", "app")
 _IMPORT = re.compile(r"^import (?:\* as (\w+)|\{[^}]*\}) from \"\./(\w+)\.js\";\n", re.MULTILINE)

@@ -182,16 +182,13 @@ def _best_cut(atoms: _Atoms, first: int, last: int, parts: int, limit: int) -> i
     for part in range(1, parts if parts <= 8 else 2):
         low = max(total[last] - (parts - part) * limit, base + (part - SLACK) * even)
         high = min(base + part * limit, base + (part + SLACK) * even)
-        begin, end = (
-            bisect_left(total, low, first + 1, last),
-            bisect_right(total, high, first + 1, last),
-        )
-        for at in range(begin, end):
+        begin = bisect_left(total, low, first + 1, last)
+        for at in range(begin, bisect_right(total, high, first + 1, last)):
             if best < 0 or priority[at] > priority[best]:
                 best = at
-    return (
-        best if best > 0 else max(bisect_right(total, base + limit, first + 1, last) - 1, first + 1)
-    )
+    if best > 0:
+        return best
+    return max(bisect_right(total, base + limit, first + 1, last) - 1, first + 1)
 
 
 def _unit(
@@ -237,6 +234,8 @@ def _span(lines: Lines, atoms: _Atoms, first: int, last: int) -> Span:
 _HEADING = re.compile(
     r"(#{1,6})[ \t]|第[\d一二三四五六七八九十百千零〇]{1,8}[章节回卷部篇]|(?:CHAPTER|Chapter) [\dIVXLC]{1,8}\b"
 )
+# skin tones, Hangul vowels and finals, tags of flags
+_ADDED = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\U000e0020-\U000e007f]")
 _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # letters, of which two make a flag
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
@@ -283,7 +282,7 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
         first, last = atoms.start[at], atoms.end[following - 1]
         kind = _heading(text, first)
         if not after_heading:  # a heading stays with what it heads
-            levels[at] = _level(text, before, first, last, kind)
+            levels[at] = _level(text, before, first, kind)
         after_heading = kind > 0 and text.find("\n", first, last) < 0
         before = last
     _prioritise(atoms, text, start, levels)
@@ -311,11 +310,10 @@ def _blocks(
     cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
     cuts.update(at for at in breaks if start < at < end)
     for first, last in pairwise([start, *sorted(cuts), end]):
-        held = text[first:last]
-        bare = held.strip()
+        held = text[first:last].rstrip()
+        bare = held.lstrip()
         if bare:
-            first += len(held) - len(held.lstrip())
-            yield first, first + len(bare)
+            yield first + len(held) - len(bare), first + len(held)
 
 
 def _joint(text: str, before: int, at: int) -> int:
@@ -336,7 +334,7 @@ def _heading(text: str, at: int) -> int:
     return _SECTION if match[1] and len(match[1]) > 2 else _CHAPTER
 
 
-def _level(text: str, before: int, first: int, last: int, kind: int) -> int:
+def _level(text: str, before: int, first: int, kind: int) -> int:
     breaks = text.count("\n", before, first)
     if kind and breaks:
         return kind
@@ -429,12 +427,8 @@ def _joined(text: str, at: int) -> bool:
         return before == "\r" and after == "\n"
     if before == "\u200d" or after == "\u200d" or unicodedata.category(after)[0] == "M":
         return True
-    if (
-        "\U0001f3fb" <= after <= "\U0001f3ff"
-        or "\u1160" <= after <= "\u11ff"
-        or "\U000e0020" <= after <= "\U000e007f"
-    ):
-        return True  # skin tones, Hangul vowels and finals, tags of flags
+    if _ADDED.match(after):
+        return True
     if after in _FLAGS:
         before = text[max(0, at - 64) : at]
         flags = len(before) - len(before.rstrip(_FLAGS))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -107,15 +108,20 @@ async def claims_of_unit(
 
     With gleanings `auto` a second pass follows only a reply that was cut off."""
 
-    def reading(reply: str) -> Reading | None:
-        return read_claims(reply, text)
-
     def join(known: Reading, more: Reading) -> tuple[Reading, bool]:
         claims = merged(known[0], more[0])
         return (claims, more[1], known[2] + more[2]), claims != known[0]
 
+    reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
     messages = (Message("user", params.prompt(text, context)),)
-    first = Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
+    first = Ask(
+        "claims",
+        messages,
+        reading,
+        lambda: None,
+        doubt=_doubt,
+        worth=lambda read: len(read[0]) if read else 0,
+    )
     again = Gleaning(
         params.gleanings, params.more.substitute(), reading, lambda known: not known[1], join
     )
@@ -129,10 +135,6 @@ async def claims_of_unit(
 
 def _doubt(reading: Reading | None) -> str:
     return Losses(len(reading[0]), reading[2]).doubt() if reading else ""
-
-
-def _worth(reading: Reading | None) -> int:
-    return len(reading[0]) if reading else 0
 
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:

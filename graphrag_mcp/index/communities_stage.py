@@ -81,7 +81,8 @@ def tree_of(
     found = _imported(snapshot)
     near = found is not None and found.near
     documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
-    sources = {} if near else _sources(snapshot)
+    code = [] if near else listed(snapshot.rows("code", columns=["id", "uri"]))
+    sources = {id: uri for id, uri in code if language_of(uri)}
     files = {unit: sources[of] for unit, of in documents.items() if of in sources}
     documents = {unit: of for unit, of in documents.items() if unit not in files}
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
@@ -94,7 +95,9 @@ def tree_of(
     if not near and not recluster and snapshot.manifest.parameters.get("topics") == made_of:
         if (kept := _stored_groups(snapshot, documents)) is not None:
             tree = tree_with(kept[0], entities, edges, params, files)
-            return replace(tree, terms=_of_groups(tree, *kept), made_of=made_of)
+            pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
+            terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
+            return replace(tree, terms=terms, made_of=made_of)
     passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
     batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(batches, documents)
@@ -130,23 +133,6 @@ def _stored_groups(
     return {unit: ways[paths[unit]] for unit in units}, known
 
 
-def _of_groups(
-    tree: Hierarchy, ways: Mapping[str, Way], known: Mapping[Way, Mapping[str, float]]
-) -> dict[str, Mapping[str, float]]:
-    """The terms of the communities of `tree_with(ways, ...)`."""
-    return {
-        id: known[way[: depth + 1]]
-        for unit, way in ways.items()
-        for depth, id in enumerate(tree.path[unit])
-    }
-
-
-def _sources(snapshot: Snapshot) -> dict[str, str]:
-    """The uris of the documents that are source code, by id."""
-    rows = listed(snapshot.rows("code", columns=["id", "uri"]))
-    return {id: uri for id, uri in rows if language_of(uri)}
-
-
 def _imported(snapshot: Snapshot) -> imported.Given | None:
     """What imports brought; None where nothing was ever imported."""
     there = any(segment["kind"] == GRAPHS for segment in snapshot.manifest.segments)
@@ -161,17 +147,11 @@ def stored_tree(snapshot: Snapshot) -> Hierarchy:
     for id in sorted(path.keys() - entities):
         for community in path[id]:
             units[community].append(id)
-    found = {
-        row["id"]: Community(
-            row["id"],
-            row["level"],
-            row["parent"],
-            tuple(row["children"]),
-            tuple(row["entity_ids"]),
-            tuple(units[row["id"]]),
-        )
-        for row in rows
-    }
+    found = {}
+    for row in rows:
+        held = (row["children"], row["entity_ids"], units[row["id"]])
+        place = (row["id"], row["level"], row["parent"])
+        found[row["id"]] = Community(*place, *map(tuple, held))
     return Hierarchy(found, path)
 
 
@@ -180,17 +160,11 @@ def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     return {id: tuple(path) for id, path in rows}
 
 
-@dataclass
-class Moved:
-    """What the tree changes in the tables, and the number of every community."""
-
-    changes: dict[str, Change]
-    numbers: dict[str, int]
-
-
-def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Moved:
-    """The tree beside the stored one. An id says level and members, so what may have moved of a
-    community is where it hangs."""
+def compare(
+    snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]
+) -> tuple[dict[str, Change], dict[str, int]]:
+    """What the tree changes in the tables, and the number of every community. An id says level and
+    members, so what may have moved of a community is where it hangs."""
     stored = listed(snapshot.rows("communities", columns=["id", "n", "parent", "children"]))
     old = {id: (n, parent, children) for id, n, parent, children in stored}
     numbers = {id: n for id, (n, _, _) in old.items()}
@@ -203,17 +177,9 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
             continue
         else:
             gone.append(id)
-        rows.append(
-            {
-                "id": id,
-                "n": numbers[id],
-                "level": community.level,
-                "parent": community.parent,
-                "children": list(community.children),
-                "entity_ids": list(community.members),
-                "size": len(community.members),
-            }
-        )
+        place = {"level": community.level, "parent": community.parent}
+        held = {"children": list(community.children), "entity_ids": list(community.members)}
+        rows.append({"id": id, "n": numbers[id], **place, **held, "size": len(community.members)})
     paths = _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
@@ -223,7 +189,7 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
         "memberships": Change(sorted(left), pa.table(members, schema=TABLES["memberships"])),
         "reports": Change(vanished, graph_to_table("reports", [])),
     }
-    return Moved(changes, numbers)
+    return changes, numbers
 
 
 # ---- which reports change -----------------------------------------------------------------------
@@ -408,14 +374,12 @@ class Reporting:
         meant = {entity_id(name): id for id, own in names for name in own}
         found: dict[str, list[Claim]] = defaultdict(list)
         columns = [field.name for field in fields(Claim)]
-        for row in self.snapshot.by_key("claims", sorted(meant), "subject_id", columns).to_pylist():
+        rows = self.snapshot.by_key("claims", sorted(meant), "subject_id", columns).to_pylist()
+        for row in sorted(rows, key=lambda row: (row["subject"], row["description"])):
             claim = Claim(**{**row, "subject_id": meant[row["subject_id"]]})
             for community in self.wanted.intersection(self.tree.path.get(claim.subject_id, ())):
                 found[community].append(claim)
-        return {
-            id: sorted(claims, key=lambda one: (one.subject, one.description))
-            for id, claims in found.items()
-        }
+        return found
 
     def terms(self, report: Report) -> str:
         """What a report is found by: its title, its summary without references (ids are no words),
@@ -453,14 +417,14 @@ def communities(run: Run, recluster: bool) -> None:
         links = links_of(run.snapshot())
         params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
         tree = tree_of(run.snapshot(), params, links, recluster)
-        moved = compare(run.snapshot(), tree, numbers)
+        moved, number_of = compare(run.snapshot(), tree, numbers)
     run.check()
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
-        described = descriptions.finish(started, run.take)
-        run.write(moved.changes | described.changes)
-        degraded = _report(run, tree, moved)
-        run.write(_pending(run, described.failed, degraded))
+        described, failed = descriptions.finish(started, run.take)
+        run.write(moved | described)
+        degraded = _report(run, tree, number_of)
+        run.write(_pending(run, failed, degraded))
     with run.stage("vectors"):
         if models.embedding and models.asker.embeds:
             snapshot = run.draft_snapshot()
@@ -471,7 +435,7 @@ def communities(run: Run, recluster: bool) -> None:
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 
-def _report(run: Run, tree: Hierarchy, moved: Moved) -> dict[str, str]:
+def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, str]:
     """Write the reports that changed; why which is not by a model although one was asked."""
     snapshot = run.draft_snapshot()
     prints = fingerprints(snapshot, tree, links_of(snapshot), run.models)
@@ -485,7 +449,7 @@ def _report(run: Run, tree: Hierarchy, moved: Moved) -> dict[str, str]:
             row = {name: getattr(report, name) for name in _REPORT}
             # Without a fingerprint what a model could not write is made again by the next run.
             row["fingerprint"] = "" if id in reporting.unsure else prints[id]
-            row |= {"n": moved.numbers[id], "terms": reporting.terms(report)}
+            row |= {"n": numbers[id], "terms": reporting.terms(report)}
             rows.append(row)
         replaced = sorted(part & stored)
         run.write({"reports": Change(replaced, graph_to_table("reports", rows))})

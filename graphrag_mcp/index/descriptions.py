@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.index.describe import summarise
@@ -25,7 +24,6 @@ from graphrag_mcp.index.graph import (
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
-from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 
 if TYPE_CHECKING:
@@ -36,14 +34,6 @@ ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
 # kind of the row, the row, and the description being written: text, by whom, why by no one
 Started = list[tuple[str, Row, Future[tuple[str, str, str]]]]
-
-
-@dataclass
-class Described:
-    """`changes` of the two tables; `failed`: rows of what is pending."""
-
-    changes: dict[str, Change] = field(default_factory=dict)
-    failed: list[Row] = field(default_factory=list)
 
 
 def retitled(
@@ -91,21 +81,25 @@ def begin(snapshot: Snapshot, subjects: Mapping[str, Sequence[str]], models: Mod
     return started
 
 
-def finish(started: Started, take: Callable[[Future[Any]], Any]) -> Described:
-    """Wait for the descriptions and put them into their rows."""
-    described = Described()
+def finish(
+    started: Started, take: Callable[[Future[Any]], Any]
+) -> tuple[dict[str, Change], list[Row]]:
+    """Wait for the descriptions and put them into their rows: the changes of the two tables, and
+    rows of what is still pending."""
+    failed: list[Row] = []
     changed: dict[str, list[Row]] = {table: [] for table in OF_TABLE.values()}
     for kind, row, future in started:
         text, by, reason = take(future)
         if not by:
-            described.failed.append(pending(kind, row["id"], "", reason))
+            failed.append(pending(kind, row["id"], "", reason))
         if text != row["description"]:
             changed[OF_TABLE[kind]].append(row | {"description": text})
-    for table, rows in changed.items():
-        if rows:
-            ids = [row["id"] for row in rows]
-            described.changes[table] = Change(ids, graph_to_table(table, rows))
-    return described
+    changes = {
+        table: Change([row["id"] for row in rows], graph_to_table(table, rows))
+        for table, rows in changed.items()
+        if rows
+    }
+    return changes, failed
 
 
 def _told_of_entities(
@@ -124,9 +118,7 @@ def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[Named]]
     """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
     by_key: dict[str, list[Named]] = {}
-    for named in mentions_from_table(
-        snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)
-    ):
+    for named in mentions_from_table(snapshot.by_key("mentions", keys, "key")):
         by_key.setdefault(named.key, []).append(named)
     return {
         row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows
@@ -153,9 +145,7 @@ def _told_of_pairs(
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
     by_pair: dict[str, list[Evidence]] = {}
-    for one in pairs_from_table(
-        snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)
-    ):
+    for one in pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id")):
         by_pair.setdefault(one.relationship_id, []).append(one)
     return {id: told_of_pair(found) for id, found in by_pair.items()}
 

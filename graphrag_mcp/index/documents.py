@@ -28,7 +28,7 @@ from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
 from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
-from graphrag_mcp.index.units import Context, Reading, begin, claims_as_rows, pending, settle
+from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
@@ -138,7 +138,8 @@ def derive(
         own = text[start : unit.span.end]
         id = name_of(unit, own)
         rows.units.append(_unit_row(rows.document["id"], unit, id, own))
-        passages = [_passage_id(id, part.start - start, part.end - start) for part in unit.passages]
+        parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
+        passages = [content_id("passage", id, *part) for part in parts]
         # The qualified names of source code depend on what stands in other units.
         known = id in before.units and id not in before.redo and code is None
         if known and all(one in before.passages for one in passages):
@@ -180,10 +181,6 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
         return content_id("unit", same, str(seen[same] - 1))
 
     return name
-
-
-def _passage_id(unit: str, start: int, end: int) -> str:
-    return content_id("passage", unit, str(start), str(end))
 
 
 def _document_row(document: Document) -> Row:
@@ -579,14 +576,12 @@ def _read(
     if snapshot is not None:
         before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
         known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
-    read: dict[str, list[Row]] = {"claims": [], "pending": [], "losses": []}
-    if batch.readings or batch.unread:
-        settled = settle(
-            run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
-        )
-        read = vars(settled)
-        run.losses += settled.losses
-    read["claims"] += claims_as_rows(batch.claims, known, numbers)
+    read = settle(
+        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
+    )
+    run.losses += read["losses"]
+    for unit, claims in batch.claims.items():
+        read["claims"] += claim_rows(unit, claims, known, numbers)
     return read
 
 

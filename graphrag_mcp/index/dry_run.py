@@ -182,7 +182,8 @@ class ImitatedChat:
             text = TEXTS[kind](unit, len(messages) // 2, self.habits)
         else:
             kind, make = ("report", reported) if schema is not None else ("describe", described)
-            text = make(_between(prompt), self.habits)
+            found = _TAGS.search(prompt)
+            text = make(found[1] if found else prompt, self.habits)
         asked = sum(tokens_of(message.content) for message in messages)
         paid = tokens_of(text) * self.habits.spent.get(kind, 1.0)
         return Reply(text, Usage(round(asked), round(paid), estimated=True))
@@ -301,11 +302,6 @@ def _plain(text: str) -> str:
 
 
 # ---- descriptions and reports --------------------------------------------------------------------------
-
-
-def _between(prompt: str) -> str:
-    found = _TAGS.search(prompt)
-    return found[1] if found else prompt
 
 
 def described(told: str, habits: Habits) -> str:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from graphrag_mcp.index.graph import (
 )
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.units import pending
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
@@ -43,8 +45,7 @@ from graphrag_mcp.store.edit_log import (
     differing,
     fold,
 )
-from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, now, read, writer_lock
-from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
 from graphrag_mcp.text.terms import counted, normalise_name
@@ -124,20 +125,16 @@ def _one(wish: Wish) -> Target:
 
 def _there(snapshot: Snapshot, target: Target) -> Row:
     """The target's row. NotFound when it has gone since its id was read."""
+    ids = sorted(map(entity_id, target.keys))
     if target.kind == "entity":
-        found = snapshot.by_key(
-            "entities", [entity_id(target.keys[0])], "id", TABLES["entities"].names
-        )
+        found, known = snapshot.served("entities", ids), "Call get_entity for the names there are"
     else:
-        id = relationship_id(*sorted(map(entity_id, target.keys)))
-        found = snapshot.by_key("relationships", [id], "id", TABLES["relationships"].names)
-    if not found.num_rows:
-        name = " and ".join(target.forms or target.keys)[:100]
+        found = snapshot.served("relationships", [relationship_id(*ids)])
         known = "Use op create to relate them"
-        if target.kind == "entity":
-            known = "Call get_entity for the names there are"
+    if not found:
+        name = " and ".join(target.forms or target.keys)[:100]
         raise NotFound(f"the graph holds no {target.kind} {name!r}", known)
-    return found.to_pylist()[0]
+    return found[0]
 
 
 def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
@@ -183,10 +180,9 @@ def _worded(
     if holder is not None and holder["key"] != target.keys[0]:
         merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
         raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
-    known = key == target.keys[0] or overlay.alias.get(key) == target.keys[0]
-    keys, forms = (
-        (target.keys, target.forms) if known else ((*target.keys, key), (*target.forms, title))
-    )
+    keys, forms = target.keys, target.forms
+    if key != keys[0] and overlay.alias.get(key) != keys[0]:
+        keys, forms = (*keys, key), (*forms, title)
     return [row("rename", "entity", keys, forms, fields)]
 
 
@@ -199,10 +195,8 @@ def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     said = snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"].to_pylist()
     keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
     keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
-    found = snapshot.by_key(
-        "entities", [entity_id(one) for one in keys], "id", ["id", "n", "key", "names", "title"]
-    )
-    return next((row for row in found.to_pylist() if key in row["names"]), None)
+    found = snapshot.served("entities", list(map(entity_id, keys)), ["n", "key", "names"])
+    return next((row for row in found if key in row["names"]), None)
 
 
 def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
@@ -264,12 +258,8 @@ def _text(name: str, value: Any) -> str:
         value = ", ".join(str(one) for one in value)
     text = ""
     if isinstance(value, str | int | float):
-        text = str(value).encode("utf-8", "replace").decode()
-    text = (
-        text.replace("\0", "").strip()
-        if name == "description"
-        else " ".join(text.replace("\0", " ").split())
-    )
+        text = str(value).encode("utf-8", "replace").decode().replace("\0", " ")
+    text = text.strip() if name == "description" else " ".join(text.split())
     if not text:
         raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
     return (text.lower() if name == "type" else text)[: LONGEST[name]]
@@ -345,7 +335,7 @@ def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
     """Put the edits of another index after those that are here; the rows keep their ids, makers and
     times."""
-    known = {row.id for row in logs.load(folder, read(folder))}
+    known = {row.id for row in logs.load(folder, current(folder))}
     if twice := sorted({row.id for row in log} & known):
         what = f"this index has edits called {', '.join(twice[:5])} already"
         raise BadInput(what, "Replay into an index without any")
@@ -357,7 +347,7 @@ Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 
 def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
-        manifest = ready(read(folder), folder)
+        manifest = ready(current(folder))
         snapshot = open_snapshot(folder, manifest, keep=False)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
@@ -369,7 +359,9 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
             last = max((int(row.id[1:]) for row in rows if row.id[1:].isdigit()), default=0)
             numbers[NEXT] = max(numbers[NEXT] - 1, last + 1)
         every = [*log, *rows]
-        is_long = _is_long(settings, manifest, folder)
+        # which descriptions a model is to join, in an index in which one does
+        tuned = with_tuned(settings, folder) if manifest.parameters.get("descriptions") else None
+        is_long = partial(needs_summary, settings=tuned) if tuned else None
         overlay, merged, given = merged_with(snapshot, every, manifest, numbers, is_long)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
@@ -381,26 +373,13 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         return result
 
 
-def ready(manifest: Manifest | None, folder: Path) -> Manifest:
-    """Raises NotFound without an index, BadInput for rows whose names this release might take for
-    others."""
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+def ready(manifest: Manifest) -> Manifest:
+    """Raises BadInput for rows whose names this release might take for others."""
     if manifest.format != FORMAT or manifest.of_another_release():
         raise BadInput(
             "this index was made by an earlier release", "Call index_documents once, then edit"
         )
     return manifest
-
-
-def _is_long(
-    settings: Settings, manifest: Manifest, folder: Path
-) -> Callable[[Sequence[str]], bool] | None:
-    """Which descriptions a model is to join, in an index in which one does."""
-    if not manifest.parameters.get("descriptions"):
-        return None
-    tuned = with_tuned(settings, folder)
-    return lambda fragments: needs_summary(fragments, tuned)
 
 
 # ---- saying it -----------------------------------------------------------------------------------
@@ -441,24 +420,16 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
             continue
         named = ""
         if table == "entities":
-            lost = sorted(ids - after.keys())
-            rows = snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()
-            old = {row["id"]: row for row in rows}
-            shown = sorted(({**old, **after}[id] for id in ids), key=lambda row: row["n"])
+            rows = snapshot.served(table, sorted(ids - after.keys()), ["id", "n", "title"])
+            known = {row["id"]: row for row in rows} | after
+            shown = sorted((known[id] for id in ids), key=lambda row: row["n"])
             result.ids += [f"e{row['n']}" for row in shown if row["id"] in after][:NAMED]
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
-            named = (
-                ": "
-                + ", ".join(f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED])
-                + more
-            )
+            titles = (f"{one_line(row['title'], 80)} (e{row['n']})" for row in shown[:NAMED])
+            named = f": {', '.join(titles)}{more}"
         one = {"entities": "entity", "relationships": "relationship"}[table]
         lines.append(f"- {len(ids)} {one if len(ids) == 1 else table} {how}{named}")
     return lines
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:80]
 
 
 def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
@@ -650,9 +621,7 @@ class Chosen:
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
     """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
     no index."""
-    manifest = read(folder)
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    manifest = current(folder)
     wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
     if not wanted:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
@@ -690,22 +659,9 @@ def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str
     return sorted(file for file in files if file.endswith(f"/{asked}"))
 
 
-@dataclass
-class Loss:
-    documents: int
-    text_units: int
-    passages: int
-    entities: int
-    relationships: int
-    names: list[str]  # of entities that vanish, the most named first
-
-    def counts(self) -> dict[str, int]:
-        kinds = ("documents", "text_units", "passages", "entities", "relationships")
-        return {kind: getattr(self, kind) for kind in kinds}
-
-
-def loss(folder: Path, chosen: Chosen) -> Loss:
-    """What would go: worked out by the merge that would do it, and nothing is written."""
+def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
+    """What would go: rows by table, and names of the entities among them, the most named first.
+    Worked out by the merge that would do it, and nothing is written."""
     snapshot = open_snapshot(folder, keep=False)
     ids = sorted(row["id"] for row in chosen.documents.values())
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
@@ -718,22 +674,20 @@ def loss(folder: Path, chosen: Chosen) -> Loss:
     lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
     lost.sort(key=lambda row: (-row["frequency"], row["n"]))
     relationships = len(_vanished(merged.changes.get("relationships", Change())))
-    shown = [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
-    return Loss(len(ids), len(units), passages, len(gone), relationships, shown)
+    counts = {"documents": len(ids), "text_units": len(units), "passages": passages}
+    counts |= {"entities": len(gone), "relationships": relationships}
+    return counts, [f"{row['title']} (e{row['n']})" for row in lost[:NAMED]]
 
 
 def _vanished(change: Change) -> list[str]:
     """Ids of rows that go and do not come again."""
-    return sorted(
-        set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ())
-    )
+    there = change.rows["id"].to_pylist() if change.rows is not None else ()
+    return sorted({*change.gone} - {*there})
 
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
     """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
     their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
-        manifest = read(folder)
-        assert manifest is not None
-        row, _ = _of_documents(folder, manifest, "remove", chosen.uris, by)
+        row, _ = _of_documents(folder, current(folder), "remove", chosen.uris, by)
         return row.id

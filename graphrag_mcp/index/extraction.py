@@ -101,10 +101,9 @@ class Extraction:
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> ExtractParams:
     """From the settings and the corpus's own prompts, where it has some."""
+    types = (kind.strip().lower() for kind in settings.entity_types)
     return ExtractParams(
-        types=tuple(
-            dict.fromkeys(kind.strip().lower() for kind in settings.entity_types if kind.strip())
-        ),
+        types=tuple(dict.fromkeys(filter(None, types))),
         language=" ".join(settings.output_language.split())[:60],
         gleanings=settings.gleanings,
         template=prompts.load("extract", corpus_folder),
@@ -129,9 +128,7 @@ def _names_in(examples: str) -> frozenset[str]:
     except BadReply:
         return frozenset()
     ends = [end for relation in found.relations for end in (relation.source, relation.target)]
-    return frozenset(
-        name.casefold() for name in [*(entity.name for entity in found.entities), *ends]
-    )
+    return frozenset(map(str.casefold, [*(one.name for one in found.entities), *ends]))
 
 
 # ---- asking ---------------------------------------------------------------------------------------
@@ -145,11 +142,8 @@ async def extract_unit(
 
     def first_reply(reply: str, strict: bool = False) -> Records | None:
         records = parse(reply, params.types, text, params.echoes, strict=strict)
-        if (
-            not records.entities
-            and not records.relations
-            and len(known_names) >= NAMES_WORTH_A_RECORD
-        ):
+        empty = not records.entities and not records.relations
+        if empty and len(known_names) >= NAMES_WORTH_A_RECORD:
             raise BadReply("an empty list for a text with names")
         return records
 
@@ -264,12 +258,10 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
         gained += _put(relations, pairs, _pair(relation), relation, MOST_RELATIONS)
     if gained and more.complete:  # what was cut off has been repeated in full
         first = replace(first, dropped={**first.dropped, CUT_OFF: 0})
-    dropped, repaired = (
-        Counter(one) + Counter(other)
-        for one, other in ((first.dropped, more.dropped), (first.repaired, more.repaired))
-    )
-    counts = (dict(dropped), dict(repaired))
-    return Records(tuple(entities), tuple(relations), more.complete, *counts), gained
+    dropped = Counter(first.dropped) + Counter(more.dropped)
+    repaired = Counter(first.repaired) + Counter(more.repaired)
+    rows = (tuple(entities), tuple(relations))
+    return Records(*rows, more.complete, dict(dropped), dict(repaired)), gained
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:
@@ -370,11 +362,8 @@ def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, in
 
 
 def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    return (
-        _bounded(text, text, name, most)
-        or _any_case(text, name, most)
-        or _loosely(text, name, most)
-    )
+    exactly = _bounded(text, text, name, most)
+    return exactly or _any_case(text, name, most) or _loosely(text, name, most)
 
 
 def _any_case(text: str, name: str, most: int) -> list[tuple[int, int]]:
@@ -418,9 +407,7 @@ def _of_word(ch: str) -> bool:
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
 
 
-@lru_cache(maxsize=16)
-def _composed(text: str) -> tuple[str, list[int]]:
-    return with_origins(text)
+_composed = lru_cache(maxsize=16)(with_origins)
 
 
 @lru_cache(maxsize=16)

@@ -31,7 +31,7 @@ from graphrag_mcp.index.communities import (
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.units import placed, sentence_of
+from graphrag_mcp.index.units import add, placed, sentence_of
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
@@ -245,16 +245,12 @@ class DocumentRecord:
             tiles = _passages(text, core, record.end, inner, lines)
             tiles = tiles or _passages(text, record.start, record.end, inner, lines)
             if tiles:
+                tokens = count_tokens(text[record.start : record.end])
                 span = _span(lines, record.start, record.end)
-                found.append(
-                    (Unit(0, span, count_tokens(text[record.start : record.end]), tiles), record)
-                )
+                found.append((Unit(0, span, tokens, tiles), record))
             reached = max(reached, record.end)
         found += [(unit, None) for unit in _between(text, reached, len(text), params, lines)]
-        numbered = enumerate(found)
-        return [
-            (Unit(index, u.span, u.n_tokens, u.passages), record) for index, (u, record) in numbered
-        ]
+        return [(replace(unit, index=at), record) for at, (unit, record) in enumerate(found)]
 
     def names_of(
         self, unit_id: str, text: str, record: UnitRecord | None
@@ -266,7 +262,7 @@ class DocumentRecord:
             return names, []
         spans = sentences(text)
         places: dict[str, Spans] = {}
-        rows: dict[tuple[str, str], Named] = {}
+        rows: dict[tuple[str, ...], Named] = {}
         for name in map(self.names.__getitem__, record.names):
             for form in (name.title, *name.aliases):
                 key = name.key if form is name.title else normalise_name(form)
@@ -326,22 +322,18 @@ def record_of(data: str) -> DocumentRecord:
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
     """Units of our own for text that no imported unit holds, so that all of a document can be
     found."""
-    if not text[start:end].strip():
-        return
     for unit in chunk(text[start:end], params):
-        tiles = tuple(_span(lines, one.start + start, one.end + start) for one in unit.passages)
-        yield Unit(
-            0, _span(lines, unit.span.start + start, unit.span.end + start), unit.n_tokens, tiles
+        span, *tiles = (
+            _span(lines, one.start + start, one.end + start) for one in (unit.span, *unit.passages)
         )
+        yield Unit(0, span, unit.n_tokens, tuple(tiles))
 
 
 def _passages(
     text: str, start: int, end: int, params: ChunkParams, lines: Lines
 ) -> tuple[Span, ...]:
-    units = chunk(text[start:end], params) if text[start:end].strip() else []
-    return tuple(
-        _span(lines, one.start + start, one.end + start) for unit in units for one in unit.passages
-    )
+    units = _between(text, start, end, params, lines)
+    return tuple(one for unit in units for one in unit.passages)
 
 
 def _span(lines: Lines, start: int, end: int) -> Span:
@@ -354,13 +346,8 @@ def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str
     return Named(name.key, unit, name.title, name.type, True, count, *at, "", name.description, by)
 
 
-def _add(rows: dict[tuple[str, str], Named], row: Named) -> None:
-    """One row a name and type and form; said twice, both descriptions count."""
-    before = rows.get((row.key, row.type + "\n" + row.form))
-    if before is None:
-        rows[row.key, row.type + "\n" + row.form] = row
-    elif row.description and row.description not in before.description:
-        before.description = f"{before.description}\n{row.description}".strip()
+def _add(rows: dict[tuple[str, ...], Named], row: Named) -> None:
+    add(rows, (row.key, row.type, row.form), row, "\n")
 
 
 # ---- the log of imports --------------------------------------------------------------------------

@@ -27,9 +27,6 @@ class Losses:
     dropped: Mapping[str, int] = field(default_factory=dict)
     repaired: Mapping[str, int] = field(default_factory=dict)
 
-    def with_repaired(self, reason: str, count: int) -> Losses:
-        return Losses(self.kept, self.dropped, Counter(self.repaired) + Counter({reason: count}))
-
     def doubt(self) -> str:
         """Why the reply is worth one more question; "" when it is not."""
         bad = {

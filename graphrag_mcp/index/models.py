@@ -100,8 +100,10 @@ def choose(
     embedding = asker.embedding_model if method != "fast" else ""
     if not reads and top:
         asker.leave_to_agents()
-        reports = replace(report_prompt(settings, folder), levels=TOP_LEVELS)
-        return Models(asker, settings, reports=shorter(reports), embedding=embedding)
+        prompt = report_prompt(settings, folder)
+        # with less of each community: an agent reads some thirty of them
+        reports = replace(prompt, levels=TOP_LEVELS, tokens=min(prompt.tokens, TOP_TOKENS))
+        return Models(asker, settings, reports=reports, embedding=embedding)
     if not reads:
         return Models(asker, settings, embedding=embedding)
     if agent:  # an agent is asked once about a text
@@ -135,11 +137,6 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
     }
     kinds = {"extraction": "texts", "claims": "claims", "reports": "reports"}
     return [kinds[name] for name, value in now.items() if value and value != before.get(name)]
-
-
-def shorter(prompt: ReportPrompt) -> ReportPrompt:
-    """The same prompt with less of each community: an agent reads some thirty of them."""
-    return replace(prompt, tokens=min(prompt.tokens, TOP_TOKENS))
 
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:

@@ -102,15 +102,16 @@ class Inside:
     entities: Mapping[str, EntityRow]
     edges: Mapping[str, EdgeRow]
     weight: Mapping[str, float]
-    order: list[str]  # the heaviest entities, at most LISTED
     n_units: int
     total: float  # weight of all relationships
-    own_entities: list[EntityRow]  # of a community without children all, heaviest first
     # Those inside no child, in order of id; of a community with children the OWN heaviest.
     own_edges: list[EdgeRow]
-    entity_ids: list[str]  # at most LISTED of a kind
-    relationship_ids: list[str]
+    relationship_ids: list[str]  # at most LISTED of a kind
     text_unit_ids: list[str]
+    entity_ids: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)  # the heaviest entities, at most LISTED
+    # of a community without children all, heaviest first
+    own_entities: list[EntityRow] = field(default_factory=list)
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     sentences: Sequence[Evidence] = ()  # of its texts, where no name stands in them
     title: str = ""  # of source code: its folder or file
@@ -142,12 +143,9 @@ def inside_of(
         entities,
         links,
         weight,
-        order=[],
         n_units=len(units),
         total=sum(edge.weight for edge in links.values()),
-        own_entities=[],
         own_edges=list(links.values()),
-        entity_ids=[],
         relationship_ids=[edge.id for edge in nsmallest(LISTED, links.values(), _strength)],
         text_unit_ids=nsmallest(LISTED, units),
     )

@@ -25,7 +25,7 @@ from graphrag_mcp.index.report_content import (
     mostly_cjk,
     readable,
 )
-from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.prose import substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
@@ -87,11 +87,11 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
     seen: set[str] = set()
     for text in chain((report.summary,), findings):
         parts = _REFERENCE.split(text)
-        for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
+        for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
             text = sentence.strip()
             if text not in seen:
                 seen.add(text)
-                ids = referenced_ids(reference)
+                ids = referenced_ids(cited)
                 yield Candidate(text, 1.0, *(dict.fromkeys(ids.get(kind, ())) for kind in KINDS))
 
 
@@ -300,18 +300,15 @@ def _cited(inside: Inside, candidate: Candidate) -> str:
             sorted(candidate.edges, key=inside.edge_place),
             sorted(candidate.units),
         )
-        groups = []
-        for kind, ids in zip(KINDS, orders, strict=True):
-            more = ", +more" if len(ids) > PER_GROUP else ""
-            groups += [f"{kind} ({', '.join(ids[:PER_GROUP])}{more})"] if ids else []
-        candidate.cited = f"{candidate.text} [Data: {'; '.join(groups)}]"
+        cited = reference(zip(KINDS, orders, strict=True), PER_GROUP)
+        candidate.cited = f"{candidate.text} {cited}".rstrip()
     return candidate.cited
 
 
 def _names(inside: Inside) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
-    names = " · ".join(_short(inside.entities[one].title, 60) for one in top)
+    names = " · ".join(one_line(inside.entities[one].title, 60) for one in top)
     units = dict.fromkeys(unit for one in top for unit in inside.entities[one].text_unit_ids)
     return _cited(inside, Candidate(names, 1.0, dict.fromkeys(top), {}, units))
 
@@ -320,7 +317,7 @@ def _title(titles: Iterable[str]) -> str:
     """The heaviest names, leaving out one that is part of another."""
     chosen: list[str] = []
     for title in titles:
-        name = _short(title, 60)
+        name = one_line(title, 60)
         folded = name.casefold()
         if not any(folded in other.casefold() or other.casefold() in folded for other in chosen):
             chosen.append(name)
@@ -329,23 +326,14 @@ def _title(titles: Iterable[str]) -> str:
     return " · ".join(chosen)
 
 
-def _short(text: str, limit: int) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
-
-
 def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
     """0-10 from how much there is, each part on a logarithmic scale that is full at the figure
     given.
 
     A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a
     whole field 9-10."""
-    size, links, units, weight = (
-        len(inside.entities),
-        len(inside.edges),
-        inside.n_units,
-        inside.total,
-    )
+    size, links = len(inside.entities), len(inside.edges)
+    units, weight = inside.n_units, inside.total
     parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, units, 100))
     shares = (part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts)
     rank = round(10 * sum(shares), 1)

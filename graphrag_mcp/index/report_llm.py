@@ -28,7 +28,7 @@ from graphrag_mcp.llm import prompts, replies
 from graphrag_mcp.llm.asker import Ask, Asker, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import cut, refused, words
-from graphrag_mcp.packing.budget import referenced_ids, shorten
+from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, shorten
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import sentences, terms
@@ -224,9 +224,8 @@ class Rows:
         return Rows({name: list(filter(stays, lines)) for name, lines in self.tables.items()})
 
     def shortened(self, most: int) -> Rows:
-        return Rows(
-            {name: [line.shortened(most) for line in lines] for name, lines in self.tables.items()}
-        )
+        tables = self.tables.items()
+        return Rows({name: [line.shortened(most) for line in lines] for name, lines in tables})
 
     def best(self, budget: int) -> Rows:
         """The best rows that fit into so many tokens."""
@@ -234,12 +233,8 @@ class Rows:
         left = budget - 20 - names
         taken: set[int] = set()
         reports, others = self.tables.get("Reports", []), list(self._others())
-        shares = (
-            (reports, int(left * FOR_REPORTS) if others else left),
-            (others, left),
-            (reports, left),
-        )
-        for lines, room in shares:
+        first = int(left * FOR_REPORTS) if others else left
+        for lines, room in ((reports, first), (others, left), (reports, left)):
             spent = 0
             for line in lines:
                 if id(line) in taken:
@@ -250,12 +245,8 @@ class Rows:
                     left -= line.price()
                 if left < 12:
                     break
-        return Rows(
-            {
-                name: [line for line in lines if id(line) in taken]
-                for name, lines in self.tables.items()
-            }
-        )
+        tables = self.tables.items()
+        return Rows({name: [one for one in lines if id(one) in taken] for name, lines in tables})
 
     def _others(self) -> Iterable[Line]:
         """Strongest relationships, each after the two it joins; then what is left, claims last."""
@@ -449,11 +440,8 @@ class _Check:
             for number in numbers
             if 1 <= number <= len(self.numbering.get(group, ()))
         ]
-        return Ref(
-            tuple(id for ref in refs for id in ref.entities),
-            tuple(id for ref in refs for id in ref.relationships),
-            tuple(id for ref in refs for id in ref.sources),
-        )
+        parts = zip(*((ref.entities, ref.relationships, ref.sources) for ref in refs), strict=True)
+        return Ref(*(tuple(chain.from_iterable(part)) for part in parts))
 
     def _named(self, text: str) -> tuple[str, ...]:
         """The members whose titles stand in the text, longest first; one inside another's name does
@@ -478,12 +466,8 @@ class _Check:
         sources = self._sources(entities, edges, ref.sources, statement)
         if not sources:
             return ""
-        groups = []
-        for kind, ids in zip(KINDS, (entities, edges, sources), strict=True):
-            over = len(ids) > PER_GROUP or (more and kind != "Sources")
-            shown = ", ".join([*ids[:PER_GROUP], *(["+more"] if over else [])])
-            groups += [f"{kind} ({shown})"] if ids else []
-        return f"[Data: {'; '.join(groups)}]"
+        groups = zip(KINDS, (entities, edges, sources), strict=True)
+        return reference(groups, PER_GROUP, KINDS[:2] if more else ())
 
     def _sources(
         self, entities: Sequence[str], edges: Sequence[str], known: Iterable[str], statement: str
@@ -710,8 +694,7 @@ def _number(value: Any) -> float | None:
 
 
 def _line(value: Any, limit: int) -> str:
-    flat = " ".join(_clean_text(value).split()).strip("#*_ ")
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+    return one_line(" ".join(_clean_text(value).split()).strip("#*_ "), limit)
 
 
 def _text(value: Any) -> str:
@@ -732,8 +715,7 @@ def _headline(text: str) -> str:
     """The first sentence, without references, as a heading."""
     plain = " ".join(replace_references(text[:600], lambda _: "").split()).strip("#*_ ")
     spans = sentences(plain)
-    first = plain[: spans[0][1]] if spans else plain
-    return first if len(first) <= 120 else first[:119].rstrip() + "…"
+    return one_line(plain[: spans[0][1]] if spans else plain, 120)
 
 
 def _capped(pairs: Iterable[tuple[str, str]], left: int) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -158,15 +158,6 @@ class Read:
     lost_claims: Losses = Losses()
 
 
-@dataclass
-class Settled:
-    """What came of it: rows of claims, of what is still to be asked, and of what was lost."""
-
-    claims: list[Row] = field(default_factory=list)
-    pending: list[Row] = field(default_factory=list)
-    losses: list[Row] = field(default_factory=list)
-
-
 def begin(reader: Reader, uri: str, unit: UnitNames, context: str) -> Reading | None:
     """Have the unit read; None when no one could. `unit`: with what the keyless extractor finds in
     it; `context`: the line on its document."""
@@ -191,7 +182,8 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
     if records is not None:
         read = await aside(from_records, unit.id, unit.text, records, extraction.by, aliases)
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
-        lost = records.losses.with_repaired("end without an entity", made_up)
+        repaired = {**records.losses.repaired, "end without an entity": made_up}
+        lost = replace(records.losses, repaired=repaired)
     return Read(read, claims, extraction.reason, why, lost, Losses(len(claims), dropped))
 
 
@@ -203,26 +195,27 @@ def settle(
     known_claims: Mapping[str, int],
     number: dict[str, int],
     take: Callable[[Future[Any]], Any],
-) -> Settled:
-    """Wait for the readings and replace the names of the units in `fresh` by what was read.
+) -> dict[str, list[Row]]:
+    """Wait for the readings and replace the names of the units in `fresh` by what was read; rows of
+    claims, of what is still to be asked (pending) and of what was lost (losses).
 
     `unread`: uri by unit that should have been read and that no one could. `known_claims`: numbers
     of claims that were there before, by id."""
-    settled = Settled()
+    rows: dict[str, list[Row]] = {"claims": [], "pending": [], "losses": []}
     for unit, uri in unread.items():
-        settled.pending.append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
+        rows["pending"].append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
     for unit, reading in readings.items():
         read = take(reading.future)
         if read.reason:  # also of a second pass that was due: what the first found stays
-            settled.pending.append(pending("extract", unit, reading.uri, read.reason))
+            rows["pending"].append(pending("extract", unit, reading.uri, read.reason))
         if read.names is not None:
             fresh[unit] = read.names
         if read.claims_reason:
-            settled.pending.append(pending("claims", unit, reading.uri, read.claims_reason))
-        settled.claims += _claim_rows(unit, read.claims, known_claims, number)
+            rows["pending"].append(pending("claims", unit, reading.uri, read.claims_reason))
+        rows["claims"] += claim_rows(unit, read.claims, known_claims, number)
         for kind, lost in (("extract", read.lost), ("claims", read.lost_claims)):
-            settled.losses += filter(None, [lost.row(kind, unit, reading.uri)])
-    return settled
+            rows["losses"] += filter(None, [lost.row(kind, unit, reading.uri)])
+    return rows
 
 
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
@@ -252,7 +245,7 @@ def from_records(
     "unknown", so that nothing dangles."""
     spans = sentences(text)
     places: dict[str, Spans] = {}
-    named: dict[tuple[str, str], Named] = {}
+    named: dict[tuple[str, ...], Named] = {}
 
     def place(name: str) -> tuple[str, Spans]:
         form = spelled(text, name)
@@ -263,8 +256,8 @@ def from_records(
 
     for entity in records.entities:
         key, found = place(entity.name)
-        if key:
-            _add(named, _named(unit, key, entity, text, found, spans, by))
+        if key:  # the same name with two types keeps both
+            add(named, (key, entity.type), _named(unit, key, entity, text, found, spans, by))
     known = {key for key, _ in named}
     said: dict[tuple[str, str, str], Said] = {}
     for relation in records.relations:
@@ -276,7 +269,7 @@ def from_records(
             if key not in known:
                 known.add(key)
                 bare = EntityRecord(name, UNKNOWN, "")
-                _add(named, _named(unit, key, bare, text, found, spans, by))
+                add(named, (key, UNKNOWN), _named(unit, key, bare, text, found, spans, by))
         words = f"{relation.source} {relation.target} {relation.description}"
         start, end = sentence_of(text, spans, first, second, words)
         keywords, told = ", ".join(relation.keywords), relation.description
@@ -312,14 +305,13 @@ def placed(text: str, found: Spans, spans: Spans, said: str) -> tuple[list[int],
     return [edge for span in held for edge in span] or [*found[0]], *found[0]
 
 
-def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
-    """One row a name and type: the same name with two types keeps both; said twice, both
-    descriptions count."""
-    before = named.get((row.key, row.type))
-    if before is None:
-        named[row.key, row.type] = row
-    elif row.description and row.description not in before.description:
-        before.description = f"{before.description} {row.description}".strip()
+def add(
+    named: dict[tuple[str, ...], Named], key: tuple[str, ...], row: Named, between: str = " "
+) -> None:
+    """One row under a key; said twice, both descriptions count."""
+    before = named.setdefault(key, row)
+    if row.description not in before.description:
+        before.description = f"{before.description}{between}{row.description}".strip()
 
 
 def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str) -> tuple[int, int]:
@@ -337,17 +329,10 @@ def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str)
 CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")
 
 
-def claims_as_rows(
-    claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
-) -> list[Row]:
-    """Rows of claims that no one has to be asked for; `known`: numbers of those that were there
-    before, by id."""
-    return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
-
-
-def _claim_rows(
+def claim_rows(
     unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
+    """The claims of a unit, each once; `known`: numbers of those that were there before, by id."""
     rows: dict[str, Row] = {}
     for claim in claims:
         subject, target = normalise_name(claim.subject), normalise_name(claim.object)

@@ -38,18 +38,11 @@ NO_RECORD = "shape that is no record"
 NO_ENTITY = "end that is not among the entities"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A result that can be kept: its text as an answer, and what was left out of it."""
-
-    text: str
-    left_out: str = ""
-
-
 def read_result(
     result: Mapping[str, Any], ask: Ask[Any], others: Mapping[str, Ask[Any]]
-) -> Reading:
-    """The result, without the records that are refused. Raises BadReply where nothing is left."""
+) -> tuple[str, str]:
+    """The text of a result as it is kept, without the records that are refused, and what was left
+    out. Raises BadReply where nothing is left."""
     text = _text(result)
     parse = ask.strictly or ask.parse
     value = parse(text)
@@ -62,10 +55,10 @@ def read_result(
         left_out = [listed(dropped, value.lost)] if dropped else []
         if value.repaired:
             left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
-        return Reading(_as_json(value) if dropped else text, "; ".join(left_out))
+        return _as_json(value) if dropped else text, "; ".join(left_out)
     parts = value if isinstance(value, tuple) else ()
     lost = next((part for part in parts if isinstance(part, Counter)), {})
-    return Reading(text, listed(lost))
+    return text, listed(lost)
 
 
 def _text(result: Mapping[str, Any]) -> str:
@@ -87,9 +80,8 @@ def _with_unread(text: str, records: Records) -> Records:
         said = json.loads(text)
     except ValueError:  # records in another form, which name what they drop themselves
         return records
-    lists = (
-        [said.get(name) for name in ("entities", "relationships")] if isinstance(said, dict) else []
-    )
+    said = said if isinstance(said, dict) else {}
+    lists = [said.get(name) for name in ("entities", "relationships")]
     given = sum(len(one) if isinstance(one, list) else bool(one) for one in lists)
     read = len(records.entities) + len(records.relations) + sum(records.dropped.values())
     if given <= read:
@@ -132,9 +124,9 @@ def _of_another(value: Records, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> 
     names = [one.name for one in value.entities]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
-    return next(
-        (id for id, one in asks.items() if all(locate(_text_of(one), name) for name in names)), ""
-    )
+    texts = {id: _text_of(one) for id, one in asks.items()}
+    fitting = (id for id, text in texts.items() if all(locate(text, name) for name in names))
+    return next(fitting, "")
 
 
 def _text_of(ask: Ask[Any]) -> str:
@@ -316,9 +308,8 @@ def submit(
     known = leases.find(folder, list(given)) if given else {}
     done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
     if len(given) < len(results):
-        done.rejected.append(
-            _refused("(none)", "a result must be an object with a work_id, each work_id once")
-        )
+        what = "a result must be an object with a work_id, each work_id once"
+        done.rejected.append(_refused("(none)", what))
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
     keys = {lease.key for lease in known.values()}
     asks = {
@@ -337,8 +328,8 @@ def submit(
         read = None if why else _accepted(done, id, given[id], of_item)
         if why:
             done.rejected.append(_refused(id, why))
-        elif read is not None and not any(one.text == read.text for one in stored):
-            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read.text))
+        elif read is not None and not any(one.text == read for one in stored):
+            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read))
             done.replaced += [id] if stored else []
     if answers:
         before()
@@ -352,17 +343,17 @@ def submit(
 
 def _accepted(
     done: Submitted, id: str, result: Mapping[str, Any], asks: Mapping[str, Ask[Any]]
-) -> Reading | None:
-    """The result of an item, if it can be kept; `done` says what became of it."""
+) -> str | None:
+    """The text of a result, if it can be kept; `done` says what became of it."""
     try:
-        read = read_result(result, asks[id], asks)
+        text, left_out = read_result(result, asks[id], asks)
     except BadReply as error:
         done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
         return None
     done.accepted.append(id)
-    if read.left_out:
-        done.left_out.append(_refused(id, read.left_out))
-    return read
+    if left_out:
+        done.left_out.append(_refused(id, left_out))
+    return text
 
 
 def _refused(id: str, reason: str) -> dict[str, str]:
@@ -476,9 +467,8 @@ def _read_unit(
             asked = claims_of_unit(models.asker, text, models.claims, context=context)
             models.asker.wait(asked)
         return
-    names = snapshot.by_key(
-        "mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]
-    ).to_pylist()
+    columns = ["form", "strong", "by"]
+    names = snapshot.by_key("mentions", [row["subject"]], columns=columns).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
     models.asker.wait(extract_unit(models.asker, text, known, models.extract, context))
 

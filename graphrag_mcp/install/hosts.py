@@ -87,6 +87,11 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
     return os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
 
 
+def here(environ: Mapping[str, str], home: Path) -> list[Host]:
+    """The hosts that seem to be on this machine."""
+    return [host for host in HOSTS if seen(host, environ, home)]
+
+
 def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:
     """The host's own command, or link, that would put the same entry in; "" where it has none."""
     words = ["--", made["command"], *made["args"]]

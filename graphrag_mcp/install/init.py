@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +72,13 @@ def init(folder: Path, force: bool = False) -> list[Path]:
 
 def settings_text() -> str:
     """The settings file: `## ` before what explains, `# ` before a default."""
-    known = {field.name: field for field in fields(Settings)}
-    lines = [HEAD]
+    usual, lines = Settings(), [HEAD]
     for heading, settings in GROUPS.items():
         lines.append(f"\n## ---- {heading} ----\n")
         for name, what in settings.items():
-            lines.append(f"## {what}\n# {name} = {_toml(_default(known[name]))}\n")
+            default = getattr(usual, name)
+            lines.append(f"## {what}\n# {name} = {_toml(default)}\n")
     return "".join(lines)
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 def _toml(value: Any) -> str:

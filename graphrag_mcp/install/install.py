@@ -221,7 +221,8 @@ def undoing(host: Host, file: Path, name: str) -> Change:
         with_ours = _encoded(_put(host, was, name, known), saved)
         if name not in _servers(host, was, file) and with_ours == before:
             return Change(file, before, saved, "removed" if saved is None else "restored")
-    after = _edited(file, lambda: _taken(host, text, name))
+    without = remove_table if host.toml else remove_member
+    after = _edited(file, lambda: without(text, host.key, name))
     return Change(file, before, _encoded(after, before), "removed")
 
 
@@ -295,11 +296,6 @@ def backup_of(file: Path) -> Path:
 def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
     edit = set_table if host.toml else set_member
     return edit(text, host.key, name, dict(made))
-
-
-def _taken(host: Host, text: str, name: str) -> str:
-    edit = remove_table if host.toml else remove_member
-    return edit(text, host.key, name)
 
 
 def _edited(file: Path, edit: Callable[[], Any]) -> Any:

@@ -21,9 +21,11 @@ from urllib.request import url2pathname
 
 from graphrag_mcp import __version__
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.install.hosts import HOSTS, seen
+from graphrag_mcp.install.hosts import here
 from graphrag_mcp.install.install import installed
-from graphrag_mcp.settings import Settings, shown_as
+from graphrag_mcp.llm.protocols import LOCAL
+from graphrag_mcp.llm.transport import shown_address
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
@@ -161,7 +163,6 @@ def _origin() -> dict[str, Any]:
 
 # ---- facts for a bug report ----------------------------------------------------------------------
 
-LOCAL = "local:"
 NAMED = 8  # corpora that are named; the rest is counted
 NOBODY = "none; the agent that asks is the model"
 
@@ -184,17 +185,16 @@ def about(
         "corpus": folder.name if folder else "",
         "generation": _generation(folder),
         "hosts": hosts,
-        "hosts_here": [host.name for host in HOSTS if seen(host, os.environ, home)],
+        "hosts_here": [host.name for host in here(os.environ, home)],
     }
     return {**record, "next": _next(settings, record, damaged)}
 
 
 def lines(record: Mapping[str, Any]) -> list[str]:
     """The record for people, one thing a line."""
-    models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
-    names = [*corpora[:NAMED]]
-    if len(corpora) > NAMED:
-        names.append(f"{len(corpora) - NAMED} more")
+    models, corpora, found = record["models"], record["corpora"], record["hosts_here"]
+    rest = [f"{len(corpora) - NAMED} more"] if len(corpora) > NAMED else []
+    names = [*corpora[:NAMED], *rest]
     meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
     if record["corpus"]:
         meant = f"{record['corpus']}, generation {record['generation']}"
@@ -217,7 +217,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
         where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
         rows.append(("in host", where))
     if not record["hosts"]:
-        rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
+        rows.append(("in host", "none" + (f"; found here: {', '.join(found)}" if found else "")))
     rows += [("next", step) for step in record["next"]]
     return [f"{name:<11} {row}" for name, row in rows]
 
@@ -227,8 +227,8 @@ def _models(settings: Settings) -> dict[str, Any]:
         "chat": settings.chat_model,
         "embedding": settings.embedding_model,
         "rerank": settings.rerank_model,
-        "server": _shown(settings.base_url),
-        "embedding_server": _shown(settings.embedding_base_url or settings.base_url),
+        "server": shown_address(settings.base_url),
+        "embedding_server": shown_address(settings.embedding_base_url or settings.base_url),
         "key_variable": settings.api_key_variable,
         "key_set": bool(os.environ.get(settings.api_key_variable)),
     }
@@ -239,14 +239,6 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
         return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
     server = models["server"] if model == models["chat"] else models["embedding_server"]
     return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-
-
-def _shown(url: str) -> str:
-    """A server's address without a name or password that may be in it."""
-    if not url:
-        return ""
-    parts = urlsplit(shown_as(url))
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _generation(folder: Path | None) -> int | None:
@@ -263,8 +255,10 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
         steps.append("graphrag-mcp doctor --repair")
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
-    here = any(name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model))
-    if here and not record["extras"]["local"]:
+    local = any(
+        name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model)
+    )
+    if local and not record["extras"]["local"]:
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:

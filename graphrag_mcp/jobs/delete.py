@@ -12,9 +12,8 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from graphrag_mcp.errors import BadInput, Busy, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue as records
@@ -31,9 +30,6 @@ class Stored:
     documents: int
     files: int
     bytes: int
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def stored(home: Path, corpus: str) -> Stored:

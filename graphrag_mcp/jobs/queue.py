@@ -171,10 +171,8 @@ def as_it_is(home: Path, job: Job) -> Job:
         return job
     if marker(home, job.corpus, job.job_id).exists():
         return replace(job, status="queued", phase=TAKEN_OVER_SOON)
-    if (
-        job.status == "queued"
-        and abs(datetime.now(UTC) - datetime.fromisoformat(job.updated)) < STARTING
-    ):
+    age = abs(datetime.now(UTC) - datetime.fromisoformat(job.updated))
+    if job.status == "queued" and age < STARTING:
         # its own process has not written itself down yet, and the server that started it has gone
         return job
     # Its last lines may have been written meanwhile: the record first, then the marker goes.
@@ -193,11 +191,8 @@ def alive(job: Job) -> bool:
 
 def request_of(job: Job) -> IndexRequest:
     texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
-    plain = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in job.request.items()
-    }
-    return IndexRequest(**{**plain, "texts": texts})
+    lists = {name: tuple(one) for name, one in job.request.items() if isinstance(one, list)}
+    return IndexRequest(**{**job.request, **lists, "texts": texts})
 
 
 def settings_record(settings: Settings) -> dict[str, Any]:
@@ -238,19 +233,19 @@ def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
 
 def waiting(home: Path, corpus: str) -> list[str]:
     """Names of what is open: ids of jobs, and MERGE."""
-    try:
-        return sorted(os.listdir(home / "jobs" / "open" / corpus))
-    except OSError:
-        return []
+    return _entries(home / "jobs" / "open" / corpus)
 
 
 def corpora_at_work(home: Path) -> list[str]:
     """Corpora in which something is open."""
+    return [name for name in _entries(home / "jobs" / "open") if waiting(home, name)]
+
+
+def _entries(folder: Path) -> list[str]:
     try:
-        names = sorted(os.listdir(home / "jobs" / "open"))
+        return sorted(os.listdir(folder))
     except OSError:
         return []
-    return [name for name in names if waiting(home, name)]
 
 
 def joined(home: Path, corpus: str, key: str) -> Job | None:
@@ -271,15 +266,12 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
 def behind(home: Path, corpus: str) -> str:
     """The start of a job that comes now: later than that of all that are open, also where the clock
     was put back."""
-    last = max(
-        (job.started for name in waiting(home, corpus) if (job := read(home, name))), default=""
-    )
-    at = now()
+    jobs = filter(None, (read(home, name) for name in waiting(home, corpus)))
+    last, at = max((job.started for job in jobs), default=""), now()
     if at > last:
         return at
-    return (datetime.fromisoformat(last) + timedelta(milliseconds=1)).isoformat(
-        timespec="milliseconds"
-    )
+    later = datetime.fromisoformat(last) + timedelta(milliseconds=1)
+    return later.isoformat(timespec="milliseconds")
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:

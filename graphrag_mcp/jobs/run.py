@@ -187,16 +187,24 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
             raise
         return
     if result.status == "cancelled":
-        _stopped(home, jobs, result)
+        for job in jobs:  # whose flag it was is over, the others stay open
+            if flag(home, job.job_id).exists():
+                _close_with(home, job, result)
+            else:
+                _queue_again(home, [job])
         return
     after = _held(folder) if len(jobs) > 1 else {}
     for place, job in enumerate(jobs):
         own = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
         if place:  # what the run has cost is told once
             own = own.model_copy(update={"usage": {}, "seconds": {}, "skipped": {}, "losses": {}})
-        job.result, job.done, job.total = own.model_dump(mode="json"), own.done, own.total
-        job.phase = ""
-        close(home, job, result.status)
+        _close_with(home, job, own)
+
+
+def _close_with(home: Path, job: Job, result: IndexResult) -> None:
+    job.result, job.done, job.total = result.model_dump(mode="json"), result.done, result.total
+    job.phase = ""
+    close(home, job, result.status)
 
 
 def _indexed(
@@ -229,21 +237,6 @@ def _failed(settings: Settings, jobs: Sequence[Job], error: str) -> None:
         return
     for job in jobs:
         run(settings, [job])
-
-
-def _stopped(home: Path, jobs: Sequence[Job], result: IndexResult) -> None:
-    """Whose flag it was is over, the others stay open."""
-    for job in jobs:
-        if flag(home, job.job_id).exists():
-            job.result, job.done, job.total = (
-                result.model_dump(mode="json"),
-                result.done,
-                result.total,
-            )
-            job.phase = ""
-            close(home, job, "cancelled")
-        else:
-            _queue_again(home, [job])
 
 
 def _queue_again(home: Path, jobs: Sequence[Job]) -> None:

@@ -54,7 +54,6 @@ UNPACKED = 8  # characters of text of a byte of these
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
 GATHER_SECONDS = 0.2  # in which those who have just been answered together call again
-FORGET_EVERY = 60.0
 QUIET_SECONDS, LONGEST = 2.0, 30.0  # they are merged so long after the last or the first of them
 IN_PROCESS = threading.BoundedSemaphore(2)  # engine threads at a time; the rest wait as "queued"
 
@@ -67,7 +66,6 @@ _leaders: dict[tuple[Path, str], threading.Thread] = {}
 # why this process cannot do what is open, where no record can say so
 _troubles: dict[tuple[Path, str], str] = {}
 _woken = threading.Event()
-_forgot = 0.0
 
 
 # ---- starting and stopping ----------------------------------------------------------------------
@@ -82,7 +80,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
         json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()
     ).hexdigest()[:32]
     with _starting, _lock(home, f"{corpus}.start", 30.0):
-        _forget(home)
+        records.forget_old(home)
         job = records.joined(home, corpus, key)
         new = job is None
         if job is None:
@@ -99,7 +97,10 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 process=process_mark(os.getpid()),
             )
             with writing(home / "corpora" / corpus):
-                _can_be_led(home, corpus)
+                # May this user take the lead, which may be another's? Else the job would wait for ever.
+                lead = home / "jobs" / "lead" / corpus / "lock"
+                lead.parent.mkdir(parents=True, exist_ok=True)
+                open(lead, "ab").close()
                 records.open_up(home, job)
     if new and job.own and run.begun(home, job):
         _spawn(home, job)
@@ -234,11 +235,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
                 worked = led and _turn(settings, corpus)
             _troubles.pop(place, None)
         except Exception as error:
-            said = (
-                getattr(error, "strerror", None)
-                or getattr(error, "what", None)
-                or type(error).__name__
-            )
+            known = (getattr(error, name, None) for name in ("strerror", "what"))
+            said = next(filter(None, known), type(error).__name__)
             if _troubles.get(place) != said:  # once, not every second of a night with a full disk
                 log.exception(
                     "the open jobs of %s were not done; tried again until they are", corpus
@@ -259,20 +257,11 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
 def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
     """Hold the lead of a corpus, if no one else does. The system takes it from a process that dies."""
     with contextlib.ExitStack() as stack:
-        try:
+        led = False
+        with contextlib.suppress(Busy):
             stack.enter_context(_lock(home, corpus, 0.0))
             led = True
-        except Busy:
-            led = False
         yield led
-
-
-def _can_be_led(home: Path, corpus: str) -> None:
-    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may
-    be another's."""
-    path = home / "jobs" / "lead" / corpus / "lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    open(path, "ab").close()
 
 
 @contextlib.contextmanager
@@ -404,10 +393,3 @@ def _files_of(request: IndexRequest) -> Iterator[str]:
             hidden = (".", "node_modules")
             folders[:] = sorted(name for name in folders if not name.startswith(hidden))
             yield from (os.path.join(folder, name) for name in sorted(names))
-
-
-def _forget(home: Path) -> None:
-    global _forgot
-    if time.monotonic() - _forgot > FORGET_EVERY:
-        _forgot = time.monotonic()
-        records.forget_old(home)

@@ -21,14 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.errors import BadInput, ModelError
-from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
+from graphrag_mcp.llm.protocols import (
+    LOCAL,
+    ChatModel,
+    EmbeddingModel,
+    Message,
+    Reply,
+    Reranker,
+    Usage,
+)
+from graphrag_mcp.llm.replies import storable
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
-
-if TYPE_CHECKING:
     from graphrag_mcp.store.reply_cache import AnswerBook, Stored
-
 
 T = TypeVar("T")
 
@@ -37,38 +43,32 @@ T = TypeVar("T")
 class Spent:
     """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
     cost: float = 0.0
     by_stage: dict[str, Counter[str]] = field(default_factory=dict)
 
+    @property
+    def calls(self) -> int:
+        return self.total("calls")
+
+    def total(self, *names: str) -> int:
+        return sum(counts[name] for counts in self.by_stage.values() for name in names)
+
     def called(self, kind: str) -> None:
-        self.calls += 1
         self.by_stage.setdefault(kind, Counter())["calls"] += 1
 
     def used(self, kind: str, usage: Usage, price_prompt: float, price_output: float) -> None:
         """Tokens of a reply to a question of this kind; prices are per million."""
-        counts = self.by_stage[kind]
-        counts["prompt_tokens"] += usage.prompt_tokens
-        counts["output_tokens"] += usage.output_tokens
-        self.prompt_tokens += usage.prompt_tokens
-        self.output_tokens += usage.output_tokens
-        self.cost += (
-            usage.prompt_tokens * price_prompt + usage.output_tokens * price_output
-        ) / 1_000_000
+        prompt, output = usage.prompt_tokens, usage.output_tokens
+        self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
+        self.cost += (prompt * price_prompt + output * price_output) / 1_000_000
 
     def record(self) -> dict[str, Any]:
-        total: dict[str, Any] = {
-            "calls": self.calls,
-            "prompt_tokens": self.prompt_tokens,
-            "output_tokens": self.output_tokens,
-        }
+        names = ("calls", "prompt_tokens", "output_tokens")
+        total: dict[str, Any] = {name: self.total(name) for name in names}
         if self.cost:
             total["cost"] = round(self.cost, 6)
-        return total | {
-            "by_stage": {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
-        }
+        by_stage = {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
+        return total | {"by_stage": by_stage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,10 @@ class Budget:
     gives_up: bool = False
 
     def spent(self, spent: Spent) -> bool:
-        tokens = spent.prompt_tokens + spent.output_tokens
-        return bool(
-            (self.max_calls and spent.calls >= self.max_calls)
-            or (self.max_tokens and tokens >= self.max_tokens)
-            or (self.max_cost and spent.cost >= self.max_cost)
-        )
+        tokens = spent.total("prompt_tokens", "output_tokens")
+        limits = (self.max_calls, self.max_tokens, self.max_cost)
+        used = zip((spent.calls, tokens, spent.cost), limits, strict=True)
+        return any(limit and spent >= limit for spent, limit in used)
 
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
@@ -139,21 +137,10 @@ async def aside(work: Callable[..., R], *arguments: Any, where: ThreadPoolExecut
     return await asyncio.get_running_loop().run_in_executor(where, work, *arguments)
 
 
-def storable(text: str) -> str:
-    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
-NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = (
-    "no model",
-    "budget",
-    "stopped",
-    "waits for an agent (claim_work)",
-)
+NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+FOR_AGENTS = "waits for an agent (claim_work)"
 CUT_OFF = "the reply was cut off"
 
 log = logging.getLogger(__name__)
@@ -625,9 +612,6 @@ class Margin:
 # ---- the asker of a corpus -----------------------------------------------------------------------
 
 
-LOCAL = "local:"  # begins the name of an embedding model that runs in this process
-
-
 def priced(settings: Settings) -> None:
     """Raises BadInput where a limit of money would never be reached, for there is nothing to count
     it by."""
@@ -653,33 +637,31 @@ def open_asker(
     Without limits, for searches, a book that cannot be used is done without."""
     from graphrag_mcp.store.shared_replies import open_book
 
+    s = settings
     chat = embedder = reranker = None
-    if settings.rerank_model:
+    if s.rerank_model:
         from graphrag_mcp.llm.local import LocalReranker
 
-        reranker = LocalReranker(settings.rerank_model)
-    if settings.embedding_model.startswith(LOCAL):
+        reranker = LocalReranker(s.rerank_model)
+    if s.embedding_model.startswith(LOCAL):
         from graphrag_mcp.llm.local import LocalEmbedder
 
-        embedder = LocalEmbedder(settings.embedding_model, settings.embedding_dimensions)
+        embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions)
         if not limited:  # a search: the model is loaded while the index is opened
             embedder.warm()
-    if settings.chat_model or (settings.embedding_model and embedder is None):
+    if s.chat_model or (s.embedding_model and embedder is None):
         from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder
         from graphrag_mcp.llm.transport import Pace
 
-        pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
-        if settings.chat_model:
-            chat = OpenAIChat(settings, os.environ, pace)
-        if settings.embedding_model and embedder is None:
-            embedder = OpenAIEmbedder(settings, os.environ, pace)
-    s = settings
+        pace = Pace(s.requests_per_minute, s.tokens_per_minute)
+        if s.chat_model:
+            chat = OpenAIChat(s, os.environ, pace)
+        if s.embedding_model and embedder is None:
+            embedder = OpenAIEmbedder(s, os.environ, pace)
     book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     limits = (s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)
-    space = ""
-    if embedder and s.embedding_dimensions:
-        space = f"{s.embedding_model} {s.embedding_dimensions}"
+    sized = embedder and s.embedding_dimensions
     asker = Asker(
         book,
         chat,
@@ -688,7 +670,7 @@ def open_asker(
         concurrency=s.concurrency,
         batch=s.embedding_batch,
         refresh=refresh,
-        space=space,
+        space=f"{s.embedding_model} {s.embedding_dimensions}" if sized else "",
     )
     asker.note, asker.reranker = note, reranker
     return asker

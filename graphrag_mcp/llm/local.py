@@ -11,17 +11,16 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.llm.protocols import Embedded, Usage
+from graphrag_mcp.llm.protocols import LOCAL, Embedded, Usage
 
 T = TypeVar("T")
-PREFIX = "local:"
 EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a model behind an API"
 BATCH = 32  # texts that go through the model together; more is no faster on a CPU
 QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
@@ -46,21 +45,26 @@ class _Local:
         self._model: Any = None
         self._worker = ThreadPoolExecutor(1, "local-model")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
     async def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._model = None
 
     def warm(self) -> None:
         """Begin to load the model, which takes seconds, while the caller does something else."""
-        self._worker.submit(self._loaded)
+        self._worker.submit(self._open)
 
-    def _loaded(self) -> Any:
+    def _open(self) -> None:
         if self._model is None:
             self._model = loaded(place(self.name), self._load)
-        return self._model
+
+    async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
+        """The result of `work`, in which the model is open."""
+
+        def opened() -> T:
+            self._open()
+            return work(*arguments)
+
+        return await asyncio.get_running_loop().run_in_executor(self._worker, opened)
 
 
 class LocalEmbedder(_Local):
@@ -73,37 +77,25 @@ class LocalEmbedder(_Local):
                 where, device="cpu", truncate_dim=dimensions or None, **options
             ),
         )
-        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(PREFIX).strip())
+        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(LOCAL).strip())
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
         used up."""
-        vectors, dimension = await asyncio.get_running_loop().run_in_executor(
-            self._worker, self._embed, list(texts)
-        )
-        return Embedded(vectors, dimension, Usage())
+        return await self._in_turn(self._embed, list(texts))
 
-    def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
-        model = self._loaded()
-        rows = attempted(
-            self.name,
-            lambda: model.encode(
-                texts,
-                batch_size=BATCH,
-                prompt="",
-                normalize_embeddings=True,
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            ),
-        )
-        rows = rows.astype("<f4")
-        return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
+    def _embed(self, texts: list[str]) -> Embedded:
+        options = {"batch_size": BATCH, "prompt": "", "normalize_embeddings": True}
+        options |= {"convert_to_numpy": True, "show_progress_bar": False}
+        rows = attempted(self.name, lambda: self._model.encode(texts, **options)).astype("<f4")
+        dimension = int(rows.shape[1]) if len(rows) else 0
+        return Embedded(tuple(row.tobytes() for row in rows), dimension, Usage())
 
 
 def place(setting: str) -> str:
     """The folder or name behind `local:`. ModelError when it is empty or a folder that is not
     there."""
-    where = setting.removeprefix(PREFIX).strip()
+    where = setting.removeprefix(LOCAL).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
         return str(folder)
@@ -157,7 +149,8 @@ _loading = threading.Lock()
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
     """What `load` makes of the library; a folder and what is in the cache already are read without
     the network."""
-    with _loading, _quiet():
+    with _loading:
+        _quiet()
         try:
             import sentence_transformers as library
         except ImportError as error:
@@ -188,29 +181,14 @@ def attempted(name: str, work: Callable[[], T]) -> T:
         raise ModelError(what, "Try another model", final=True) from error
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without bars of progress: standard error belongs to our own log."""
-    kept = {
-        name: os.environ.get(name)
-        for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")
-    }
+def _quiet() -> None:
+    """No bars of progress: standard error belongs to our own log."""
     os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})
-    try:
-        try:
-            from transformers.utils import logging
+    with suppress(ImportError):
+        from transformers.utils import logging
 
-            logging.disable_progress_bar()
-            logging.set_verbosity_error()
-        except ImportError:
-            pass
-        yield
-    finally:
-        for name, value in kept.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
 
 
 def _brief(error: Exception) -> str:
@@ -234,12 +212,9 @@ class LocalReranker(_Local):
     async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         if not texts:
             return ()
-        return await asyncio.get_running_loop().run_in_executor(
-            self._worker, self._rerank, query, list(texts)
-        )
+        return await self._in_turn(self._rerank, query, list(texts))
 
     def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        self._loaded()
         pairs = [(query, text[:LONGEST]) for text in texts]
         scores = attempted(self.name, lambda: self._scores(pairs))
         return tuple(round(float(score), 5) for score in scores)

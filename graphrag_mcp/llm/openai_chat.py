@@ -110,9 +110,6 @@ class OpenAIChat:
         self._server = Server(what, "chat_model", settings.base_url, environ, settings, pace)
         self._dialect = Dialect(self._server, self.name, fixed)
 
-    def __repr__(self) -> str:
-        return f"OpenAIChat({self.name!r})"
-
     async def close(self) -> None:
         await self._server.close()
 
@@ -274,9 +271,6 @@ class OpenAIEmbedder:
         what = f"the embedding model {self.name!r}"
         self._server = Server(what, "embedding_model", url, environ, settings, pace)
         self._dialect = Dialect(self._server, self.name, ("dimensions",))
-
-    def __repr__(self) -> str:
-        return f"OpenAIEmbedder({self.name!r})"
 
     async def close(self) -> None:
         await self._server.close()

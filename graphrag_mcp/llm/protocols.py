@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+LOCAL = "local:"  # begins the name of a model that runs in this process
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -28,7 +28,6 @@ _BARE_KEY = re.compile(r"[\w$.\- ]{1,60}+(?=\s*+[:：])")
 _NO_KEY = re.compile(r"[^\"'“‘,，\n{}\[\]]++|.", re.DOTALL)
 _COLON = re.compile(r"\s*+(?:[:：]|=>)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 _PLAIN |= {same: same for same in "/\\\"'\n"}
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
@@ -79,29 +78,22 @@ def json_values(text: str) -> tuple[list[Any], bool, int]:
     return values, reader.closed, reader.mended
 
 
-def _is_flat(value: list[Any]) -> bool:
-    return not any(isinstance(one, dict | list) for one in value)
-
-
 def without_thoughts(text: str) -> str:
     """The text without blocks of thinking. A block opens at the start of a line; some chat templates
     write the opening of the first one into the prompt. One that is never closed was cut off."""
     kept: list[str] = []
     at, inside = 0, False
     for tag in _THOUGHT.finditer(text):
+        start, end = tag.span()
         if tag[1]:
-            before, after = (
-                text[max(0, tag.start() - 1) : tag.start()],
-                text[tag.end() : tag.end() + 1],
+            alone = text[max(0, start - 1) : start] in ("", "\n") or text[end : end + 1] in (
+                "",
+                "\n",
             )
-            alone = before in ("", "\n") or after in ("", "\n")
             if inside or (not kept and alone):
-                kept, at, inside = kept or [""], tag.end(), False
-        elif (
-            not inside
-            and not text[max(at, tag.start() - 200) : tag.start()].rpartition("\n")[2].strip()
-        ):
-            kept.append(text[at : tag.start()])
+                kept, at, inside = kept or [""], end, False
+        elif not inside and not text[max(at, start - 200) : start].rpartition("\n")[2].strip():
+            kept.append(text[at:start])
             inside = True
     answer = "".join(kept) + ("" if inside else text[at:])
     return answer if answer == text else answer.lstrip()
@@ -115,12 +107,17 @@ def _strict(text: str, at: int) -> tuple[Any, int]:
         return None, 0
 
 
+def storable(text: str) -> str:
+    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _clean(value: Any) -> Any:
-    """Half characters replaced: no file takes them."""
+    """The same for all texts of a JSON value."""
     if isinstance(value, str):
-        if _SURROGATE.search(value):
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return value
+        return storable(value)
     if isinstance(value, list):
         return [_clean(one) for one in value]
     if isinstance(value, dict):
@@ -193,7 +190,8 @@ class _Json:
                 found.setdefault(key, value)
         closed = self.text[self.at - 1] == "}"
         holds = any(
-            isinstance(one, dict) or (isinstance(one, list) and not _is_flat(one))
+            isinstance(one, dict)
+            or (isinstance(one, list) and any(isinstance(part, dict | list) for part in one))
             for one in found.values()
         )
         if not closed and (not found or (self.whole and not holds)):
@@ -322,14 +320,9 @@ def clean(value: str, longest: int) -> str:
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
     # What begins with a letter or digit is not wrapped.
     for _ in range(0 if text[:1].isalnum() else 6):
-        before = text
-        if (
-            len(text) > 1
-            and text[0] + text[-1] in _PAIRS
-            and text[0] not in text[1:-1]
-            and text[-1] not in text[1:-1]
-        ):
-            text = text[1:-1].strip()
+        before, inner = text, text[1:-1]
+        if len(text) > 1 and (pair := text[0] + text[-1]) in _PAIRS and not set(pair) & set(inner):
+            text = inner.strip()
         elif len(text) > 4 and text[:2] == text[-2:] and text[:2] in ("**", '""'):
             text = text[2:-2].strip()
         if text == before:
@@ -365,13 +358,7 @@ def without_gloss(name: str) -> str:
         return name
     head, gloss = match[1].strip(), match[2].strip()
     for short, long in ((gloss, head), (head, gloss)):
-        if (
-            " " in long
-            and short.isupper()
-            and short.isascii()
-            and short.isalnum()
-            and len(short) <= 10
-        ):
+        if " " in long and short.isupper() and re.fullmatch("[A-Za-z0-9]{1,10}", short):
             initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
             if all(letter in initials for letter in short if letter.isalpha()):
                 return long

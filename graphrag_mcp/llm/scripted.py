@@ -48,9 +48,6 @@ class ScriptedChat:
         self.calls: list[tuple[Message, ...]] = []
         self._rules, self._latency, self._fail = tuple(rules), latency, fail
 
-    def __repr__(self) -> str:
-        return f"ScriptedChat({self.name!r})"
-
     async def close(self) -> None:
         """Nothing is held."""
 
@@ -118,9 +115,6 @@ class ScriptedEmbedder:
         self.name, self.dimension = name, dimension
         self.calls: list[tuple[str, ...]] = []
         self._latency, self._fail = latency, fail
-
-    def __repr__(self) -> str:
-        return f"ScriptedEmbedder({self.name!r})"
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -150,7 +150,7 @@ class Server:
         self._key = environ.get(self._variable, "").strip()
         # A login in the address goes as a header like a key: the HTTP library logs whole addresses.
         self._basic = f"Basic {base64.b64encode(login.encode()).decode()}" if login else ""
-        self._address = shown_address(shown_as(base_url).strip() or OPENAI)
+        self._address = shown_address(base_url) or OPENAI
         self._secrets = [self._key, login.partition(":")[2], self._basic, *secrets_of(settings)]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._pace, self._chance = pace, chance
@@ -396,7 +396,8 @@ class Server:
 
 
 def shown_address(url: str) -> str:
-    """An address without user names, passwords and queries."""
+    """An address as it was written, without user names, passwords and queries."""
+    url = shown_as(url).strip()
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.hostname:

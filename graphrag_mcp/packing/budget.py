@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -165,18 +165,33 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     altogether."""
 
     def bracket(match: re.Match[str]) -> str:
-        groups = []
-        for group in _GROUP.finditer(match[1]):
-            known = aliases.get(group[1], {})
-            names = list(
-                dict.fromkeys(known[one] for one in _HEX.findall(group[2]) if one in known)
-            )
-            if names:
-                more = ["+more"] if len(names) > PER_GROUP or "+more" in group[2] else []
-                groups.append(f"{group[1]} ({', '.join(names[:PER_GROUP] + more)})")
-        return f"[Data: {'; '.join(groups)}]" if groups else ""
+        groups, more = [], set()
+        for name, ids in _GROUP.findall(match[1]):
+            known = aliases.get(name, {})
+            groups.append((name, [known[one] for one in _HEX.findall(ids) if one in known]))
+            more |= {name} if "+more" in ids else set()
+        return reference(groups, more=more)
 
-    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
+    return _closed_up(_REFERENCES.sub(bracket, text))
+
+
+def reference(
+    groups: Iterable[tuple[str, Iterable[str]]], most: int = PER_GROUP, more: Collection[str] = ()
+) -> str:
+    """`[Data: Entities (1, 2); Sources (3, +more)]`: each id once, at most so many of a group; ""
+    without any. `more`: the groups that have others beside these."""
+    parts = []
+    for name, listed in groups:
+        ids = list(dict.fromkeys(listed))
+        rest = ["+more"] if len(ids) > most or name in more else []
+        if ids:
+            parts.append(f"{name} ({', '.join([*ids[:most], *rest])})")
+    return f"[Data: {'; '.join(parts)}]" if parts else ""
+
+
+def _closed_up(text: str) -> str:
+    """Without the blanks that a removed reference leaves before a sign or at the end of a line."""
+    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", text, flags=re.MULTILINE)
 
 
 SOURCES = 2  # shown of a short reference
@@ -195,7 +210,7 @@ def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str
                 return f"[{', '.join(found[:SOURCES])}]"
         return ""
 
-    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
+    return _closed_up(_REFERENCES.sub(bracket, text))
 
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
@@ -487,12 +502,8 @@ def source_item(
     with `lines`."""
     cited = citation(row, score, document, lines)
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
-    title = one_line(cited.title, 120)
-    named = (
-        ""
-        if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold()
-        else f"{title} "
-    )
+    title, stem = one_line(cited.title, 120), uri.rpartition("/")[2].rpartition(".")[0]
+    named = "" if title.casefold() == stem.casefold() else f"{title} "
     head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]

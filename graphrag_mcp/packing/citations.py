@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphrag_mcp.packing.budget import PER_GROUP, Item
+from graphrag_mcp.packing.budget import Item, reference
 
 LONGEST = 1500  # characters of one reference
 RANGE = 5  # numbers that a range may stand for; of a longer one the first
@@ -176,7 +176,7 @@ def numbered_references(text: str, names: dict[str, str], rows: Collection[str])
 
     def bracket(match: re.Match[str]) -> str:
         known = [one for one in _ALIAS.findall(match[0]) if one in rows]
-        return _reference([local_id(one, names) for one in known], False)
+        return _reference(local_id(one, names) for one in known)
 
     return _NUMBERED_DATA.sub(bracket, text)
 
@@ -192,7 +192,7 @@ def example(ids: Iterable[str]) -> str:
     for id in ids:
         kinds.setdefault(id[0], []).append(id)
     first = [one for held, most in zip(kinds.values(), (2, 1), strict=False) for one in held[:most]]
-    return _reference(first, False)
+    return _reference(first)
 
 
 def data(text: str) -> str:
@@ -214,7 +214,7 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
         unknown.update(dict.fromkeys(id for id in ids if id not in names))
         known = dict.fromkeys(names[id] for id in ids if id in names)
         cited.update(known)
-        return _reference(list(known), more)
+        return _reference(known, more)
 
     def plain(match: re.Match[str]) -> str:
         ids = [f"{letter.lower()}{number}" for letter, number in _ID.findall(match[1])]
@@ -241,15 +241,11 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
     return Checked(text, tuple(cited), tuple(unknown))
 
 
-def _reference(ids: Sequence[str], more: bool) -> str:
+def _reference(ids: Iterable[str], more: bool = False) -> str:
     groups: dict[str, list[str]] = {}
     for id in ids:
         groups.setdefault(GROUPS[id[0]], []).append(id)
-    parts = []
-    for name, listed in groups.items():
-        shown = listed[:PER_GROUP] + (["+more"] if more or len(listed) > PER_GROUP else [])
-        parts.append(f"{name} ({', '.join(shown)})")
-    return f"[Data: {'; '.join(parts)}]" if parts else ""
+    return reference(groups.items(), more=groups if more else ())
 
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:

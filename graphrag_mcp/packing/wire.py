@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -65,15 +65,16 @@ def wire(result: Result) -> dict[str, Any]:
     return {name: one if name in EXACT else shown(one) for name, one in data.items()}
 
 
-def shown(value: Any) -> Any:
+def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
     """A value with its texts as they may be shown; those of `EXACT` stay."""
     if isinstance(value, str):
-        return fencing.shown(value)
-    if isinstance(value, list):
-        return [shown(one) for one in value]
+        return as_shown(value)
+    if isinstance(value, list | tuple):
+        return [shown(one, as_shown) for one in value]
     if isinstance(value, dict):
         exact = EXACT - {"text"}
-        return {name: one if name in exact else shown(one) for name, one in value.items()}
+        pairs = value.items()
+        return {name: one if name in exact else shown(one, as_shown) for name, one in pairs}
     return value
 
 

@@ -15,7 +15,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -283,11 +283,6 @@ def _shown(value: Any) -> str:
     return "" if plain is None else str(plain)
 
 
-def _rows(objects: Iterable[Mapping[str, Any]]) -> Iterator[Piece]:
-    for number, values in enumerate(objects, 1):
-        yield row(values, number)
-
-
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
     """csv and tsv: the first line names the columns; the separator of a csv is the one its first
     line uses most."""
@@ -317,7 +312,7 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
         value = value["documents"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        yield from _rows(value)
+        yield from (row(values, number) for number, values in enumerate(value, 1))
     elif isinstance(value, dict) and (piece := _alone(value)):
         yield piece
     else:

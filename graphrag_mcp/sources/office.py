@@ -75,8 +75,7 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
         raise
     except Exception as error:  # whatever the libraries say of bytes that they do not expect
         raise ReadError(f"it is damaged, or no {suffix} file ({type(error).__name__})") from error
-    if len(text) > TEXT_LIMIT:
-        raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
+    _check_size(len(text))
     return _tidy(text), " ".join(title.split()), {**metadata, "parser": parser(suffix)}
 
 
@@ -90,6 +89,11 @@ def parser(suffix: str) -> str:
         except PackageNotFoundError:
             named.append(name)
     return ", ".join(named)
+
+
+def _check_size(characters: int) -> None:
+    if characters > TEXT_LIMIT:
+        raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
 
 
 def _tidy(text: str) -> str:
@@ -160,8 +164,7 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
             broken += 1
             continue
         size += len(words)
-        if size > TEXT_LIMIT:
-            raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
+        _check_size(size)
         # pdfium marks a hyphen at the end of a line, where it joins both halves, with U+0002: _tidy
         # takes it out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
@@ -172,11 +175,8 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     title = str(pdf.get_metadata_dict().get("Title", ""))
     # Many PDFs name another document, or a program: a title that the first page bears is one.
     borne = "".join(title.split()).casefold() in "".join(parts[0].split()).casefold()
-    return (
-        "".join(parts),
-        title if borne else "",
-        {"pages": len(pdf)} | ({"pages_not_read": broken} if broken else {}),
-    )
+    pages = {"pages": len(pdf)} | ({"pages_not_read": broken} if broken else {})
+    return "".join(parts), title if borne else "", pages
 
 
 def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
@@ -193,8 +193,7 @@ def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
         heading = f"## {_cell(sheet.title)}\n\n"
         for line in rows:
             size += len(line)
-            if size > TEXT_LIMIT:
-                raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
+            _check_size(size)
             parts.append(heading + line)
             heading = ""
         parts.append("" if heading else "\n")

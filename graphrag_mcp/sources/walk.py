@@ -45,6 +45,10 @@ _MINIFIED = re.compile(
 _PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
+# What a home keeps indexes, walks and jobs in, and its key. It may lie among the documents: its own
+# files read as such would change with every run, and bring back what was removed and what belongs to
+# another token.
+OF_HOME = ("corpora", "drift", "jobs", "key", "tenants")
 HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at
@@ -121,14 +125,6 @@ def shown(name: str) -> str:
         given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
         name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
     return _BREAKING.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
-
-
-def is_our_home(home: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The folders that a home keeps indexes, walks and jobs in, and its key. A home may lie among
-    the documents: its own files read as such would change with every run, and bring back what was
-    removed and what belongs to another token."""
-    names = ("corpora", "drift", "jobs", "key", "tenants")
-    return tuple(os.path.join(os.path.realpath(home), name) for name in names)
 
 
 # ---- ignore files -------------------------------------------------------------------------------
@@ -348,7 +344,7 @@ def find(
         walk.single(path)
     taken: set[str] = set()
     for file in sorted(walk.files.values(), key=lambda file: (file.uri, file.path)):
-        uri = _distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
+        uri = distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
         taken.add(uri)
         found.files.append(replace(file, uri=uri))
     found.files.sort(key=lambda file: file.uri)
@@ -378,12 +374,13 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _distinct(name: str, taken: Iterable[str]) -> str:
-    number, distinct = 1, name
-    while distinct in taken:
+def distinct(name: str, taken: Iterable[str]) -> str:
+    """The name, or with the first number that makes it another than these."""
+    number, free = 1, name
+    while free in taken:
         number += 1
-        distinct = f"{name}~{number}"
-    return distinct
+        free = f"{name}~{number}"
+    return free
 
 
 def _uri(label: str, root: str, path: str) -> str:
@@ -413,7 +410,8 @@ class _Walk:
 
     def __init__(self, found: Found, settings: Settings) -> None:
         self.found, self.settings = found, settings
-        self.ours = is_our_home(settings.home)
+        home = os.path.realpath(settings.home)
+        self.ours = tuple(os.path.join(home, name) for name in OF_HOME)
         self.files: dict[str, FoundFile] = {}  # by path
         self.linked: dict[tuple[int, int], list[FoundFile]] = {}  # files of several names, by inode
         self.entries = 0  # looked at
@@ -497,7 +495,7 @@ class _Walk:
                 sources[label]["kind"] = "folder"
             return label
         # `text:` is the prefix of inline texts
-        label = _distinct(shown(os.path.basename(folder)).replace(":", "_") or "root", sources)
+        label = distinct(shown(os.path.basename(folder)).replace(":", "_") or "root", sources)
         sources[label] = {"path": folder, "kind": kind}
         return label
 

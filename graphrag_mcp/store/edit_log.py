@@ -179,7 +179,8 @@ def fold(log: Iterable[LogRow]) -> Overlay:
             first, *others = row.keys
             made.rejected.update((_pair(first, other), row.id) for other in others)
         elif row.kind == "relationship":
-            _on_pair(made, row, order)
+            pair = _pair(*row.keys[:2])
+            _change(made.pairs.setdefault(pair, Edit(pair)), row, order)
         elif row.op == "merge":
             for key in row.keys[1:]:
                 _link(made, key, row.keys[0], row.id)
@@ -218,11 +219,6 @@ def _on_entity(made: Overlay, row: LogRow, order: int) -> None:
         _change(edit, row, order)
         if row.op == "rename" and len(row.keys) > 1:
             _link(made, row.keys[1], key, row.id)
-
-
-def _on_pair(made: Overlay, row: LogRow, order: int) -> None:
-    keys = _pair(*row.keys[:2])
-    _change(made.pairs.setdefault(keys, Edit(keys)), row, order)
 
 
 def _change(edit: Edit, row: LogRow, order: int) -> None:

@@ -81,14 +81,8 @@ def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set
                 "SELECT who FROM leases WHERE work_id = ? AND until > ?", (one.work_id, now)
             ).fetchone()
             if held is None or _parts(held[0])[0] == one.client:
-                row = (
-                    one.work_id,
-                    one.key,
-                    one.kind,
-                    one.subject,
-                    f"{one.client}@{one.process}",
-                    now + seconds,
-                )
+                who = f"{one.client}@{one.process}"
+                row = (one.work_id, one.key, one.kind, one.subject, who, now + seconds)
                 db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", row)
                 had.add(one.work_id)
     return had
@@ -100,10 +94,8 @@ def free(folder: Path, gone: Callable[[int], bool]) -> None:
     now = time.time()
     with _open(folder) as db:
         db.execute("UPDATE leases SET until = ?1 WHERE until > ?1", (now + SECONDS,))
-        holders = [
-            who for (who,) in db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,))
-        ]
-        dead = [who for who in holders if (process := _parts(who)[1]) and gone(process)]
+        held = db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,)).fetchall()
+        dead = [who for (who,) in held if (process := _parts(who)[1]) and gone(process)]
         db.executemany("UPDATE leases SET until = ? WHERE who = ?", [(now, who) for who in dead])
 
 
@@ -135,10 +127,8 @@ def corrections(folder: Path) -> list[Correction]:
         return []
     try:
         with _open(folder) as db:
-            return [
-                Correction(*row)
-                for row in db.execute("SELECT id, kind, subject FROM corrections ORDER BY id")
-            ]
+            rows = db.execute("SELECT id, kind, subject FROM corrections ORDER BY id")
+            return [Correction(*row) for row in rows]
     except GraphRAGError as error:
         # An index that is made all the same is worth more than a correction.
         log.warning("%s", error)

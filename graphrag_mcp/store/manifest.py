@@ -24,6 +24,7 @@ from graphrag_mcp.errors import (
     Damaged,
     GraphRAGError,
     NewerFormat,
+    NotFound,
     out_of_files,
     too_many_files,
 )
@@ -157,6 +158,13 @@ def read(folder: Path) -> Manifest | None:
             raise
         log.warning("%s; generation %d stands in", error.what, kept[-1].generation)
         return kept[-1]
+
+
+def current(folder: Path) -> Manifest:
+    """As `read`; NotFound when nothing was ever committed there."""
+    if (manifest := read(folder)) is None:
+        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    return manifest
 
 
 def generations(folder: Path) -> list[Manifest]:

@@ -141,8 +141,9 @@ class Store:
                 f"there is no such object or bucket in {self.url}", "Check the address of the home"
             ) from error
         except (self._errors.BaseError, ValueError) as error:
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise GraphRAGError(
-                f"the store {self.url} cannot be used ({_first_line(error)})",
+                f"the store {self.url} cannot be used ({said})",
                 "Check the address, the network and the credentials in the environment; what was committed is kept",
             ) from error
 
@@ -501,10 +502,6 @@ def _write(path: Path, raw: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     temporary.write_bytes(raw)
     os.replace(temporary, path)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def used(folder: Path) -> None:

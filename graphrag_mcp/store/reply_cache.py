@@ -120,7 +120,7 @@ class AnswerBook:
     def kinds(self) -> dict[str, int]:
         """How many answers there are, by kind; vectors as "embedding"."""
         counts = dict(self._read("SELECT kind, COUNT(*) FROM answers GROUP BY kind ORDER BY kind"))
-        (vectors,) = next(iter(self._read("SELECT COUNT(*) FROM vectors")), (0,))
+        vectors = sum(count for (count,) in self._read("SELECT COUNT(*) FROM vectors"))
         return counts | ({"embedding": vectors} if vectors else {})
 
     def has(self, kind: str) -> bool:
@@ -128,14 +128,10 @@ class AnswerBook:
 
     def listing(self, kind: str = "") -> Iterator[dict[str, Any]]:
         """Key, kind, answerer, tokens and time of each answer, without its text."""
-        wanted = "SELECT key, kind, answerer, prompt_tokens, output_tokens, time FROM answers"
-        rows = (
-            self._read(f"{wanted} WHERE kind = ? ORDER BY time, key", (kind,))
-            if kind
-            else self._read(f"{wanted} ORDER BY time, key")
-        )
         names = ("key", "kind", "answerer", "prompt_tokens", "output_tokens", "time")
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
+        where = "WHERE ? IN ('', kind) ORDER BY time, key"
+        for row in self._read(f"SELECT {', '.join(names)} FROM answers {where}", (kind,)):
+            yield dict(zip(names, row, strict=True))
 
     def clear(self, kind: str = "") -> int:
         """Forget the answers of a kind ("embedding": the vectors), or everything; gives how many."""
@@ -163,15 +159,8 @@ class AnswerBook:
     def length(self, model: str) -> int:
         """The bytes of a vector of this model, as the first that was kept has them; 0 when none is
         there."""
-        return next(
-            (
-                row[0]
-                for row in self._read(
-                    "SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1", (model,)
-                )
-            ),
-            0,
-        )
+        first = "SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1"
+        return sum(length for (length,) in self._read(first, (model,)))
 
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""

@@ -39,15 +39,13 @@ _REPAIR = "Restore that file from a backup, or index the folder again into a new
 log = logging.getLogger(__name__)
 
 
-def append(
-    folder: Path, kind: str, table: pa.Table, generation: int | None = None
-) -> dict[str, Any]:
+def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> dict[str, Any]:
     """Write one segment durably and give its manifest entry {kind, file, rows, sha256}.
 
-    `generation` only names the file; by default it is the one after the committed generation."""
-    if generation is None:
-        current = read(folder)
-        generation = current.generation + 1 if current else 1
+    `generation` only names the file; 0 is the one after the committed generation."""
+    if not generation:
+        committed = read(folder)
+        generation = committed.generation + 1 if committed else 1
     if kind in SCHEMAS:
         table = table.select(SCHEMAS[kind].names).cast(SCHEMAS[kind])
     with writing(folder):
@@ -61,16 +59,17 @@ def appended(
     become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
     own = [segment for segment in segments if segment["kind"] == kind]
-    generation = manifest.generation + 1 if manifest else 1
-    if len(own) < SEGMENTS:
-        return [*segments, append(folder, kind, table, generation)]
-    if wrong := verify(folder, own):
+    if len(own) >= SEGMENTS:
+        _trusted(folder, own)
+        segments = [segment for segment in segments if segment["kind"] != kind]
+        table = pa.concat_tables([load(folder, manifest, kind), table])
+    return [*segments, append(folder, kind, table)]
+
+
+def _trusted(folder: Path, segments: Sequence[dict[str, Any]]) -> None:
+    """Damaged where one of the segments has other bytes than the manifest promises."""
+    if wrong := verify(folder, segments):
         raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
-    whole = pa.concat_tables([*(_load_segment(folder, segment, None) for segment in own), table])
-    return [
-        *(one for one in segments if one["kind"] != kind),
-        append(folder, kind, whole, generation),
-    ]
 
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
@@ -85,8 +84,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
             own = [segment for segment in segments if segment["kind"] == kind]
             if _pays(folder, manifest, kind, own):
-                if wrong := verify(folder, own):
-                    raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
+                _trusted(folder, own)
                 made = _merged(folder, manifest, kind, own)
                 kept = [one for one in segments if one["kind"] != kind]
                 segments = [*kept, *([made] if made["rows"] else [])]
@@ -102,15 +100,11 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
 
 def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]) -> bool:
     rows = sum(segment["rows"] for segment in own)
-    if kind != GRAPHS:
-        live, few = manifest.counters.get("documents", rows), DEAD
-    elif rows > DEAD_GRAPHS:
-        live, few = (
-            len(set(load(folder, manifest, GRAPHS, ["uri"])["uri"].to_pylist())),
-            DEAD_GRAPHS,
-        )
-    else:
+    live, few = manifest.counters.get("documents", rows), DEAD
+    if kind == GRAPHS:
         live, few = rows, DEAD_GRAPHS
+        if rows > few:
+            live = len(set(load(folder, manifest, GRAPHS, ["uri"])["uri"].to_pylist()))
     return len(own) > SEGMENTS or rows - live > max(few, live)
 
 

@@ -45,17 +45,17 @@ CREATE TABLE IF NOT EXISTS outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, place T
 CREATE TABLE IF NOT EXISTS gone (place TEXT, key TEXT, by TEXT, kind TEXT, time TEXT, PRIMARY KEY (place, key, by))
     WITHOUT ROWID;
 """
-_OF_TABLE = """
-CREATE TRIGGER written_{place} AFTER INSERT ON {place} BEGIN
+_OF_TABLE = (
+    """CREATE TRIGGER written_{place} AFTER INSERT ON {place} BEGIN
     DELETE FROM gone WHERE place = '{place}' AND key = NEW.key AND by = NEW.{by};
     INSERT INTO outbox (place, key, by, kind) VALUES ('{place}', NEW.key, NEW.{by}, {new});
-END;
-CREATE TRIGGER deleted_{place} AFTER DELETE ON {place} BEGIN
+END""",
+    """CREATE TRIGGER deleted_{place} AFTER DELETE ON {place} BEGIN
     INSERT OR REPLACE INTO gone VALUES ('{place}', OLD.key, OLD.{by}, {old}, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'));
     INSERT INTO outbox (place, key, by, kind) VALUES ('{place}', OLD.key, OLD.{by}, {old});
-END;
-INSERT INTO outbox (place, key, by, kind) SELECT '{place}', key, {by}, {all} FROM {place};
-"""
+END""",
+    "INSERT INTO outbox (place, key, by, kind) SELECT '{place}', key, {by}, {all} FROM {place}",
+)
 _BY = {"answers": "answerer", "vectors": "model"}
 _ROWS = {
     "answers": "SELECT 'answers', key, answerer, kind, text, NULL, prompt_tokens, output_tokens, time, 0 FROM answers",
@@ -132,11 +132,11 @@ class SharedBook(AnswerBook):
             for place, by in _BY.items():
                 if f"written_{place}" in known:
                     continue
-                vectors = place == "vectors"
                 kinds = {"new": "NEW.kind", "old": "OLD.kind", "all": "kind"}
-                kinds = dict.fromkeys(kinds, f"'{EMBEDDING}'") if vectors else kinds
-                for statement in _statements(_OF_TABLE.format(place=place, by=by, **kinds)):
-                    connection.execute(statement)
+                if place == "vectors":
+                    kinds = dict.fromkeys(kinds, f"'{EMBEDDING}'")
+                for statement in _OF_TABLE:
+                    connection.execute(statement.format(place=place, by=by, **kinds))
         return connection
 
     # ---- to the store ---------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class SharedBook(AnswerBook):
             return new
 
     def _take_in(self) -> bool:
-        known = {name for (name,) in self._read_of_ours("SELECT name FROM fetched")}
+        known = {name for (name,) in self._read("SELECT name FROM fetched")}
         for _ in range(mirror.TRIES):
             listed = [one["path"] for one in self._store.listed(self._prefix)]
             wanted = [
@@ -246,14 +246,11 @@ class SharedBook(AnswerBook):
                 return bool(wanted)
         return True
 
-    def _read_of_ours(self, statement: str) -> list[Any]:
-        return self._read(statement) if self.path.exists() else []
-
     def _import(self, paths: Sequence[str]) -> bool:
         """Take in these segments. False when one is gone, as where it was merged meanwhile."""
         for path in paths:
             name = path.removeprefix(self._prefix)
-            if self._read_of_ours(f"SELECT 1 FROM fetched WHERE name = '{name}'"):
+            if self._read("SELECT 1 FROM fetched WHERE name = ?", (name,)):
                 continue
             try:
                 rows = self._rows(path)
@@ -325,19 +322,6 @@ def _segment(rows: Sequence[Sequence[Any]]) -> bytes:
     table: pa.Table = pa.Table.from_arrays(arrays, names=list(_FIELDS))
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script, for a transaction: `executescript` would end it."""
-    import sqlite3
-
-    found, begun = [], ""
-    for line in script.splitlines(keepends=True):
-        begun += line
-        if sqlite3.complete_statement(begun):
-            found.append(begun)
-            begun = ""
-    return found
 
 
 def book(folder: Path, *, indexing: bool = True) -> AnswerBook:

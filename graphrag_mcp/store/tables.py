@@ -17,7 +17,7 @@ import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -330,11 +330,8 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
             return empty(table, names).append_column("_score", pa.array([], pa.float32()))
-        query = (
-            handle.query()
-            .nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
-            .limit(limit)
-        )
+        wanted = MatchQuery(" ".join(terms), FULL_TEXT[table])
+        query = handle.query().nearest_to_text(wanted).limit(limit)
         if (kept := self._in_memory(table, names)) is None:
             return self._run(table, query, [*names, "_score"])
         ranking = self._run(table, query, [ROW_ID, "_score"])
@@ -345,12 +342,9 @@ class Snapshot:
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
         one, best first."""
-        query = (
-            self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
-        )
-        found = self._run(
-            table, query.nprobes(20).refine_factor(5).limit(limit), ["id", "_distance"]
-        )
+        query = self._handle(table).query().nearest_to(vector).column("vector")
+        query = query.distance_type("cosine").nprobes(20).refine_factor(5).limit(limit)
+        found = self._run(table, query, ["id", "_distance"])
         near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return [(id, round(1 - far, 6)) for id, far in near]
 
@@ -500,10 +494,7 @@ class Imagination:
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever
     indexed there. `keep`: for searches."""
-    manifest = manifest or manifests.read(folder)
-    if manifest is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    return Snapshot(folder, manifest, keep)
+    return Snapshot(folder, manifest or manifests.current(folder), keep)
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
@@ -525,7 +516,10 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
                     database, name, named[name], changes[name].gone, rows
                 )
             elif rows is not None:  # what lies there under this name belongs to no generation
-                versions[name] = _fresh_table(database, name, [rows]).version
+                table = database.create_table(name, data=rows, mode="overwrite")
+                if rows.num_rows:
+                    indexed(table, name)
+                versions[name] = table.version
     return versions
 
 
@@ -560,7 +554,8 @@ def compact(
         written = {one["version"]: one["timestamp"] for one in table.list_versions()}
         if not named[name] <= written.keys():
             continue  # a kept generation that cannot be read
-        age = max(_age(written[one]) for one in named[name])
+        # Of instants: the difference of local times is an hour short where clocks were put back.
+        age = max(time.time() - min(written[one].timestamp() for one in named[name]), 0.0)
         age += margin + table.count_rows() / MERGED
         with manifests.writing(folder):
             table = writable(database, name, version)
@@ -570,12 +565,6 @@ def compact(
                 table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
-
-
-def _age(written: datetime) -> float:
-    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
-    local times is an hour short."""
-    return max(time.time() - written.timestamp(), 0.0)
 
 
 def _older(folder: Path, table: str, version: int) -> int:
@@ -603,15 +592,6 @@ def _change_table(
         if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
             indexed(table, name)  # the tail would outweigh what is indexed
     return table.version
-
-
-def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
-    """Overwrite the table; its earlier versions stay readable. Indexed when it has rows."""
-    rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
-    table = database.create_table(name, data=rows, mode="overwrite")
-    if rows.num_rows:
-        indexed(table, name)
-    return table
 
 
 def _worth_compacting(table: Any, name: str) -> bool:

@@ -79,11 +79,8 @@ def _searched(
     missing = [id for id in also if id not in found]
     rows = snapshot.by_key(name, missing, "id", ["id", "vector"])
     if found and rows.num_rows:
-        scores = _compared(_unit(rows), wanted).tolist()
-        found |= {
-            id: round(score, DIGITS)
-            for id, score in zip(rows["id"].to_pylist(), scores, strict=True)
-        }
+        scores = (round(score, DIGITS) for score in _compared(_unit(rows), wanted).tolist())
+        found |= dict(zip(rows["id"].to_pylist(), scores, strict=True))
     return found
 
 
@@ -109,10 +106,7 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
 def _unit(rows: pa.Table) -> Any:
     import numpy as np
 
-    column = rows.combine_chunks()["vector"]
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    matrix = (
-        column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1).astype("<f4")
-    )
+    numbers = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    matrix = numbers.reshape(rows.num_rows, -1).astype("<f4")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(lengths == 0, 1, lengths)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio.to_thread
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
@@ -15,7 +14,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import wire
 from graphrag_mcp.tools.contract import Query, Text, argument
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
-from graphrag_mcp.tools.results import Ctx, desk_of, sendable, telling
+from graphrag_mcp.tools.results import Ctx, apart, desk_of, sendable
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -112,10 +111,6 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
 
 async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
     """Only the fields that these hosts know, in both channels."""
-    with telling(tool):
-        found = await anyio.to_thread.run_sync(
-            work, abandon_on_cancel=True, limiter=desk_of(ctx).threads
-        )
-    body = sendable(wire.shown(found.model_dump()))
+    body = sendable(wire.shown((await apart(ctx, tool, work)).model_dump()))
     text = json.dumps(body, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body)

@@ -116,7 +116,7 @@ def edit(
     if op == "create" and not ids:
         ids = [title] if (title := values.pop("title", "") or values.pop("name", "")) else []
     _check_ids(op, ids)
-    ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
+    ready(snapshot.manifest)  # before a name is not found for it
     targets = _targets(snapshot, op, [one.strip() for one in ids if one.strip()])
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
@@ -236,10 +236,8 @@ def remove(
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
     documents = list(chosen.documents)
-    lost = edits.loss(folder, chosen)
-    result = RemoveResult(
-        corpus=name, dry_run=dry_run, documents=documents[:SHOWN], counts=lost.counts()
-    )
+    lost, names = edits.loss(folder, chosen)
+    result = RemoveResult(corpus=name, dry_run=dry_run, documents=documents[:SHOWN], counts=lost)
     pairs = list(chosen.unknown.items())[:SHOWN]
     result.unknown = [{"id": one, "nearest": near} for one, near in pairs]
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
@@ -247,9 +245,9 @@ def remove(
     lines += [f"- {uri}" for uri in result.documents]
     if len(documents) > SHOWN:
         lines.append(f"- and {len(documents) - SHOWN} more")
-    if lost.names:
-        more = "." if lost.entities <= len(lost.names) else ", ..."
-        lines.append(f"Entities that vanish: {', '.join(lost.names)}{more}")
+    if names:
+        more = "." if lost["entities"] <= len(names) else ", ..."
+        lines.append(f"Entities that vanish: {', '.join(names)}{more}")
     if unknown:
         lines.append(f"Unknown: {unknown}.")
     if dry_run:

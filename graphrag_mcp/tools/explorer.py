@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import anyio.to_thread
 from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from graphrag_mcp.tools.contract import Corpus, Text
-from graphrag_mcp.tools.results import SHOWN, Ctx, desk_of, sendable, telling
+from graphrag_mcp.tools.results import SHOWN, Ctx, apart, desk_of, sendable
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -32,16 +31,15 @@ async def explore_data(
     corpus: Corpus = "",
 ) -> CallToolResult:
     """Data of one view of the explorer page. For the page itself."""
-    desk = desk_of(ctx)
+    app = desk_of(ctx).app
     given = {"id": id, "to": to, "under": under, "query": query, "since": since}
 
     def work() -> dict[str, Any]:
         from graphrag_mcp.explorer.data import load
 
-        return load(desk.app, view, given, corpus)
+        return load(app, view, given, corpus)
 
-    with telling("explore_data"):
-        found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=desk.threads)
+    found = await apart(ctx, "explore_data", work)
     said = f"Data of the view {view} for the explorer page."
     return CallToolResult(
         content=[TextContent(type="text", text=said)], structured_content=sendable(found)

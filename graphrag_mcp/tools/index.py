@@ -112,7 +112,9 @@ async def graph_status(
         if since.strip() or about.strip():
             return _changes(app, name, since, about)
         if not job and (documents != "counts" or page):
-            job = _newest(app, name)
+            if not (started := queue.listing(app.home, name)):
+                raise NotFound("no job has been started there", "Call index_documents first")
+            job = started[0].job_id
         return _job_status(app, job, documents, page) if job else status(app, name)
 
     return await serve(ctx, "graph_status", work)
@@ -329,14 +331,6 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
         lines += [] if shown else [f"None of them is {listed}."]
     result.text, result.next_call = "\n".join(lines), outcome.next_call
     return result
-
-
-def _newest(app: App, corpus: str) -> str:
-    """The newest job of a corpus. NotFound where there is none."""
-    started = queue.listing(app.home, corpus)
-    if not started:
-        raise NotFound("no job has been started there", "Call index_documents first")
-    return started[0].job_id
 
 
 def status(app: App, corpus: str) -> StatusResult:

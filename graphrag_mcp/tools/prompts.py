@@ -20,8 +20,8 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.store import sessions
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.key import SUBJECT, folder_name
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST = 100  # as the protocol allows
 SECONDS = 3.0  # then the host has typed on
+TABLE = {"entity": "entities", "community": "reports", "text_unit": "text_units"}
+TABLE |= {"document": "documents"}
 LETTER = {"entity": "e", "community": "c", "text_unit": "t", "document": "d"}
 
 
@@ -61,12 +63,9 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "job_id":
             return _matching([job.job_id for job in queue.listing(app.home)], value)
         if name == "session_id":
-            return _matching(_sessions(app), value)
-        kind = (
-            "entity"
-            if name == "entity"
-            else next((kind for kind in LETTER if f"/{kind}/" in target), "")
-        )
+            held = sessions.listing(app.drift_path("x").parent)
+            return _matching([path.stem for path in held[: 10 * MOST]], value)
+        kind = next((kind for kind in LETTER if kind == name or f"/{kind}/" in target), "")
         if kind and name in ("id", "entity"):
             return _ids(app, said.get("corpus", ""), kind, value.strip())
         return []
@@ -80,13 +79,6 @@ def _matching(known: Sequence[str], value: str) -> list[str]:
     return begin + [one for one in known if typed in one.casefold() and one not in begin]
 
 
-def _sessions(app: App) -> list[str]:
-    subject = SUBJECT.get()
-    folder = app.home / "drift" / (folder_name(subject) if subject else "")
-    held = sorted(folder.glob("*.jsonl"), key=lambda path: -path.stat().st_mtime)
-    return [path.stem for path in held[: 10 * MOST]]
-
-
 def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
     snapshot = app.snapshot(app.corpus_for_reading(corpus))
     letter = LETTER[kind]
@@ -94,24 +86,12 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
         wanted = value.casefold().replace("'", "''")
         where = f"contains(lower(title), '{wanted}')" if wanted else "degree > 0"
         rows = snapshot.rows("entities", where, ["n", "title", "degree"], limit=2_000).to_pylist()
-        typed = value.casefold()
-        rows.sort(
-            key=lambda row: (
-                not row["title"].casefold().startswith(typed),
-                -row["degree"],
-                row["n"],
-            )
-        )
-        return list(dict.fromkeys(row["title"] for row in rows))
-    table = {"community": "reports", "text_unit": "text_units", "document": "documents"}.get(
-        kind, "entities"
-    )
-    numbers = sorted(snapshot.rows(table, columns=["n"])["n"].to_pylist())
-    return [
-        f"{letter}{n}"
-        for n in numbers
-        if f"{letter}{n}".startswith(value) or str(n).startswith(value)
-    ]
+        rows.sort(key=lambda row: (-row["degree"], row["n"]))
+        titles = list(dict.fromkeys(row["title"] for row in rows))
+        return _matching(titles, value)
+    numbers = sorted(snapshot.rows(TABLE[kind], columns=["n"])["n"].to_pylist())
+    ids = ((f"{letter}{n}", str(n)) for n in numbers)
+    return [id for id, n in ids if id.startswith(value) or n.startswith(value)]
 
 
 class OurPrompt(Prompt):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import anyio
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[str, Snapshot]]
 
+T = TypeVar("T")
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 # VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
@@ -270,11 +271,9 @@ def _address(ctx: Ctx, result: Result) -> str:
 
 
 async def serve(
-    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST, seconds: float = SECONDS
+    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST
 ) -> CallToolResult:
-    """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so.
-
-    A cancelled call stops waiting at once; the thread it leaves behind only reads."""
+    """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so."""
     desk = desk_of(ctx)
     kind, instead = LATE[tool]
 
@@ -290,18 +289,24 @@ async def serve(
             result = kind.model_validate(fields)
         return reply(result, budget, _address(ctx, result) if tool in SHOWN else "")
 
+    with anyio.move_on_after(SECONDS):
+        return await apart(ctx, tool, finished)
     with telling(tool):
-        with anyio.move_on_after(seconds):
-            return await anyio.to_thread.run_sync(
-                finished, abandon_on_cancel=True, limiter=desk.threads
-            )
         late = kind(
             state="partial",
-            text=f"{tool} was not finished after {seconds:.0f} s.",
+            text=f"{tool} was not finished after {SECONDS:.0f} s.",
             hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
             next_call=instead,
         )
         return reply(late)
+
+
+async def apart(ctx: Ctx, tool: str, work: Callable[[], T]) -> T:
+    """The result of `work` in a worker thread, which only reads: a cancelled call does not wait for
+    it."""
+    with telling(tool):
+        threads = desk_of(ctx).threads
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
 
 
 async def read(

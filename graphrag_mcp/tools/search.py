@@ -16,7 +16,6 @@ from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remar
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
-    from graphrag_mcp.app import App
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
@@ -160,15 +159,11 @@ def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[s
     """The one door to models by corpus, "" for the one that is meant; only where an answer of one
     corpus is wanted or the question can be embedded."""
     app = desk_of(ctx).app
-    if not _uses_models(app) and not (answer and len(parts) == 1):
+    # for the question's vector, or to look at passages again
+    always = app.settings.embedding_model or app.settings.rerank_model
+    if not always and not (answer and len(parts) == 1):
         return {}
     return {name: app.asker(name or app.corpus_for_reading(corpus)) for name, _ in parts}
-
-
-def _uses_models(app: App) -> bool:
-    """Do searches use a model even without an answer: for the question's vector, or to look at
-    passages again?"""
-    return bool(app.settings.embedding_model or app.settings.rerank_model)
 
 
 async def with_progress(

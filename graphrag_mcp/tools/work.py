@@ -19,6 +19,7 @@ from graphrag_mcp.trust.key import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
+HAVE_INSTRUCTIONS = ("extract", "claims", "describe", "report")  # before the text
 _PAYLOAD = re.compile(r"<(text|context|descriptions)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
@@ -128,14 +129,14 @@ async def submit_work(
 
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
-    result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(_lease()))
+    from graphrag_mcp.store.leases import SECONDS
+
+    result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(SECONDS))
     blocks: list[str] = []
     told: set[str] = set()
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
-        split = (
-            at.start() if at and item.ask_kind in ("extract", "claims", "describe", "report") else 0
-        )
+        split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
         if split and item.ask_kind not in told:
             told.add(item.ask_kind)
             how = _HOW["extract"] if item.ask_kind == "extract" else _HOW["other"]
@@ -143,20 +144,16 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
         result.items.append({"work_id": item.work_id, "kind": item.ask_kind})
         blocks.append(f"## {item.work_id} ({item.ask_kind})\n{item.prompt[split:]}")
     if found.too_long:
-        blocks.append(_too_long(found))
+        blocks.append(
+            f"{found.too_long} open questions are longer than this reply may be and are not claimed: "
+            f"call claim_work with a larger max_tokens, up to {MOST}, or let a model answer them."
+        )
     if found.items:
         result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
     elif not found.too_long:
         blocks.append(_no_work(found, kind))
     result.text = "\n\n".join(blocks)
     return result
-
-
-def _too_long(found: Any) -> str:
-    return (
-        f"{found.too_long} open questions are longer than this reply may be and are not claimed: "
-        f"call claim_work with a larger max_tokens, up to {MOST}, or let a model answer them."
-    )
 
 
 def _no_work(found: Any, kind: str) -> str:
@@ -184,12 +181,6 @@ def _no_work(found: Any, kind: str) -> str:
         'of its top topics, call claim_work(kind="report", level=0). To open its texts, call '
         'index_documents(paths=[...], method="agent") with its folders or texts.'
     )
-
-
-def _lease() -> float:
-    from graphrag_mcp.store.leases import SECONDS
-
-    return SECONDS
 
 
 def _client(ctx: Ctx) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.doctor.foreign import Fault, examine
-from graphrag_mcp.errors import NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.store.tables import open_snapshot
 from tests.support import foreign_indexes as made
@@ -28,7 +28,7 @@ def test_a_sound_folder_has_no_faults(tmp_path: Path) -> None:
     made.lance(made.write(tmp_path, tables), tables)
     assert faults(tmp_path) == []
     assert faults(made.write_lightrag(tmp_path / "light", made.lightrag())) == []
-    with pytest.raises(NotFound, match=r"entities\.parquet"):
+    with pytest.raises(BadInput, match=r"entities\.parquet"):
         examine(tmp_path / "nothing")
 
 
