@@ -9,6 +9,7 @@ Python 3.11)."""
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import html
 import io
@@ -207,18 +208,12 @@ def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
         data.decode("utf-8")
         known = "utf-8"  # whatever it says
     except UnicodeDecodeError:
-        known = _encoding(declared[1]) if declared else ""
+        known = ""
+        with contextlib.suppress(LookupError):  # what Python does not know by this name
+            known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
     markup, metadata = decode(data) if known in ("", "utf-8") else decode_as(data, known)
     title, text = readable(markup)
     yield Piece(clean(text), title, metadata=metadata)
-
-
-def _encoding(name: bytes) -> str:
-    """The encoding that Python knows by this name; "" for none."""
-    try:
-        return codecs.lookup(name.decode("ascii")).name
-    except LookupError:
-        return ""
 
 
 # ---- rows -----------------------------------------------------------------------------------------

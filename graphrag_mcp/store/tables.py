@@ -17,7 +17,7 @@ import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -554,8 +554,7 @@ def compact(
         written = {one["version"]: one["timestamp"] for one in table.list_versions()}
         if not named[name] <= written.keys():
             continue  # a kept generation that cannot be read
-        # Of instants: the difference of local times is an hour short where clocks were put back.
-        age = max(time.time() - min(written[one].timestamp() for one in named[name]), 0.0)
+        age = max(_age(written[one]) for one in named[name])
         age += margin + table.count_rows() / MERGED
         with manifests.writing(folder):
             table = writable(database, name, version)
@@ -565,6 +564,12 @@ def compact(
                 table.optimize(cleanup_older_than=timedelta(milliseconds=1))
             versions[name] = table.version
     return versions if versions != manifest.tables else None
+
+
+def _age(written: datetime) -> float:
+    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
+    local times is an hour short."""
+    return max(time.time() - written.timestamp(), 0.0)
 
 
 def _older(folder: Path, table: str, version: int) -> int:
