@@ -60,7 +60,7 @@ def parts(
         found = [weights.get(term, 0.0) for term in terms_of(name)]
         if found and _plain(name):
             # a rare name of common words is no subject: "Financial Economists Roundtable"
-            rare = min(found) < RARE * max(found)
+            rare = name.count(" ") > 1 and min(found) < RARE * max(found)
             whole = len(found) * min(found) if rare else sum(sorted(found))
             share = whole / math.sqrt(len(found))
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
