@@ -108,10 +108,10 @@ def paper(fact: Row) -> Data:
     return {"n": int(fact["document"][0][1:]), **_document(fact)}
 
 
-def _numbered(snapshot: Snapshot, table: str, n: int, what: str) -> Row:
+def _numbered(snapshot: Snapshot, table: str, n: int, what: str, why: str = "") -> Row:
     found = context.numbered(snapshot, table, [n])
     if not found:
-        raise NotFound(f"there is no {what}{n} in this index any more", "Search for it")
+        raise NotFound(f"there is no {what}{n} in this index any more{why}", "Search for it")
     return found[0]
 
 
@@ -284,7 +284,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
 
 def passage(snapshot: Snapshot, n: int) -> Data:
     """A text unit in full. `parts`: [start, end] of its passages, in its own characters."""
-    unit = _numbered(snapshot, "text_units", n, "t")
+    unit = _numbered(snapshot, "text_units", n, "t", ": its document was changed or removed")
     facts = filters.documents(snapshot)
     if unit["document_id"] not in facts:
         raise NotFound(f"the document of t{n} cannot be read", "Run doctor")
