@@ -52,10 +52,10 @@ def weight(result: Result) -> int:
 
 
 def heads(text: str) -> list[str]:
-    """Ids at the heads of items: `[t1] [t2] Title`, `- [e1]`, `e1|`, one a point (which has no id) by its line."""
+    """Ids at the heads of items: `[t1] [t2] Title`, `[t1]` where room is scarce, `- [e1]`, `e1|`, one a point (which has no id) by its line."""
     found: list[str] = []
     for line in text.splitlines():
-        if match := re.match(rf"(?:\[{ALIAS}\] )+", line):
+        if match := re.match(rf"(?:\[{ALIAS}\](?: |$))+", line):
             found += re.findall(ALIAS, match.group())
         elif match := re.match(rf"- \[({ALIAS})\] |({ALIAS})\|", line):
             found.append(match[1] or match[2])
