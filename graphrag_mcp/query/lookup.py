@@ -127,11 +127,13 @@ def shown(
     result, rest = composed(budget)
     if not rest:
         return result
-    # Not even the first fits: with the same budget the call could only give the same.
-    larger = 0
-    if len(rest) == len(items):
+    nothing, larger = len(rest) == len(items), 0
+    if not nothing:
+        result, rest = composed(budget - count_tokens(_call(rest, larger, options)))
+        nothing = len(rest) == len(items)
+    if nothing:  # with the same budget the call could only give the same
         larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
-    result, rest = composed(budget - count_tokens(_call(rest, larger, options)))
+        result, rest = composed(budget - count_tokens(_call(items, larger, options)))
     result.next_call, result.truncated = _call(rest, larger, options), True
     return finish(result, budget)
 

@@ -556,3 +556,20 @@ def test_an_id_is_not_cut_where_a_long_list_ends(referenced: Snapshot) -> None:
 def test_an_id_is_the_document_that_results_call_so(referenced: Snapshot) -> None:
     (source,) = get_source(referenced, ["d1"]).sources
     assert source["document_id"] == "d1"
+
+
+def test_the_next_call_for_sources_never_asks_for_the_same_again(tmp_path: Path) -> None:
+    words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge marsh north otter plain quay reed".split()
+    texts = tuple(InlineText(" ".join(f"The {word} of part {n} fell to the people of the place." for n in range(30))) for word in words)
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    ids, room = [f"d{n}" for n in range(1, 19)], 200
+    for _ in range(60):
+        call = get_source(found, ids, query="what fell?", max_tokens=room).next_call
+        if not call:
+            return
+        after = json.loads(call[call.index("[") : call.index("]") + 1])
+        larger = re.search(r"max_tokens=(\d+)", call)
+        assert after != ids or (larger and int(larger[1]) > room), call
+        ids, room = after, int(larger[1]) if larger else room
+    pytest.fail("there was always another call")
