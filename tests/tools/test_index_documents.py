@@ -22,6 +22,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.tools import results
 from graphrag_mcp.tools.contract import OurTool
 from graphrag_mcp.tools.results import Ctx, Desk, serve
 from graphrag_mcp.types import SearchResult
@@ -181,7 +182,7 @@ def test_nothing_that_any_library_prints_reaches_the_protocol(tmp_path: Path) ->
 def odd_server(app: App) -> MCPServer[Any]:
     """A server with tools that misbehave in the ways that `serve` must catch."""
     async def local_slow(ctx: Ctx) -> CallToolResult:
-        return await serve(ctx, "local_search", lambda app: time.sleep(1.0) or SearchResult(text="done"), seconds=0.1)
+        return await serve(ctx, "local_search", lambda app: time.sleep(1.0) or SearchResult(text="done"))
 
     async def local_crash(ctx: Ctx) -> CallToolResult:
         return await serve(ctx, "local_search", lambda app: SearchResult(text=str(1 // len(app.corpora()))))
@@ -200,7 +201,10 @@ def odd_server(app: App) -> MCPServer[Any]:
     return MCPServer("odd", tools=tools, lifespan=lifespan, log_level="WARNING")
 
 
-def test_time_running_out_and_crashes_become_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_time_running_out_and_crashes_become_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "SECONDS", 0.1)
     with connected(odd_server(App(Settings(home=tmp_path)))) as caller:
         slow = caller("local_slow")
         assert "not finished" in slow.content[0].text and "Next: search_text" in slow.content[0].text, slow.content[0].text
