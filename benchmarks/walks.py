@@ -162,7 +162,6 @@ def write(folder: Path, count: int) -> None:
             for row in tree
         ],
     }
-    tables.prepare(folder)
     versions = tables.apply(
         folder, None, {name: rows_of(name, rows) for name, rows in changes.items()}
     )
