@@ -122,9 +122,9 @@ def moment(date: str, clock: str) -> str:
 
 
 def in_name(name: str) -> str:
-    """minutes-2024-03-02.md"""
+    """minutes-2024-03-02.md; "" for a day that the calendar does not have."""
     match = _SAID.named.search(name)
-    return "-".join(match.group(1, 3, 4)) if match else ""
+    return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True))) if match else ""
 
 
 def in_address(metadata: Mapping[str, Any]) -> str:
