@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
@@ -41,6 +40,7 @@ _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
 TURN = 7  # level of a turn or short line, below all headings
 HEADING = 80  # characters of a line whose date holds for what stands below it
+SHORT = 20  # characters of a day without its year
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
@@ -116,63 +116,120 @@ def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
-    The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them. A heading holds until the next
-    of its level or a higher one, a turn until the next turn or heading; a turn whose day cannot be
-    read has none. Of front matter only the date of a document counts, where none is given."""
-    base = date.fromisoformat(document_date[:10]) if document_date else None
+    The date of the document, every heading with a date, line that is a date alone (with a weekday,
+    place or `Date:`), and head of a turn or message. A heading holds until the next of its level or
+    a higher one, a turn until the next turn or heading, a dated entry of a list or log for its
+    paragraph, the head of a quoted mail for what is quoted; a turn whose day cannot be read has
+    none. Of front matter only the date of a document counts, where none is given."""
+    base = _date(document_date[:10])
     found = [Anchor(0, base)] if base else []
-    above: list[tuple[int, date | None]] = []  # what holds, by level
+    above: list[_Head] = []  # what holds, by level
     matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
-    at, day, code = 0, base, False
-    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
+    at, day, code, before = 0, base, False, ""
+    for line in text.splitlines(keepends=True):
         at += len(line)
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else _FORMS.heading.match(line)
-        if not heading and not _FORMS.digit.search(line):
-            continue
+        above = [one for one in above if one.holds(line)]
         key = line.partition(":")[0].strip().lower() in dates.KEYS
-        own = matter is None or at > matter.end() or (key and base is None)
-        said = _said(line, below, first) if own else None
-        level = 0 if key else len(heading[1]) if heading else TURN
+        said = None
+        if matter is None or at > matter.end() or (key and base is None):
+            quotes = _depth(text, at) if line.rstrip().endswith((":", "：")) else 0
+            said = _quotes(before, line, quotes, first) if quotes > _depth(line) else None
+            if said is None and (heading or _FORMS.digit.search(line)):
+                said = _said(line, first, above[-1].day if above else base)
         if said or heading:
-            above = [one for one in above if one[0] < level]
-        if said:
-            above.append((level, said[0]))
-        now = above[-1][1] if above else base
+            level = 0 if key else len(heading[1]) if heading else TURN + abs(said.depth)  # type: ignore[union-attr]
+            above = [one for one in above if one.level < level]
+            above += [said._replace(level=level)] if said else []
+        now, before = above[-1].day if above else base, line
         if said or now != day:
-            start = at - len(line)
-            found.append(Anchor(start, now, start + said[1] if said else 0))
+            found.append(Anchor(at - len(line), now, at - len(line) + said.end if said else 0))
         day = now
     return found
 
 
-def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] | None:
-    """The day that the lines below this one, or the words behind its head, were said, and where its
-    words end; no day where the stamp of a turn cannot be read. None for any other line."""
-    head = _FORMS.turn.match(line)
-    stamp = bool(head and head["stamp"])
-    candidates = [head[0]] if head else []
-    if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
-        candidates.append(line)
-    for at, candidate in enumerate(candidates):
-        is_head = head is not None and at == 0
-        forms = (*dates.DAYS, *dates.STAMPS) if is_head and stamp else dates.DAYS
-        days = dates.found(line[: len(candidate) + 8], forms, first)  # with its clock
-        days = [one for one in days if one[1] <= len(candidate)]
-        known = {day for _, _, day in days if day}
-        if candidate.count("|") > 1 or len(known) > 1 or not days:
-            continue
-        start, end = next(one[:2] for one in days if one[2] or not known)
-        before, after = candidate[:start], candidate[end:]
-        if is_head and not stamp:
-            dated = bool(_FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after))
-        else:
-            alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
-            dated = alone or not (_FORMS.running.match(line) or _FORMS.running.match(below[:40]))
-        if dated and (known or (stamp and is_head)) and dates.dates_text(candidate, start, end):
-            return date.fromisoformat(known.pop()) if known else None, end
+class _Head(NamedTuple):
+    """What says the day of the lines below, up to the character `end` of its own. It holds at this
+    `depth` of quotation (`> `) or more, with -1 only in its paragraph."""
+
+    day: date | None
+    end: int = 0
+    depth: int = 0
+    level: int = 0
+
+    def holds(self, line: str) -> bool:
+        if self.depth < 0:
+            return not (line.isspace() or _FORMS.item.match(line))
+        return self.depth <= _depth(line) or line.isspace()
+
+
+def _depth(text: str, at: int = 0) -> int:
+    return _FORMS.quotation.match(text, at)[0].count(">")  # type: ignore[index]
+
+
+def _quotes(before: str, line: str, depth: int, first: bool | None) -> _Head | None:
+    """`On Mon, 4 Mar 2024 Bob wrote:` above what is quoted, on one line or two."""
+    for head in (line, before + line):
+        if days := dates.found(head, dates.DAYS, first):
+            known = {day for *_, day in days}
+            end = days[-1][1] if head is line else 0
+            return _Head(_date(known.pop() if len(known) == 1 else ""), end, depth)
     return None
+
+
+def _date(day: str) -> date | None:
+    return date.fromisoformat(day) if day else None
+
+
+def _said(line: str, first: bool | None, last: date | None) -> _Head | None:
+    """The day that the lines below this one, or the words behind its head, were said; no day where
+    the stamp of a turn cannot be read. None for any other line. `last`: the day of what is above."""
+    turn, listed, depth = _FORMS.turn.match(line), _FORMS.item.match(line), _depth(line)
+    if turn:
+        forms = (*dates.DAYS, *dates.STAMPS) if turn["stamp"] else dates.DAYS
+        days = dates.found(line[: turn.end() + 8], forms, first)  # with its clock
+        if one := _only([day for day in days if day[1] <= turn.end()], turn[0]):
+            start, end, day = one
+            before, after = line[:start], turn[0][end:]
+            named = _FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after)
+            if (turn["stamp"] or (named and day)) and dates.dates_text(turn[0], start, end):
+                entry = listed or (turn["stamp"] and _FORMS.logged.match(line, end))
+                return _Head(_date(day), end, -1 if entry else depth)
+    if len(line) > HEADING and not listed:
+        return None
+    line = line[:HEADING]
+    days = dates.found(line, (*dates.DAYS, *dates.STAMPS), first)
+    if not days and not listed and last:
+        return _without_year(line, last)
+    if not (one := _only(days, line)):
+        return None
+    start, end, day = one
+    before, after = line[:start], line[end:]
+    if listed and before == listed[0] and _FORMS.entry.match(after):
+        return _Head(_date(day), end, -1)
+    sent = _FORMS.sender.fullmatch(before) and _FORMS.clock.fullmatch(after)
+    alone = _FORMS.before_date.fullmatch(before) and _FORMS.after_date.fullmatch(after)
+    titled = line[0] == "#" and not line.rstrip().endswith((".", "。", "!", "?", "|"))
+    dated = (sent or (day and (alone or titled))) and dates.dates_text(line, start, end)
+    return _Head(_date(day), end, depth) if dated else None
+
+
+def _only(days: Sequence[tuple[int, int, str]], line: str) -> tuple[int, int, str] | None:
+    """The one day of a line that is no row of a table."""
+    several = len({day for *_, day in days if day}) > 1 or line.count("|") > 1
+    return None if several else max(days, key=lambda one: bool(one[2]), default=None)
+
+
+def _without_year(line: str, last: date) -> _Head | None:
+    """A heading or line that is a day and month alone: the one nearest to the day above it."""
+    said = line.strip(" #*_\n")
+    said = said[_FORMS.before_date.match(said).end() :]  # type: ignore[union-attr]
+    years = (last.year - 1, last.year, last.year + 1) if len(said) < SHORT else ()
+    read = [dates.read(f"{said} {year}") or dates.read(f"{year}年{said}") for year in years]
+    days = [date.fromisoformat(one) for one in read if len(one) == 10]
+    near = [day for day in days if abs((day - last).days) <= 100]
+    return _Head(near[0] if near else None, 0, _depth(line)) if days else None
 
 
 def _outermost(found: Sequence[When]) -> list[When]:

@@ -522,3 +522,33 @@ def test_near_and_far_days_and_what_is_said_roughly(text: str, anchor: date, exp
     language = next((name for name, word in (("de", "etwa"), ("de", "Woche"), ("fr", "Dans"), ("es", "Antier")) if word in text), "")
     (one,) = expressions(text, [(0, anchor)], language)
     assert f"{one.start}..{one.end} {one.kind}" == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Bob Meyer — 03/19/2024 10:12 AM\nwe sailed there yesterday and it was fun", ["yesterday 2024-03-19"]),
+        ("Bob Meyer — 03/04/2024 10:12 AM\nwe sailed there yesterday and it was fun", []),
+        ("Comment by Bob on 2024-03-09\nthe lamp broke yesterday", ["yesterday 2024-03-09"]),
+        ("2024-03-11 10:12:01 INFO started\n\nWe left yesterday.", ["yesterday 2026-01-01"]),
+        ("2024-03-11 10:12:01 ERROR: it failed yesterday\n", ["yesterday 2024-03-11"]),
+        ("[2024-03-11, 10:12:01 PM] Ana: We sailed\n\nWe left yesterday.", ["yesterday 2024-03-11"]),
+        ("- 2024-03-11 The tank burst yesterday\n- 2024-03-20: we repaired it yesterday\n\nYesterday it rained.",
+         ["yesterday 2024-03-11", "yesterday 2024-03-20", "Yesterday 2026-01-01"]),
+        ("# 15 March 2024\nWe left yesterday.\n# 16 March\nWe came yesterday.\n# Boats\nWe slept yesterday.",
+         ["yesterday 2024-03-15", "yesterday 2024-03-16", "yesterday 2026-01-01"]),
+        ("31 December 2023\nWe left yesterday.\n\nMonday, 1 January\nWe came yesterday.\n", ["yesterday 2023-12-31", "yesterday 2024-01-01"]),
+        ("2024年3月15日\n昨天很热。\n\n3月16日\n昨天很冷。\n", ["昨天 2024-03-15", "昨天 2024-03-16"]),
+        ("On Mon, 4 Mar 2024 at 10:12, Bob Meyer <bob@example.com> wrote:\n\n> it broke yesterday\n>\n> and today\n\nWe repaired it yesterday.",
+         ["yesterday 2024-03-04", "today 2024-03-04", "yesterday 2026-01-01"]),
+        ("On Mon, 4 Mar 2024, Bob Meyer <bob@\nexample.com> wrote:\n> it broke yesterday\nWe repaired it yesterday.", ["yesterday 2024-03-04", "yesterday 2026-01-01"]),
+        ("[2024-03-05] Ana: hello\nAm 4.3.2024 schrieb Bob:\n> it broke yesterday\nWe repaired it yesterday.", ["yesterday 2024-03-04", "yesterday 2024-03-05"]),
+        *((f"{line}\nWe left yesterday.", ["yesterday 2024-05-03"]) for line in ("Friday 3 May 2024", "1:56 pm on 3 May, 2024", "2024年5月3日 星期五 晴",
+          "**Date:** 2024-05-03", "Berlin, 3 May 2024", "3 May 2024, 10:00–11:00", "- 3 May 2024 -", "Ana Ruiz (3 May 2024 10:12)")),
+        *((f"{line}\nWe left yesterday.", ["yesterday 2026-01-01"]) for line in ("Flight to Rome 3 May 2024", "Delivery date: 2024-04-20", "Photo taken 2010-05-03",
+          "Mum's birthday 3 May 2024", "Version 2.1 (2023-11-02)", "Effective Date: 1 April 2024", "Wedding 3 May 2024")),
+    ],
+)  # fmt: skip
+def test_only_a_heading_a_turn_or_a_line_that_is_a_date_says_when_what_is_below_was_said(text: str, expected: list[str]) -> None:
+    found = said(text, "2026-01-01")
+    assert [one for one in found if re.match("(?i)yesterday|today|昨天", one)] == expected
