@@ -74,7 +74,7 @@ _SPEAKER = re.compile(
 # when it was said, at the start of a line: `15/03/2024, 10:12 - Ana`, `Ana Ruiz (25 May 2023):`
 _TURN = re.compile(
     r"[ \t]*(?:\[[^\]\n]{0,20}\d[-/.:]\d[^\]\n]{0,30}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}[T,]? ?\(?\d\d?:\d\d"
-    r"|[^\W\d_][^\n.!?:]{1,60}[—–|(] ?[^\n]{0,30}\d{4}(?:[^\n]{0,16}\):\s|[^\n:]{0,10}:\d[^\n:]{0,12}\n))"
+    r"|[^\W\d_][^\n.!?:—–|(]{1,60}[—–|(] ?(?:[^\W\d_]{3,9}\.? )?\d[^\n():]{3,24}(?:\):\s|(?::\d\d){1,2}[^\n():]{0,9}(?:\):\s|\n)))"
 )
 # What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
 _NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
@@ -110,7 +110,8 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
         # headings, rows, fences and rules end with their line; a list item may go on in the next
         return True
     line = text.rfind("\n", at, end) + 1
-    return any(form.match(text, line) for form in (_STRUCTURE, _SPEAKER, _TURN))
+    head = _SPEAKER.match(text, line) or _TURN.match(text, line)
+    return (head or _STRUCTURE.match(text, line)) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
