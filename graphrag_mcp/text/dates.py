@@ -131,11 +131,8 @@ def in_address(metadata: Mapping[str, Any]) -> str:
     """path = "2014/11/20/Cargo", as blogs lay their pages out."""
     for key, value in metadata.items():
         for one in value if isinstance(value, list) else [value]:
-            if (
-                key.casefold() in ADDRESSES
-                and isinstance(one, str)
-                and (match := _SAID.path.search(one))
-            ):
+            match = _SAID.path.search(one) if isinstance(one, str) else None
+            if match and key.casefold() in ADDRESSES:
                 return _iso(dict(zip("ymd", match.groups(), strict=True)))
     return ""
 

@@ -552,3 +552,67 @@ def test_near_and_far_days_and_what_is_said_roughly(text: str, anchor: date, exp
 def test_only_a_heading_a_turn_or_a_line_that_is_a_date_says_when_what_is_below_was_said(text: str, expected: list[str]) -> None:
     found = said(text, "2026-01-01")
     assert [one for one in found if re.match("(?i)yesterday|today|昨天", one)] == expected
+
+
+# From Wednesday 10 May 2023: the days, or nothing where the words count from what was told or could mean two things.
+BOUND = """
+en|Ten years earlier he had left Rome.|
+en|The next month he was in Paris.|
+en|The next month we will be in Paris.|2023-06-01..2023-06-30
+en|In 1990 he came; the next year he left.|1990..1990
+en|The previous year she had married.|
+en|He came a week earlier than planned.|
+en|He had worked there for two years when he left in 1995.|1995..1995
+en|I've had it for two years.|2021-01-01..2023-05-10
+en|In 1943 she married. On 3 May she moved.|1943..1943
+en|I went to a few weeks ago.|2023-04-09..2023-04-29
+en|Last year, on 3 May, we met.|2022-05-03
+en|On 3 May of last year we met.|2022-05-03
+en|Two years ago, in May, we met.|2021-05-01..2021-05-31
+en|Two years ago, on May 3, we met.|2021-05-03
+en|Last month, on the 3rd, we met.|2023-04-03
+en|Last month we met on the 3rd.|2023-04-01..2023-04-30
+en|Last summer, on 3 July, we met.|2022-06-01..2022-08-31
+en|The last Friday of May 2023 was hot.|2023-05-01..2023-05-31
+en|The last Friday of the month was hot.|
+en|A year and two months ago he left.|
+en|Two or three days ago he left.|
+en|Two to three weeks ago he left.|
+en|Less than two years ago he left.|
+en|This weekend was fun.|2023-05-06..2023-05-07
+en|She won this Sunday.|2023-05-07
+en|We will meet this Sunday.|2023-05-14
+en|He who this January left is back.|2023-01-01..2023-01-31
+en|This winter was cold.|2022-12-01..2023-02-28
+en|She said we meet this Sunday.|
+en|The party is this weekend, so I baked.|
+en|We need milk this weekend.|2023-05-13..2023-05-14
+en|Open daily from 1830 until 2030.|
+en|Lunch is from 0900, the doors close by 1900.|
+en|The railway ran from 1830 until 2030.|1830..2030
+en|By the end of October 2022 it was done.|2022-10-01..2022-10-31
+de|Letztes Jahr am 3. Mai trafen wir uns.|2022-05-03
+de|Vor zwei Jahren, im Mai, trafen wir uns.|2021-05-01..2021-05-31
+de|Am letzten Freitag des Monats kamen wir.|
+de|Vor einem Jahr und zwei Monaten ging er.|
+de|Diesen Sonntag gewann sie.|2023-05-07
+fr|L'année dernière, le 3 mai, il est parti.|2022-05-03
+fr|Le dernier vendredi de mars, il est parti.|
+fr|Il est parti il y a un an et demi.|
+es|El año pasado, el 3 de mayo, nos vimos.|2022-05-03
+es|El último viernes de marzo se fue.|
+es|Se fue hace dos años y medio.|
+zh|去年5月3日和6月4日我们见面。|2022-05-03
+zh|他12月前来了。|
+zh|3月前后开工。|
+zh|三个月前他走了。|2023-02-01..2023-02-28
+zh|春节前三天下雪。|
+zh|两周前的周五下雨。|2023-04-23..2023-04-29
+zh|一个半月前他走了。|
+zh|一年零两个月前他走了。|
+"""
+
+
+@pytest.mark.parametrize("row", BOUND.strip().split("\n"))
+def test_what_is_told_and_what_is_bound_by_the_words_beside_it(row: str) -> None:
+    test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row)
