@@ -669,3 +669,15 @@ def test_the_note_beside_a_quote_is_of_the_turns_that_it_holds() -> None:
     assert one.note(first) == "(said 2024-03-15; yesterday = 2024-03-14)"
     assert one.note(f"… the harbour lamp was broken yesterday\n{second}").count("yesterday = ") == 2
     assert one.note("there was a lamp of yesterday") == ""
+
+
+def test_short_sentences_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    before = "Karl Vogt works at Norrland Shipping in Umea since his studies."
+    for text in (before, f"{before} Karl Vogt sold his boat to a fisher of Turku in May. Karl Vogt died."):
+        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
+    first, snapshot = generations.kept(folder)[0].generation, open_snapshot(folder)
+    left = "1 sentence of little content is left out."
+    assert generations.changes(folder, first, "Karl Vogt").statements[-1] == left
+    assert left in get_entity(snapshot, "Karl Vogt", order="time").hint
+    assert left in list_documents(snapshot, by="statement").text
