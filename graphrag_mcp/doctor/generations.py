@@ -159,7 +159,7 @@ def _chunks(ids: list[str]) -> list[list[str]]:
 
 
 LOCK_SECONDS = 30.0
-SHOWN = 30  # generations that an error lists
+SHOWN = 30  # generations that an error lists, and statements
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
     rows = old.by_key("documents", [*filter(None, new.values())], "id", ["id", "text"])
     texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
     known = {id: texts.get(was, "") for id, was in new.items()}
-    return timeline.lines(snapshot, row, known)[:SHOWN]
+    return timeline.lines(snapshot, row, known, SHOWN)
 
 
 def _find(folder: Path, current: Manifest, generation: int) -> Manifest:

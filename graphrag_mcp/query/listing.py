@@ -359,13 +359,14 @@ def _statements(snapshot: Snapshot, part: Part, query: str) -> Listed:
     if kept is not None:
         rows = _passing(snapshot, kept, rows)
     rows.sort(key=lambda row: row["n"])
-    listed, undated = timeline.of_passages(
+    listed, undated, short = timeline.of_passages(
         snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days, one.said)
     )
     about = f' on "{one_line(query, 80)}"' if query else ""
     head = f"{counted(len(listed), 'statements')}{about} by time."
     unread += len(rows[PASSAGES:])
-    others = (undated, "statements", "without a date"), (unread, "passages", "not read")
+    little = (short, "sentences", "of little content")
+    others = (undated, "statements", "without a date"), little, (unread, "passages", "not read")
     head = local.joined(head, timeline.left_out(*others))
     return head, [partial(str, one.item().text) for one in listed]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -30,6 +30,7 @@ LEAST = 3  # words of a form
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
 Row = dict[str, Any]
+_STOPS = tuple(".!?。！？")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -100,21 +101,24 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
 
 def of_passages(
     snapshot: Snapshot, rows: Sequence[Row], passes: Callable[[Statement], bool]
-) -> tuple[list[Statement], int]:
-    """Statements of passages (rows with COLUMNS) that pass, by day, and how many of them have none.
-    Only sentences that name the same entity of their passages are compared."""
+) -> tuple[list[Statement], int, int]:
+    """Statements of passages (rows with COLUMNS) that pass, by day, how many of them have none, and
+    how many say little. Only sentences that name the same entity of their passages are compared."""
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
     named = snapshot.by_key("entities", ids, "id", ["id", "title", "aliases"]).to_pylist()
     forms = {row["id"]: _forms(row) for row in named}
-    every = []
+    every, short = [], 0
     for row, one in _statements(snapshot, rows):
+        if not says_something(one.raw):
+            short += passes(one)
+            continue
         one.about = frozenset(
             id for id in row["entity_ids"] if any(form in one.text for form in forms.get(id, ()))
         )
         every += [one] if passes(one) or not one.days else []
     dated = _by_time(every)
     _compare([one for one in dated if one.about][:STATEMENTS])
-    return dated, sum(not one.days for one in every)
+    return dated, sum(not one.days for one in every), short
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:
@@ -124,17 +128,14 @@ def left_out(*counts: tuple[int, str, str]) -> str:
     return f"{' and '.join(said)} {'is' if one else 'are'} left out." if said else ""
 
 
-def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str]) -> list[str]:
+def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: int) -> list[str]:
     """Sentences of these documents (content ids) that name the entity, by day, undated ones last;
-    without those that stand in the earlier text of the same document."""
-    known = {id: one_line(text, len(text)) for id, text in documents.items()}
-    found = [
-        one
-        for one in _naming(snapshot, [entity], documents)[0]
-        if one.raw not in known[one.document]
-    ]
+    without those that stand in the earlier text of the same document; and what is left out."""
+    found, others = _naming(snapshot, [entity], documents)
     undated = sorted((one for one in found if not one.days), key=lambda one: one.id)
-    return [one.item().text for one in (*_by_time(found), *undated)]
+    said = [one.item().text for one in (*_by_time(found), *undated)]
+    rest = left_out((len(said[most:]), "statements", "behind these"), *others)
+    return [*said[:most], *filter(None, [rest])]
 
 
 def _by_time(found: Iterable[Statement]) -> list[Statement]:
@@ -153,10 +154,11 @@ def _forms(row: Mapping[str, Any]) -> list[str]:
 
 
 def _naming(
-    snapshot: Snapshot, entities: Sequence[Row], documents: Container[str] | None = None
+    snapshot: Snapshot, entities: Sequence[Row], documents: Mapping[str, str] | None = None
 ) -> tuple[list[Statement], list[tuple[int, str, str]]]:
     """The sentences that name all of these entities and tell something of them, and how many others
-    there are."""
+    there are; of some documents (content ids) those that their earlier text does not have."""
+    known = {id: one_line(text, len(text)) for id, text in (documents or {}).items()}
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
     units = [id for id in entities[0]["text_unit_ids"] if id in shared]
     held = snapshot.by_key("text_units", units, "id", ["n", "document_id"]).to_pylist()
@@ -169,6 +171,7 @@ def _naming(
         one
         for _, one in _statements(snapshot, rows)
         if all(any(form in one.text for form in forms) for forms in own)
+        and one.raw not in known.get(one.document, "")
     ]
     told = [one for one in naming if _tells(one, {form for forms in own for form in forms})]
     others = [
@@ -181,7 +184,7 @@ def _naming(
 def _tells(one: Statement, names: Set[str]) -> bool:
     """Does a sentence tell something of these names, in a conversation what the person says of
     themselves, or what others say of the person but not to them?"""
-    if substance(one.text) < TELLING:
+    if not says_something(one.raw) or substance(one.text) < TELLING:
         return False
     speaker = SPEAKER.match(one.text)
     who = speaker[0].strip(" *:：") if speaker else ""
@@ -189,11 +192,12 @@ def _tells(one: Statement, names: Set[str]) -> bool:
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:
-    """The sentences of passages that say something, each with its passage."""
+    """The sentences of passages that say something or end as one, each with its passage."""
     spoken = times.read(snapshot, rows)
     for row in rows:
         for start, end in sentences(row["text"]):
-            if says_something(row["text"][start:end]):
+            said = row["text"][start:end]
+            if says_something(said) or said.endswith(_STOPS):
                 yield row, _statement(row, start, end, spoken[row["id"]])
 
 

@@ -24,6 +24,7 @@ from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 BATCH = 64  # documents whose texts are read at once
 SHOWN = 6  # resolved expressions that are shown beside one passage
+AROUND = 16  # characters by which one of several equal expressions is found in what is shown
 
 Row = Mapping[str, Any]
 Fact = Mapping[str, Any]
@@ -45,6 +46,8 @@ _VERSION = re.compile(
 )
 _EDITION = re.compile(r"\b(?:edition|version|release|ausgabe|auflage|édition|edición)\b|版", re.I)
 _WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_]+")  # a letter of Chinese counts as a word
+
+_STOP = re.compile(r"[.!?。！？\n]")
 
 _facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 _validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
@@ -256,13 +259,25 @@ class Times:
         """The words of an expression."""
         return one_line(self.text[when.char_start - self.start : when.char_end - self.start], 80)
 
+    def _is_in(self, shown: str, one: When, own: bool) -> bool:
+        """Is an expression in the part that is shown, and not another one with the same words?"""
+        words, text = self.words(one), " ".join(self.text.split())
+        if own or text.count(words) < 2:
+            return words in shown
+        at, end = one.char_start - self.start, one.char_end - self.start
+        before = _STOP.split(self.text[max(at - AROUND, 0) : at])[-1]
+        after = _STOP.split(self.text[end : end + AROUND])[0]
+        parts = (" ".join(part.split()) for part in (f"{before}{words}", f"{words}{after}"))
+        return any(0 < text.count(part) <= shown.count(part) for part in parts)
+
     def note(self, shown: str, among: Iterable[When] | None = None, date: str = "") -> str:
-        """`(said 2023-05-25; last Saturday = 2023-05-20)`, of the resolved expressions whose words
-        are in the part that is shown; "" for none. `date` stands beside it already."""
+        """`(said 2023-05-25; last Saturday = 2023-05-20)`, of the resolved expressions in the part
+        that is shown; "" for none. `date` stands beside it already. `among`: those of that part."""
         if not self.anchors:
             return ""
         date, some = date[:10], self.when if among is None else among
-        seen = [one for one in some if one.anchor and self.words(one) in shown]
+        flat, own = " ".join(shown.split()), among is not None
+        seen = [one for one in some if one.anchor and self._is_in(flat, one, own)]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
             told = (

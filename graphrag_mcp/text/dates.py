@@ -122,20 +122,17 @@ def moment(date: str, clock: str) -> str:
 
 
 def in_name(name: str) -> str:
-    """minutes-2024-03-02.md"""
+    """minutes-2024-03-02.md; "" for a day that the calendar does not have."""
     match = _SAID.named.search(name)
-    return "-".join(match.group(1, 3, 4)) if match else ""
+    return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True))) if match else ""
 
 
 def in_address(metadata: Mapping[str, Any]) -> str:
     """path = "2014/11/20/Cargo", as blogs lay their pages out."""
     for key, value in metadata.items():
         for one in value if isinstance(value, list) else [value]:
-            if (
-                key.casefold() in ADDRESSES
-                and isinstance(one, str)
-                and (match := _SAID.path.search(one))
-            ):
+            match = _SAID.path.search(one) if isinstance(one, str) else None
+            if match and key.casefold() in ADDRESSES:
                 return _iso(dict(zip("ymd", match.groups(), strict=True)))
     return ""
 

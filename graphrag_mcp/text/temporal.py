@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
@@ -41,6 +40,7 @@ _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
 TURN = 7  # level of a turn or short line, below all headings
 HEADING = 80  # characters of a line whose date holds for what stands below it
+SHORT = 20  # characters of a day without its year
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
@@ -116,63 +116,118 @@ def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
-    The date of the document, and every heading, short line or head of a turn or message that
-    states one full date and little else. A sentence is none of them. A heading holds until the next
-    of its level or a higher one, a turn until the next turn or heading; a turn whose day cannot be
-    read has none. Of front matter only the date of a document counts, where none is given."""
-    base = date.fromisoformat(document_date[:10]) if document_date else None
+    The date of the document, every heading with a date, line that is a date alone (with a weekday,
+    place or `Date:`), and head of a turn or message. A heading holds until the next of its level or
+    a higher one, a turn until the next turn or heading, a dated entry of a list or log for its
+    paragraph, the head of a quoted mail for what is quoted; a turn whose day cannot be read has
+    none. Of front matter only the date of a document counts, where none is given."""
+    base = _date(document_date[:10])
     found = [Anchor(0, base)] if base else []
-    above: list[tuple[int, date | None]] = []  # what holds, by level
+    above: list[_Head] = []  # what holds, by level
     matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
-    at, day, code = 0, base, False
-    for line, below in pairwise([*text.splitlines(keepends=True), ""]):
+    at, day, code, before = 0, base, False, ""
+    for line in text.splitlines(keepends=True):
         at += len(line)
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else _FORMS.heading.match(line)
-        if not heading and not _FORMS.digit.search(line):
-            continue
+        above = [one for one in above if one.holds(line)]
         key = line.partition(":")[0].strip().lower() in dates.KEYS
-        own = matter is None or at > matter.end() or (key and base is None)
-        said = _said(line, below, first) if own else None
-        level = 0 if key else len(heading[1]) if heading else TURN
+        said = None
+        if matter is None or at > matter.end() or (key and base is None):
+            quotes = _depth(text, at) if line.rstrip().endswith((":", "：")) else 0
+            said = _quotes(before, line, quotes, first) if quotes > _depth(line) else None
+            if said is None and (heading or _FORMS.digit.search(line)):
+                said = _said(line, first, above[-1].day if above else base)
         if said or heading:
-            above = [one for one in above if one[0] < level]
-        if said:
-            above.append((level, said[0]))
-        now = above[-1][1] if above else base
+            level = 0 if key else len(heading[1]) if heading else TURN + abs(said.depth)  # type: ignore[union-attr]
+            above = [one for one in above if one.level < level]
+            above += [said._replace(level=level)] if said else []
+        now, before = above[-1].day if above else base, line
         if said or now != day:
-            start = at - len(line)
-            found.append(Anchor(start, now, start + said[1] if said else 0))
+            found.append(Anchor(at - len(line), now, at - len(line) + said.end if said else 0))
         day = now
     return found
 
 
-def _said(line: str, below: str, first: bool | None) -> tuple[date | None, int] | None:
-    """The day that the lines below this one, or the words behind its head, were said, and where its
-    words end; no day where the stamp of a turn cannot be read. None for any other line."""
-    head = _FORMS.turn.match(line)
-    stamp = bool(head and head["stamp"])
-    candidates = [head[0]] if head else []
-    if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
-        candidates.append(line)
-    for at, candidate in enumerate(candidates):
-        is_head = head is not None and at == 0
-        forms = (*dates.DAYS, *dates.STAMPS) if is_head and stamp else dates.DAYS
-        days = dates.found(line[: len(candidate) + 8], forms, first)  # with its clock
-        days = [one for one in days if one[1] <= len(candidate)]
-        known = {day for _, _, day in days if day}
-        if candidate.count("|") > 1 or len(known) > 1 or not days:
-            continue
-        start, end = next(one[:2] for one in days if one[2] or not known)
-        before, after = candidate[:start], candidate[end:]
-        if is_head and not stamp:
-            dated = bool(_FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after))
-        else:
-            alone = is_head or line[0] == "#" or dates.read(line.strip(" *_-\n"))
-            dated = alone or not (_FORMS.running.match(line) or _FORMS.running.match(below[:40]))
-        if dated and (known or (stamp and is_head)) and dates.dates_text(candidate, start, end):
-            return date.fromisoformat(known.pop()) if known else None, end
+class _Head(NamedTuple):
+    """What says the day of the lines below, up to the character `end` of its own. It holds at this
+    `depth` of quotation (`> `) or more, with -1 only in its paragraph."""
+
+    day: date | None
+    end: int = 0
+    depth: int = 0
+    level: int = 0
+
+    def holds(self, line: str) -> bool:
+        if self.depth < 0:
+            return not (line.isspace() or _FORMS.item.match(line))
+        return self.depth <= _depth(line) or line.isspace()
+
+
+def _depth(text: str, at: int = 0) -> int:
+    return _FORMS.quotation.match(text, at)[0].count(">")  # type: ignore[index]
+
+
+def _quotes(before: str, line: str, depth: int, first: bool | None) -> _Head | None:
+    """`On Mon, 4 Mar 2024 Bob wrote:` above what is quoted, on one line or two."""
+    for head in (line, before + line):
+        if days := dates.found(head, dates.DAYS, first):
+            known = {day for *_, day in days}
+            end = days[-1][1] if head is line else 0
+            return _Head(_date(known.pop() if len(known) == 1 else ""), end, depth)
     return None
+
+
+def _date(day: str) -> date | None:
+    return date.fromisoformat(day) if day else None
+
+
+def _said(line: str, first: bool | None, last: date | None) -> _Head | None:
+    """The day that the lines below this one, or the words behind its head, were said; no day where
+    the stamp of a turn cannot be read. None for any other line. `last`: the day of what is above."""
+    turn, listed, depth = _FORMS.turn.match(line), _FORMS.item.match(line), _depth(line)
+    if turn:
+        forms = (*dates.DAYS, *dates.STAMPS) if turn["stamp"] else dates.DAYS
+        days = dates.found(line[: turn.end() + 8], forms, first)  # with its clock
+        if one := _only([day for day in days if day[1] <= turn.end()], turn[0]):
+            start, end, day = one
+            before, after = line[:start], turn[0][end:]
+            named = _FORMS.before_day.fullmatch(before) and _FORMS.after_day.fullmatch(after)
+            if (turn["stamp"] or (named and day)) and dates.dates_text(turn[0], start, end):
+                entry = listed or (turn["stamp"] and _FORMS.logged.match(line, end))
+                return _Head(_date(day), end, -1 if entry else depth)
+    line = line[:HEADING] if listed or len(line) <= HEADING else ""
+    days = dates.found(line, (*dates.DAYS, *dates.STAMPS), first)
+    if not days and not listed and last:
+        return _without_year(line, last)
+    if not (one := _only(days, line)):
+        return None
+    start, end, day = one
+    before, after = line[:start], line[end:]
+    if listed and before == listed[0] and _FORMS.entry.match(after):
+        return _Head(_date(day), end, -1)
+    sent = _FORMS.sender.fullmatch(before) and _FORMS.clock.fullmatch(after)
+    alone = _FORMS.before_date.fullmatch(before) and _FORMS.after_date.fullmatch(after)
+    titled = line[0] == "#" and not line.rstrip().endswith((".", "。", "!", "?", "|"))
+    dated = (sent or (day and (alone or titled))) and dates.dates_text(line, start, end)
+    return _Head(_date(day), end, depth) if dated else None
+
+
+def _only(days: Sequence[tuple[int, int, str]], line: str) -> tuple[int, int, str] | None:
+    """The one day of a line that is no row of a table."""
+    several = len({day for *_, day in days if day}) > 1 or line.count("|") > 1
+    return None if several else max(days, key=lambda one: bool(one[2]), default=None)
+
+
+def _without_year(line: str, last: date) -> _Head | None:
+    """A heading or line that is a day and month alone: the one nearest to the day above it."""
+    said = line.strip(" #*_\n")
+    said = said[_FORMS.before_date.match(said).end() :]  # type: ignore[union-attr]
+    years = (last.year - 1, last.year, last.year + 1) if len(said) < SHORT else ()
+    read = [dates.read(f"{said} {year}") or dates.read(f"{year}年{said}") for year in years]
+    days = [date.fromisoformat(one) for one in read if len(one) == 10]
+    near = [day for day in days if abs((day - last).days) <= 100]
+    return _Head(near[0] if near else None, 0, _depth(line)) if days else None
 
 
 def _outermost(found: Sequence[When]) -> list[When]:
@@ -212,9 +267,8 @@ def _months(year: int, month: int, count: int = 1) -> Interval:
     """`count` months from this one on; the month may be less than 1 or more than 12."""
     first, last = year * 12 + month - 1, year * 12 + month + count - 2
     year, month = divmod(last, 12)
-    return date(first // 12, first % 12 + 1, 1), date(
-        year, month + 1, monthrange(year, month + 1)[1]
-    )
+    end = date(year, month + 1, monthrange(year, month + 1)[1])
+    return date(first // 12, first % 12 + 1, 1), end
 
 
 def _years(year: int, count: int = 1) -> Interval:
@@ -309,11 +363,12 @@ def _by_tense(anchor: date, named: Iterable[Interval], tense: int) -> Interval:
     return next(one for one in named if one[1] >= anchor)
 
 
-def _which(anchor: date, named: Iterable[Interval], which: int) -> Interval:
-    """-1: the last one of that name that is over; 0: the next one that is not; 1: the next that
-    begins; -2 and 2 are one further."""
+def _which(anchor: date, named: Iterable[Interval], values: Values) -> Interval:
+    """-1: the last one of that name that is over; 0: the next one that is not, or the last one of
+    which is told; 1: the next that begins; -2 and 2 are one further."""
+    which = values["which"]
     if which == 0:
-        return _by_tense(anchor, named, 0)
+        return _by_tense(anchor, named, -_told(values))
     if which < 0:
         return [one for one in named if one[1] < anchor][which]
     return [one for one in named if one[0] > anchor][which - 1]
@@ -382,9 +437,8 @@ def _part_by_tense(anchor: date, values: Values) -> Interval:
     found = _period(anchor, values["unit"], values.get("which2", values.get("which", 0)))
     first, last = _part_of(found, values["part"]) if "part" in values else found
     tense = values["past"] - values["future"]
-    if not values.keys() & {"which", "which2"} and (
-        (tense > 0 and first > anchor) or (tense < 0 and last < anchor)
-    ):
+    against = first > anchor if tense > 0 else tense < 0 and last < anchor
+    if against and not values.keys() & {"which", "which2"}:
         raise _Unclear
     return found
 
@@ -421,18 +475,27 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
     return _months(anchor.year, anchor.month + ahead)
 
 
+def _told(values: Values) -> bool:
+    """Is this Sunday one that is told of, with a verb in the past tense beside it? Unclear where the
+    verb stands elsewhere, or tells of what was said."""
+    told = values["which"] == 0 and values["past"] and not values["future"]
+    if told and (values["saying"] or not values["beside"]):
+        raise _Unclear
+    return bool(told)
+
+
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
-    if values["unit"] in ("day", "fortnight") or (values["unit"], values["which"]) == (
-        "decade",
-        -1,
-    ):
-        raise _Unclear  # "the last day", "this day"; the last decade is not over at a round year
-    if values["unit"] == "week" and values["rolling_week"] and abs(values["which"]) == 1:
-        first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
+    unit, which = values["unit"], values["which"]
+    # "The last day", "this day"; the last decade is not over at a round year.
+    if unit in ("day", "fortnight") or (unit == "decade" and which == -1):
+        raise _Unclear
+    if unit == "week" and values["rolling_week"] and abs(which) == 1:
+        first = anchor + timedelta(days=1 if which > 0 else -7)
         return first, first + timedelta(days=6)
-    return _period(anchor, values["unit"], values["which"])
+    over = unit == "weekend" and anchor.weekday() < 5 and _told(values)
+    return _period(anchor, unit, which - over)
 
 
 def _ahead(anchor: date, values: Values) -> Interval:
@@ -482,6 +545,7 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
 _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "day": lambda a, v: _period(a, "day", v["day"]),
     "unit": _unit,
+    "unit told": lambda a, v: _unit(a, v) if not v["past"] else _day(0, 0, 0),
     "part of unit": _part_by_tense,
     "weekend past": _weekend_past,
     "weekdays ago": lambda a, v: _weekday(a, v["weekday"], -v["number"]),
@@ -493,13 +557,16 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
         (_months(a.year, a.month + v["which"])[0].replace(day=v["d"]),) * 2
     ),
     "ahead": _ahead,
-    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
+    "weekday": lambda a, v: _weekday(
+        a + timedelta(days=_told(v)), v["weekday"], v["which"] - _told(v)
+    ),
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
     ),
-    "month which": lambda a, v: _which(a, _every(a, v["month"]), v["which"]),
-    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
-    "season which": lambda a, v: _which(a, _every(a, v["season"], 3), v["which"]),
+    "month which": lambda a, v: _which(a, _every(a, v["month"]), v),
+    "month of which year": lambda a, v: _within(a.year + v["which"], v),
+    "month years ago": lambda a, v: _within(a.year - v["number"], v),
+    "season which": lambda a, v: _which(a, _every(a, v["season"], 3), v),
     "weekday by tense": _weekday_by_tense,
     "day of month": lambda a, v: _nearest(a, _days_around(a, v["d"], v["month"]), 183),
     "day of this month": lambda a, v: _by_tense(a, _days_around(a, v["d"]), _tense(v)),
@@ -514,6 +581,8 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
 
 # These say no year: where their sentence says another one than the anchor's, it may be theirs.
 _OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
+# These are bound by "last year" or "last month" in their sentence.
+_BOUND = {"day of month": "elsewhere", "month": "elsewhere", "day of this month": "other_month"}
 
 
 def _meaning(
@@ -525,7 +594,9 @@ def _meaning(
     values, kind = vocabulary.values(match) | given, "stated"
     if rule in _STATED:
         found = _STATED[rule](values)
-    elif anchor is None or (rule in _OF_A_YEAR and values["years"] - {anchor.year}):
+    elif anchor is None or values.get(_BOUND.get(rule, "")):
+        raise _Unclear
+    elif rule in _OF_A_YEAR and values["years"] - {anchor.year}:
         raise _Unclear
     else:
         about = values["slack"] or values.get("about") or "part" in values
@@ -555,17 +626,16 @@ class _Vocabulary:
         self._few = frozenset(str(table["few"]).split("|"))
         self._words: dict[str, dict[str, Any]] = {
             "weekday": _words({words: at for at, words in enumerate(table["weekday"])}),
-            "month": _words({words: at for at, words in enumerate(table["month"], 1)}),
-            "number": _words({word: at for at, word in enumerate(table["number"], 1)}),
             "unit": _words({words: unit for unit, words in table["unit"].items()}),
         }
         for kind in ("day", "which", "season", "part", "year_word", "century", "calendar_week"):
             self._words[kind] = _words(table.get(kind, {}))
-        for kind in ("quarter", "half", "ordinal"):
+        for kind in ("month", "number", "quarter", "half", "ordinal"):
             listed = enumerate(table.get(kind, ()), 1)
             self._words[kind] = _words({words: at for at, words in listed})
         self._words["number"] |= dict.fromkeys(self._few, 3)
-        self._tenses = {name: self._tense(table[name]) for name in ("future", "past")}
+        named = {"future", "past", *_BOUND.values()} & table.keys()
+        self._tenses = {name: self._tense(table[name]) for name in sorted(named)}
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
         places |= {"about": f"(?:{table['about']})"} | {
@@ -609,12 +679,13 @@ class _Vocabulary:
         last = end + len(_FORMS.clause.split(text[end : end + 12])[0])
         if _FORMS.calendar.search(text, first, last) or _FORMS.christ.search(text, start, last):
             return True
-        if "d" not in match.groupdict() and _FORMS.fiscal.search(
-            text, max(start - 20, 0), end + 12
-        ):
+        fiscal = _FORMS.fiscal.search(text, max(start - 20, 0), end + 12)
+        if fiscal and "d" not in match.groupdict():
             return True
         if rule in ("year", "years"):
-            return bool(self._counted.match(text, end) or _FORMS.to_number.match(text, end))
+            said = _FORMS.hours.match(match[0]) and _sentence_around(text, start, end)
+            counted = self._counted.match(text, end) or _FORMS.to_number.match(text, end)
+            return bool(counted or (said and _FORMS.clock_words.search(said)))
         before = text[max(start - 8, 0) : start]
         return rule in ("month of year", "months") and bool(_FORMS.day_before.search(before))
 
@@ -670,7 +741,7 @@ class _Vocabulary:
 
     def values(self, match: re.Match[str]) -> dict[str, Any]:
         """The values of a match's placeholders."""
-        found: dict[str, Any] = {"rolling_week": self.rolling_week, "slack": 0}
+        found: dict[str, Any] = {"rolling_week": self.rolling_week}
         for name, said in match.groupdict().items():
             if said is None:
                 continue
@@ -684,13 +755,16 @@ class _Vocabulary:
                 found[name] = int(word[:4])
             else:
                 found[name] = _number(word)
-        if "number" in found and match["number"].lower() in self._few:
-            found["slack"] = 1
-        sentence = _sentence_around(match.string, match.start(), match.end())
-        found["years"] = {int(year) for year in _FORMS.year.findall(sentence)}
+        found["slack"] = int("number" in found and match["number"].lower() in self._few)
+        sentence, told = (_sentence_around(match.string, *match.span(), n) for n in (1, 2))
+        found["years"] = {int(year) for year in _FORMS.year.findall(told)}
+        found["saying"] = bool(_FORMS.saying.search(sentence))
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
         found |= {name: bool(words.search(sentence)) for name, words in self._tenses.items()}
+        after = match.string[match.end() : match.end() + 12]
+        near = (_FORMS.clause.split(before[-30:])[-1], _FORMS.clause.split(after)[0])
+        found["beside"] = any(map(self._tenses["past"].search, near))
         return found
 
     def _tense(self, words: str) -> re.Pattern[str]:
@@ -707,11 +781,12 @@ class _Vocabulary:
         return _number(word)
 
 
-def _sentence_around(text: str, start: int, end: int) -> str:
+def _sentence_around(text: str, start: int, end: int, before: int = 1) -> str:
     """The text around an expression up to the next marks that end a sentence, at most NEAR
-    characters a side."""
-    before, after = text[max(start - NEAR, 0) : start], text[end : end + NEAR]
-    return re.split(r"[.!?。！？\n]", before)[-1] + " " + re.split(r"[.!?。！？\n]", after)[0]
+    characters a side; with 2 also the sentence before, on the same line."""
+    line = text[max(start - NEAR, 0) : start].rpartition("\n")[2]
+    above = " ".join(re.split(r"[.!?。！？]", line)[-before:])
+    return above + " " + re.split(r"[.!?。！？\n]", text[end : end + NEAR])[0]
 
 
 def _words(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -739,11 +814,8 @@ def _vocabulary(name: str) -> _Vocabulary:
 
 
 def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
-    names = [language] if language else []
-    if not language:
-        if re.search(r"[\u4e00-\u9fff]", text):
-            names.append("zh")
-        if re.search(r"[A-Za-z]", text):
-            latin = latin_language(text)
-            names.append(latin if latin in _TABLES else "en")
+    names = [language] if language else ["zh"] * bool(re.search(r"[\u4e00-\u9fff]", text))
+    if not language and re.search(r"[A-Za-z]", text):
+        latin = latin_language(text)
+        names.append(latin if latin in _TABLES else "en")
     return [_vocabulary(name) for name in names]

@@ -71,6 +71,11 @@ _SPEAKER = re.compile(
     r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
     r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
 )
+# when it was said, at the start of a line: `15/03/2024, 10:12 - Ana`, `Ana Ruiz (25 May 2023):`
+_TURN = re.compile(
+    r"[ \t]*(?:\[[^\]\n]{0,20}\d[-/.:]\d[^\]\n]{0,30}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}[T,]? ?\(?\d\d?:\d\d"
+    r"|[^\W\d_][^\n.!?:—–|(]{1,60}[—–|(] ?(?:[^\W\d_]{3,9}\.? )?\d[^\n():]{3,24}(?:\):\s|(?::\d\d){1,2}[^\n():]{0,9}(?:\):\s|\n)))"
+)
 # What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
 _NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
 _WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
@@ -80,8 +85,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """Character spans of the sentences, in order, together covering every character that is not
     blank.
 
-    A blank line, heading, list item, table row or speaker ends one, a single newline in a paragraph does
-    not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none."""
+    A blank line, heading, list item, table row, speaker or head of a turn ends one, a single newline
+    in a paragraph does not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none."""
     spans: list[tuple[int, int]] = []
     start = line = 0
     for match in _END.finditer(text):
@@ -105,7 +110,8 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
         # headings, rows, fences and rules end with their line; a list item may go on in the next
         return True
     line = text.rfind("\n", at, end) + 1
-    return (_STRUCTURE.match(text, line) or _SPEAKER.match(text, line)) is not None
+    head = _SPEAKER.match(text, line) or _TURN.match(text, line)
+    return (head or _STRUCTURE.match(text, line)) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:

@@ -638,3 +638,46 @@ def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) ->
         "(contradictory: it supersedes d and d supersedes it) (contradictory: it supersedes d and d supersedes it)"
         " (contradictory: valid from 2024-01-01, valid until 2023-01-01)"
     )
+
+
+LAMP = """15/03/2024, 10:12 - Ana Ruiz: the harbour lamp was broken yesterday by a boat
+18/03/2024, 09:00 - Bob Meyer: I repaired the harbour lamp yesterday with a friend
+25/03/2024, 09:30 - Ana Ruiz: the harbour lamp shines again since this morning
+"""
+
+
+def test_turns_without_a_full_stop_are_statements_of_their_own_days(tmp_path: Path) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(LAMP, "chat", "Chat"),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    lines = [line for line in list_documents(snapshot, by="statement").text.splitlines() if line.startswith("- ")]
+    assert [re.findall("broken|repaired|shines", line) for line in lines] == [["broken"], ["repaired"], ["shines"]]
+    assert [line[2:12] for line in lines] == ["2024-03-14", "2024-03-17", "2024-03-25"]
+    (line,) = [line for line in list_documents(snapshot, by="statement", filters=["said=2024-03-18"]).text.splitlines() if line.startswith("- ")]
+    assert "repaired" in line and "broken" not in line
+    shown = local_search(snapshot, "Who repaired the lamp?", form=Form("sentences")).text
+    assert "repaired" in shown and "broken" not in shown
+
+
+def test_the_note_beside_a_quote_is_of_the_turns_that_it_holds() -> None:
+    from graphrag_mcp.text.temporal import anchors
+
+    one = times.Times(LAMP, 0, tuple(anchors(LAMP)), True)
+    first, second, _ = LAMP.splitlines()
+    assert one.note(second) == "(said 2024-03-18; yesterday = 2024-03-17)"
+    assert one.note(first) == "(said 2024-03-15; yesterday = 2024-03-14)"
+    assert one.note(f"… the harbour lamp was broken yesterday\n{second}").count("yesterday = ") == 2
+    assert one.note("there was a lamp of yesterday") == ""
+
+
+def test_short_sentences_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    before = "Karl Vogt works at Norrland Shipping in Umea since his studies."
+    for text in (before, f"{before} Karl Vogt sold his boat to a fisher of Turku in May. Karl Vogt died."):
+        index_documents(folder, IndexRequest(texts=(InlineText(text, "a", "A", {"date": "2024-01-02"}),)), Settings(home=tmp_path))
+    first, snapshot = generations.kept(folder)[0].generation, open_snapshot(folder)
+    left = "1 sentence of little content is left out."
+    assert generations.changes(folder, first, "Karl Vogt").statements[-1] == left
+    assert left in get_entity(snapshot, "Karl Vogt", order="time").hint
+    assert left in list_documents(snapshot, by="statement").text

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
@@ -124,3 +126,36 @@ def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
 )  # fmt: skip
 def test_rights_archives_and_visits_do_not_date_a_page(head: str, date: str) -> None:
     assert dates.in_head(head) == date
+
+
+def test_a_day_in_a_name_that_the_calendar_does_not_have_dates_nothing(tmp_path: Path) -> None:
+    text = InlineText(
+        "The tank burst.\nThe crew of Ida repaired it.", "minutes-2023-11-31.md", "Minutes"
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=(text,)), Settings(home=tmp_path))
+    assert "The tank burst" in local_search(open_snapshot(tmp_path / "c"), "tank").text
+    assert [
+        dates.in_name(name) for name in ("20231131.txt", "IMG_20230229.jpg", "IMG_20240229.jpg")
+    ] == ["", "", "2024-02-29"]
+
+
+@given(
+    st.from_regex(
+        r"[a-z_-]{0,3}(?:19|20)\d\d([-_. T/]?)\d{1,2}\1\d{1,2}(?:[T ]\d\d?:\d\d(?: ?[APap]M|[+-]\d\d:\d\d)?)?",
+        fullmatch=True,
+    )
+    | st.text(max_size=40)
+)
+def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have(
+    written: str,
+) -> None:
+    metadata = {"date": written, "path": f"{written}/"}
+    day, clock = dates.of_metadata(metadata), dates.clock(metadata)
+    for one in (dates.in_name(written), dates.in_address(metadata), dates.read(written), day):
+        assert not one or dates.days(one)[0] <= dates.days(one)[1]
+        dates.moment(one, clock)
+
+
+def test_a_clock_in_capitals_does_not_leave_a_document_undated() -> None:
+    written = {"date": "2024-03-04 1:02 PM"}
+    assert (dates.of_metadata(written), dates.clock(written)) == ("2024-03-04", "13:02")

@@ -522,3 +522,97 @@ def test_near_and_far_days_and_what_is_said_roughly(text: str, anchor: date, exp
     language = next((name for name, word in (("de", "etwa"), ("de", "Woche"), ("fr", "Dans"), ("es", "Antier")) if word in text), "")
     (one,) = expressions(text, [(0, anchor)], language)
     assert f"{one.start}..{one.end} {one.kind}" == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Bob Meyer — 03/19/2024 10:12 AM\nwe sailed there yesterday and it was fun", ["yesterday 2024-03-19"]),
+        ("Bob Meyer — 03/04/2024 10:12 AM\nwe sailed there yesterday and it was fun", []),
+        ("Comment by Bob on 2024-03-09\nthe lamp broke yesterday", ["yesterday 2024-03-09"]),
+        ("2024-03-11 10:12:01 INFO started\n\nWe left yesterday.", ["yesterday 2026-01-01"]),
+        ("2024-03-11 10:12:01 ERROR: it failed yesterday\n", ["yesterday 2024-03-11"]),
+        ("[2024-03-11, 10:12:01 PM] Ana: We sailed\n\nWe left yesterday.", ["yesterday 2024-03-11"]),
+        ("- 2024-03-11 The tank burst yesterday\n- 2024-03-20: we repaired it yesterday\n\nYesterday it rained.",
+         ["yesterday 2024-03-11", "yesterday 2024-03-20", "Yesterday 2026-01-01"]),
+        ("# 15 March 2024\nWe left yesterday.\n# 16 March\nWe came yesterday.\n# Boats\nWe slept yesterday.",
+         ["yesterday 2024-03-15", "yesterday 2024-03-16", "yesterday 2026-01-01"]),
+        ("31 December 2023\nWe left yesterday.\n\nMonday, 1 January\nWe came yesterday.\n", ["yesterday 2023-12-31", "yesterday 2024-01-01"]),
+        ("2024年3月15日\n昨天很热。\n\n3月16日\n昨天很冷。\n", ["昨天 2024-03-15", "昨天 2024-03-16"]),
+        ("On Mon, 4 Mar 2024 at 10:12, Bob Meyer <bob@example.com> wrote:\n\n> it broke yesterday\n>\n> and today\n\nWe repaired it yesterday.",
+         ["yesterday 2024-03-04", "today 2024-03-04", "yesterday 2026-01-01"]),
+        ("On Mon, 4 Mar 2024, Bob Meyer <bob@\nexample.com> wrote:\n> it broke yesterday\nWe repaired it yesterday.", ["yesterday 2024-03-04", "yesterday 2026-01-01"]),
+        ("[2024-03-05] Ana: hello\nAm 4.3.2024 schrieb Bob:\n> it broke yesterday\nWe repaired it yesterday.", ["yesterday 2024-03-04", "yesterday 2024-03-05"]),
+        *((f"{line}\nWe left yesterday.", ["yesterday 2024-05-03"]) for line in ("Friday 3 May 2024", "1:56 pm on 3 May, 2024", "2024年5月3日 星期五 晴",
+          "**Date:** 2024-05-03", "Berlin, 3 May 2024", "3 May 2024, 10:00–11:00", "- 3 May 2024 -", "Ana Ruiz (3 May 2024 10:12)")),
+        *((f"{line}\nWe left yesterday.", ["yesterday 2026-01-01"]) for line in ("Flight to Rome 3 May 2024", "Delivery date: 2024-04-20", "Photo taken 2010-05-03",
+          "Mum's birthday 3 May 2024", "Version 2.1 (2023-11-02)", "Effective Date: 1 April 2024", "Wedding 3 May 2024")),
+    ],
+)  # fmt: skip
+def test_only_a_heading_a_turn_or_a_line_that_is_a_date_says_when_what_is_below_was_said(text: str, expected: list[str]) -> None:
+    found = said(text, "2026-01-01")
+    assert [one for one in found if re.match("(?i)yesterday|today|昨天", one)] == expected
+
+
+# From Wednesday 10 May 2023: the days, or nothing where the words count from what was told or could mean two things.
+BOUND = """
+en|Ten years earlier he had left Rome.|
+en|The next month he was in Paris.|
+en|The next month we will be in Paris.|2023-06-01..2023-06-30
+en|In 1990 he came; the next year he left.|1990..1990
+en|The previous year she had married.|
+en|He came a week earlier than planned.|
+en|He had worked there for two years when he left in 1995.|1995..1995
+en|I've had it for two years.|2021-01-01..2023-05-10
+en|In 1943 she married. On 3 May she moved.|1943..1943
+en|I went to a few weeks ago.|2023-04-09..2023-04-29
+en|Last year, on 3 May, we met.|2022-05-03
+en|On 3 May of last year we met.|2022-05-03
+en|Two years ago, in May, we met.|2021-05-01..2021-05-31
+en|Two years ago, on May 3, we met.|2021-05-03
+en|Last month, on the 3rd, we met.|2023-04-03
+en|Last month we met on the 3rd.|2023-04-01..2023-04-30
+en|Last summer, on 3 July, we met.|2022-06-01..2022-08-31
+en|The last Friday of May 2023 was hot.|2023-05-01..2023-05-31
+en|The last Friday of the month was hot.|
+en|A year and two months ago he left.|
+en|Two or three days ago he left.|
+en|Two to three weeks ago he left.|
+en|Less than two years ago he left.|
+en|This weekend was fun.|2023-05-06..2023-05-07
+en|She won this Sunday.|2023-05-07
+en|We will meet this Sunday.|2023-05-14
+en|He who this January left is back.|2023-01-01..2023-01-31
+en|This winter was cold.|2022-12-01..2023-02-28
+en|She said we meet this Sunday.|
+en|The party is this weekend, so I baked.|
+en|We need milk this weekend.|2023-05-13..2023-05-14
+en|Open daily from 1830 until 2030.|
+en|Lunch is from 0900, the doors close by 1900.|
+en|The railway ran from 1830 until 2030.|1830..2030
+en|By the end of October 2022 it was done.|2022-10-01..2022-10-31
+de|Letztes Jahr am 3. Mai trafen wir uns.|2022-05-03
+de|Vor zwei Jahren, im Mai, trafen wir uns.|2021-05-01..2021-05-31
+de|Am letzten Freitag des Monats kamen wir.|
+de|Vor einem Jahr und zwei Monaten ging er.|
+de|Diesen Sonntag gewann sie.|2023-05-07
+fr|L'année dernière, le 3 mai, il est parti.|2022-05-03
+fr|Le dernier vendredi de mars, il est parti.|
+fr|Il est parti il y a un an et demi.|
+es|El año pasado, el 3 de mayo, nos vimos.|2022-05-03
+es|El último viernes de marzo se fue.|
+es|Se fue hace dos años y medio.|
+zh|去年5月3日和6月4日我们见面。|2022-05-03
+zh|他12月前来了。|
+zh|3月前后开工。|
+zh|三个月前他走了。|2023-02-01..2023-02-28
+zh|春节前三天下雪。|
+zh|两周前的周五下雨。|2023-04-23..2023-04-29
+zh|一个半月前他走了。|
+zh|一年零两个月前他走了。|
+"""
+
+
+@pytest.mark.parametrize("row", BOUND.strip().split("\n"))
+def test_what_is_told_and_what_is_bound_by_the_words_beside_it(row: str) -> None:
+    test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row)
