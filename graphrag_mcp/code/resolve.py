@@ -86,7 +86,8 @@ def resolve(
         corpus.bases[edge.source].append(edge.target)
     for language in ("go", "python"):
         inherits += _implemented(corpus, [one for one in ordered if one.language == language])
-    edges += [edge for edge in inherits if only is None or edge.uri in only]
+    ours = (edge for edge in inherits if only is None or edge.uri in only)
+    edges += [edge for edge in ours if edge.source in corpus.symbols]
     corpus.found.clear()
     for file in asked:
         edges += _calls(corpus, file)
@@ -110,6 +111,9 @@ def touched(
     folders = {part for file in files for part in file.module.split(".")[:-1]}
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
+    owners = _other_kinds(before, after)
+    members = [(file.uri, one) for file in files for one in file.symbols if one.parent in owners]
+    changed |= {one.short for _, one in members}
     left = [
         (name, parts)
         for file in files
@@ -118,7 +122,7 @@ def touched(
     ]
     while more := {name for name, parts in left if name not in changed and changed & parts}:
         changed |= more
-    found = {file.uri for file in after}
+    found = {file.uri for file in after} | {uri for uri, _ in members}
     return found | {file.uri for file in files if changed and not changed.isdisjoint(_named(file))}
 
 
@@ -142,6 +146,15 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[s
         was, now = _facts(old[key]), _facts(new[key])
         found |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
     return found
+
+
+def _other_kinds(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str]:
+    """The definitions that came, went or are of another kind: their members have other titles."""
+    old, new = (
+        {(one.name, one.kind) for file in files for one in file.symbols}
+        for files in (before, after)
+    )
+    return {name for name, _ in old ^ new}
 
 
 def _facts(file: SourceFile) -> Facts:
@@ -403,7 +416,7 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     if package in corpus.symbols:
         yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
-        if one.parent:
+        if one.parent in corpus.symbols:
             yield Edge("contains", one.parent, one.name, SAME_FILE, file.uri, one.start, one.end)
 
 
