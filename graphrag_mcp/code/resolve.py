@@ -436,7 +436,7 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         name = f"{one.receiver}.{one.name}" if one.receiver not in ("", "?") else one.name
         outer = one.inside.rpartition(".")[0]
         found, certainty = meant(corpus, file, name, outer)
-        if not found:
+        if not found and not certainty:
             found, certainty = _only(corpus, one.name, TYPES), ONLY
         if found and found != one.inside and corpus.symbols[found].kind in TYPES:
             yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
@@ -522,6 +522,11 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         owner = _type_of(corpus, file, one.type, one.inside)
         if owner:
             return member(corpus, owner, one.name), MEMBER
+        head = one.type.partition(".")[0].removesuffix("()")
+        if (target := corpus.imports.get(file.uri, {}).get(head, "")) and not dotted(
+            corpus, target, file.module
+        ):
+            return "", 0.0
         made = one.type.endswith("()") and file.language != "python"
         if (one.type[:1].isupper() or "." in one.type) and not made:
             imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})

@@ -260,6 +260,26 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "inherits",
         {("Main.d.Store$1", "Store"), ("Main.d.Store$2", "Store")},
     ),
+    "imports of Go from elsewhere": (
+        {
+            "a/a.go": 'package a\nimport (\n "errors"\n "fmt"\n "log"\n)\nfunc New() {}\ntype Logger struct{}\nfunc (l *Logger) Println() {}\n'
+            "func (l *Logger) Printf() {}\nfunc f(l *log.Logger) { errors.New(); fmt.Println(); l.Printf(); m := log.New(); m.Printf() }\n"
+            "func g(l *Logger) { l.Printf(); New() }\n",
+        },
+        "calls",
+        {("g", "Logger.Printf"), ("g", "New")},
+    ),
+    "imports of JavaScript from elsewhere": (
+        {
+            "a.js": "export function readAll() {}\nexport class Client { fetchAll() {} }\n",
+            "b.ts": "import { readAll, Client } from 'some-package'\nimport fetchAll, * as ns from '@other/x'\n"
+            "class Own extends Client {}\nfunction f(c: Client) { readAll(); fetchAll(); ns.readAll(); c.fetchAll(); new Client() }\n",
+            "c.js": "const { readAll } = require('some-package')\nfunction g() { readAll() }\n",
+            "d.js": "import { readAll } from './a'\nfunction h() { readAll() }\n",
+        },
+        "calls",
+        {("h", "readAll")},
+    ),
 }  # fmt: skip
 
 
