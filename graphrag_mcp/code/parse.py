@@ -460,8 +460,14 @@ def parse(uri: str, text: str) -> SourceFile | None:
     return _ordered(file)
 
 
+_OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
+
+
 def _module(uri: str, language: str, text: str) -> SourceFile:
-    file = SourceFile(uri, language, module_name(uri, language))
+    module = module_name(uri, language)
+    if uri.endswith("_test.go") and _OUTER_TEST.search(text):
+        module += "_test"  # a package of its own in the same folder
+    file = SourceFile(uri, language, module)
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
     return file
 

@@ -509,8 +509,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
-        # A bare name of Python that no import binds is a variable, or comes from elsewhere.
-        free = file.language != "python" or file.uri in corpus.stars
+        # A bare name of these that no import binds is a variable, or comes from elsewhere.
+        free = file.language not in ("python", "go") or file.uri in corpus.stars
         if found or certainty or one.name in _BUILTINS or not free:
             return found, certainty
         return _only(corpus, one.name, CALLABLE - {"method"}), ONLY

@@ -280,6 +280,15 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("h", "readAll")},
     ),
+    "test packages of Go": (
+        {
+            "a/a.go": "package a\nfunc F() { helper() }\n",
+            "a/a_test.go": 'package a_test\nimport "example.org/lab/a"\nfunc helper() {}\nfunc Outer() { helper(); a.F() }\n',
+            "a/b_test.go": "package a\nfunc Inner() { F() }\n",
+        },
+        "calls",
+        {("Outer", "helper"), ("Outer", "F"), ("Inner", "F")},
+    ),
 }  # fmt: skip
 
 
