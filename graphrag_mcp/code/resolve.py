@@ -64,6 +64,7 @@ class Corpus:
     uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -84,6 +85,13 @@ def resolve(
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
+    read = {(edge.uri, edge.start, edge.source) for edge in inherits}
+    corpus.foreign = {
+        one.inside
+        for file in ordered
+        for one in file.references
+        if one.kind == "inherits" and (file.uri, one.start, one.inside) not in read
+    }
     for language in ("go", "python"):
         inherits += _implemented(corpus, [one for one in ordered if one.language == language])
     ours = (edge for edge in inherits if only is None or edge.uri in only)
@@ -340,7 +348,7 @@ _BY_RECEIVER = frozenset("python javascript typescript tsx go rust".split())
 def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
     """What a name or dotted name means inside a definition of a file: rules one and two."""
     head, _, rest = name.partition(".")
-    scope = inside
+    scope, passed = inside, list[str]()
     while scope.startswith(file.module):
         kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
@@ -348,6 +356,9 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
             found = corpus.members.get((scope, head), "")
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
+            if found and passed and corpus.symbols[found].kind == "method":
+                return _of_outer(corpus, found, passed)
+            passed += [scope] if kind in TYPES and not plain else []
             if found:
                 found = _within(corpus, found, rest.split("."), set()) if rest else found
                 return found, SAME_FILE
@@ -378,6 +389,25 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         )
         corpus.found[place] = next(filter(None, ways), "")
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+
+
+_OF_ALL = frozenset(
+    "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
+)
+_STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
+
+
+def _of_outer(corpus: Corpus, found: str, passed: Sequence[str]) -> tuple[str, float]:
+    """Is it this method of an outer class that a bare call in the classes `passed` means? A base that
+    is not of the corpus may have one of that name, and every object has some."""
+    one = corpus.symbols[found]
+    bound = any(_STATIC.search(corpus.symbols[name].signature) for name in passed)
+    if one.short in _OF_ALL or (bound and not _STATIC.search(one.signature)):
+        return "", 0.0
+    if not any(base in corpus.foreign for name in passed for base in _with_bases(corpus, name)):
+        return found, SAME_FILE
+    lone = one.short not in COMMON and _only(corpus, one.short, CALLABLE) == found
+    return (found, ONLY) if lone else ("", 0.0)
 
 
 def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:

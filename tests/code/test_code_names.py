@@ -289,6 +289,16 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Outer", "helper"), ("Outer", "F"), ("Inner", "F")},
     ),
+    "bare calls in nested classes of Java": (
+        {
+            "A.java": "class A {\n void run() {}\n void start2() {}\n void help() {}\n static void make() {}\n public String toString() { return null; }\n"
+            " class Inner extends Thread { void go() { run(); start2(); } }\n static class Nested { void go() { help(); make(); } }\n"
+            " class Plain { void go() { help(); toString(); } }\n void own() { new Thread() { void x() { run(); } }; toString(); help(); } }\n"
+            "class B { void start2() {} }\n",
+        },
+        "calls",
+        {("A.Nested.go", "A.make"), ("A.Plain.go", "A.help"), ("A.own", "A.toString"), ("A.own", "A.help")},
+    ),
 }  # fmt: skip
 
 
