@@ -446,8 +446,9 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     if package in corpus.symbols:
         yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
-        if one.parent in corpus.symbols:
-            yield Edge("contains", one.parent, one.name, SAME_FILE, file.uri, one.start, one.end)
+        if one.parent:  # of what is no symbol, a namespace, the module
+            parent = one.parent if one.parent in corpus.symbols else file.module
+            yield Edge("contains", parent, one.name, SAME_FILE, file.uri, one.start, one.end)
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:

@@ -309,6 +309,15 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("A.Nested.go", "A.make"), ("A.Plain.go", "A.help"), ("A.own", "A.toString"), ("A.own", "A.help")},
     ),
+    "namespaces of TypeScript": (
+        {
+            "a.ts": "export namespace A { export function make() {} }\nnamespace B { export function make() {}\n export function go() { make() } }\n"
+            "module M.N { export function q() {}\n function r() { q() } }\nfunction make2() { q() }\n",
+            "b.ts": "import { A } from './a'\nfunction use() { A.make() }\n",
+        },
+        "calls",
+        {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
+    ),
 }  # fmt: skip
 
 
