@@ -29,6 +29,7 @@ from graphrag_mcp.code.symbols import (
 )
 
 Bound = Iterator[tuple[str, str]]  # local name, target
+_OUTSIDE = "="  # the target of what is never in the corpus: a package of npm, Go's own library
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
 
@@ -52,12 +53,12 @@ def _script(file: SourceFile, statement: str) -> Bound:
     found = _SCRIPT_PATH.search(statement)
     if found is None:
         return
-    if not found[1].startswith((".", "@/", "~/")):
-        return  # a package
-    module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1]))
-    yield "", module
+    own = found[1].startswith((".", "@/", "~/"))
+    module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1])) if own else _OUTSIDE
     clause = statement[: found.start()]
-    if re.match(r"export\s*\*\s*$", clause.strip()):
+    if own:
+        yield "", module
+    if own and re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
         yield spaced[1], module
@@ -97,7 +98,9 @@ def _jvm(file: SourceFile, statement: str) -> Bound:
 def _go(file: SourceFile, statement: str) -> Bound:
     bare = statement.strip().removeprefix("import").strip()
     found = re.match(r'([\w.]*)\s*["`]([^"`]+)["`]', bare)
-    if found and "/" in found[2]:
+    if found and found[2].partition("/")[0] in WORDS["go"]:
+        yield found[1] or found[2].rpartition("/")[2], _OUTSIDE
+    elif found:
         last = re.sub(r"[-.]go$|^go-", "", found[2].rpartition("/")[2])
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 

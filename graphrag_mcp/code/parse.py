@@ -189,6 +189,10 @@ class _Reader:
         arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
             own.types[arguments[0].arg] = scope.name
+        given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        later = {name: how for name, how in _bound_in(node.body).items() if name not in given}
+        own.local |= later
+        own.types |= dict.fromkeys(later, "")
         self._block(node.body, own)
 
     def _define(self, node: _Definition, scope: _Scope, kind: str) -> None:
@@ -320,8 +324,9 @@ class _Reader:
             self.file.references.append(Reference(*place, "", scope.local.get(target.id, "")))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
-            if not known and scope.local.get(receiver.partition(".")[0]) == "?":
-                receiver = "?"
+            head = receiver.partition(".")[0]
+            own = known and head in ("self", "cls")
+            receiver = "?" if scope.local.get(head) == "?" and not own else receiver
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
@@ -365,6 +370,30 @@ def _statements(node: ast.AST) -> list[ast.AST]:
             inner = getattr(one, name, ())
             found += inner if isinstance(inner, list) else ()
     return found
+
+
+def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
+    """What the statements of a function bind, also below a use, as `_Scope.local` has it."""
+    found: dict[str, str] = {}
+    outer: list[str] = []
+    todo = [*body]
+    for one in todo:  # which grows
+        if isinstance(one, _Definition):
+            found[one.name] = "=" if found.get(one.name) == "=" else ""
+            continue
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            names = (alias.asname or alias.name.partition(".")[0] for alias in one.names)
+            found |= dict.fromkeys(names, "=")
+        outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
+        targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
+        targets += (item.optional_vars for item in getattr(one, "items", ()))
+        for target in filter(None, targets):
+            for each in ast.walk(target):
+                if _stored(each):
+                    found.setdefault(each.id, "?")
+        for name in _BODIES:
+            todo += getattr(one, name, ())
+    return {name: how for name, how in found.items() if name not in outer}
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
@@ -460,8 +489,14 @@ def parse(uri: str, text: str) -> SourceFile | None:
     return _ordered(file)
 
 
+_OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
+
+
 def _module(uri: str, language: str, text: str) -> SourceFile:
-    file = SourceFile(uri, language, module_name(uri, language))
+    module = module_name(uri, language)
+    if uri.endswith("_test.go") and _OUTER_TEST.search(text):
+        module += "_test"  # a package of its own in the same folder
+    file = SourceFile(uri, language, module)
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
     return file
 

@@ -64,6 +64,7 @@ class Corpus:
     uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -84,9 +85,17 @@ def resolve(
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
+    read = {(edge.uri, edge.start, edge.source) for edge in inherits}
+    corpus.foreign = {
+        one.inside
+        for file in ordered
+        for one in file.references
+        if one.kind == "inherits" and (file.uri, one.start, one.inside) not in read
+    }
     for language in ("go", "python"):
         inherits += _implemented(corpus, [one for one in ordered if one.language == language])
-    edges += [edge for edge in inherits if only is None or edge.uri in only]
+    ours = (edge for edge in inherits if only is None or edge.uri in only)
+    edges += [edge for edge in ours if edge.source in corpus.symbols]
     corpus.found.clear()
     for file in asked:
         edges += _calls(corpus, file)
@@ -110,6 +119,9 @@ def touched(
     folders = {part for file in files for part in file.module.split(".")[:-1]}
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
+    owners = _other_kinds(before, after)
+    members = [(file.uri, one) for file in files for one in file.symbols if one.parent in owners]
+    changed |= {one.short for _, one in members}
     left = [
         (name, parts)
         for file in files
@@ -118,7 +130,7 @@ def touched(
     ]
     while more := {name for name, parts in left if name not in changed and changed & parts}:
         changed |= more
-    found = {file.uri for file in after}
+    found = {file.uri for file in after} | {uri for uri, _ in members}
     return found | {file.uri for file in files if changed and not changed.isdisjoint(_named(file))}
 
 
@@ -142,6 +154,15 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[s
         was, now = _facts(old[key]), _facts(new[key])
         found |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
     return found
+
+
+def _other_kinds(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str]:
+    """The definitions that came, went or are of another kind: their members have other titles."""
+    old, new = (
+        {(one.name, one.kind) for file in files for one in file.symbols}
+        for files in (before, after)
+    )
+    return {name for name, _ in old ^ new}
 
 
 def _facts(file: SourceFile) -> Facts:
@@ -327,7 +348,7 @@ _BY_RECEIVER = frozenset("python javascript typescript tsx go rust".split())
 def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
     """What a name or dotted name means inside a definition of a file: rules one and two."""
     head, _, rest = name.partition(".")
-    scope = inside
+    scope, passed = inside, list[str]()
     while scope.startswith(file.module):
         kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
@@ -335,6 +356,9 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
             found = corpus.members.get((scope, head), "")
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
+            if found and passed and corpus.symbols[found].kind == "method":
+                return _of_outer(corpus, found, passed)
+            passed += [scope] if kind in TYPES and not plain else []
             if found:
                 found = _within(corpus, found, rest.split("."), set()) if rest else found
                 return found, SAME_FILE
@@ -365,6 +389,25 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         )
         corpus.found[place] = next(filter(None, ways), "")
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+
+
+_OF_ALL = frozenset(
+    "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
+)
+_STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
+
+
+def _of_outer(corpus: Corpus, found: str, passed: Sequence[str]) -> tuple[str, float]:
+    """Is it this method of an outer class that a bare call in the classes `passed` means? A base that
+    is not of the corpus may have one of that name, and every object has some."""
+    one = corpus.symbols[found]
+    bound = any(_STATIC.search(corpus.symbols[name].signature) for name in passed)
+    if one.short in _OF_ALL or (bound and not _STATIC.search(one.signature)):
+        return "", 0.0
+    if not any(base in corpus.foreign for name in passed for base in _with_bases(corpus, name)):
+        return found, SAME_FILE
+    lone = one.short not in COMMON and _only(corpus, one.short, CALLABLE) == found
+    return (found, ONLY) if lone else ("", 0.0)
 
 
 def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
@@ -403,8 +446,9 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     if package in corpus.symbols:
         yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
-        if one.parent:
-            yield Edge("contains", one.parent, one.name, SAME_FILE, file.uri, one.start, one.end)
+        if one.parent:  # of what is no symbol, a namespace, the module
+            parent = one.parent if one.parent in corpus.symbols else file.module
+            yield Edge("contains", parent, one.name, SAME_FILE, file.uri, one.start, one.end)
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
@@ -423,7 +467,7 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         name = f"{one.receiver}.{one.name}" if one.receiver not in ("", "?") else one.name
         outer = one.inside.rpartition(".")[0]
         found, certainty = meant(corpus, file, name, outer)
-        if not found:
+        if not found and not certainty:
             found, certainty = _only(corpus, one.name, TYPES), ONLY
         if found and found != one.inside and corpus.symbols[found].kind in TYPES:
             yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
@@ -496,8 +540,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
-        # A bare name of Python that no import binds is a variable, or comes from elsewhere.
-        free = file.language != "python" or file.uri in corpus.stars
+        # A bare name of these that no import binds is a variable, or comes from elsewhere.
+        free = file.language not in ("python", "go") or file.uri in corpus.stars
         if found or certainty or one.name in _BUILTINS or not free:
             return found, certainty
         return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
@@ -509,6 +553,11 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         owner = _type_of(corpus, file, one.type, one.inside)
         if owner:
             return member(corpus, owner, one.name), MEMBER
+        head = one.type.partition(".")[0].removesuffix("()")
+        if (target := corpus.imports.get(file.uri, {}).get(head, "")) and not dotted(
+            corpus, target, file.module
+        ):
+            return "", 0.0
         made = one.type.endswith("()") and file.language != "python"
         if (one.type[:1].isupper() or "." in one.type) and not made:
             imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})

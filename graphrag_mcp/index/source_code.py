@@ -194,7 +194,9 @@ def _mentioned(
 def _digest(said: Sequence[Said], named: Sequence[Named]) -> str:
     if not said and not named:
         return ""
-    told = [(one.source, one.target, one.keywords, one.weight, one.start, one.end) for one in said]
+    told = [
+        (one.description, one.source, one.target, one.weight, one.start, one.end) for one in said
+    ]
     told_of = [(one.key, one.form, one.type, one.start, one.count) for one in named]
     return content_id(repr(told), repr(told_of))[:12]
 

@@ -196,6 +196,33 @@ def test_after_an_edit_the_graph_is_that_of_a_fresh_index(step: str, tmp_path: P
     shutil.rmtree(tmp_path / "one")
 
 
+GO_TYPES = {
+    "b.go": "package g\nfunc (t *T) Going() {}\nfunc (t *T) Other() { t.Going() }\n",
+    "c.go": "package g\nfunc f(x any) { x.Going() }\n",
+}
+OWNERS = {
+    "renamed in Go": ("a.go", "package g\ntype T struct{}\n", "package g\ntype T2 struct{}\n"),
+    "removed in Go": ("a.go", "package g\ntype T struct{}\ntype Z struct{}\n", "package g\ntype Z struct{}\n"),
+    "of another kind in Go": ("a.go", "package g\ntype T struct{}\n", "package g\nfunc T() {}\n"),
+    "renamed in Swift": ("a.swift", "class Foo {}\n", "class Foo2 {}\n"),
+    "renamed in Rust": ("a.rs", "pub struct Foo;\n", "pub struct Foo2;\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", OWNERS)
+def test_members_in_other_files_outlive_what_owns_them(step: str, tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    name, before, after = OWNERS[step]
+    folder = tmp_path / "g"
+    write(folder, {name: before, "b.swift": "extension Foo { func bee() {} }\n", **GO_TYPES})
+    write(folder, {"b.rs": "trait Bar { fn bee(&self); }\nimpl Bar for Foo { fn bee(&self) {} }\n"})
+    index(folder, tmp_path / "one")
+    write(folder, {name: after})
+    assert digest(index(folder, tmp_path / "one")) == digest(index(folder, tmp_path / "two"))
+    write(folder, {"d.md": "`Going`\n"})
+    assert digest(index(folder, tmp_path / "one")) == digest(index(folder, tmp_path / "three"))
+
+
 def test_several_batches_give_the_graph_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "crates"
     write(folder, FILES)

@@ -116,6 +116,16 @@ def test_a_variable_hides_a_definition(name: str) -> None:
     assert found == wanted
 
 
+def test_what_a_function_binds_hides_above_the_binding_and_as_a_receiver_of_unknown_type() -> None:
+    text = "class parser:\n    def feed(self, x): pass\ndef helper(): pass\ndef f(items):\n    parser = make_parser(items)\n    parser.feed(1)\n"
+    text += "def late():\n    def inner(): return helper()\n    helper = load()\n    return inner\ndef g(p: parser):\n    p.feed(1)\n    helper()\n"
+    text += "def again():\n    helper()\n    def helper(): pass\ndef changed():\n    global helper\n    helper()\n    helper = 1\n"
+    other = "class other:\n    def feed(self): pass\n"
+    assert edges({"a.py": text, "b.py": other}) == {
+        ("g", "parser.feed"), ("g", "helper"), ("again", "again.helper"), ("changed", "helper"),
+    }  # fmt: skip
+
+
 def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
     text = "def weigh(x): pass\ndef f():\n    from other import weigh\n    weigh(1)\ndef g(): weigh(2)\n"
     found = resolve([file for name in ("a", "other") if (file := parse(f"lab/{name}.py", text if name == "a" else "def weigh(x): pass\n"))])
@@ -259,6 +269,54 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         {"Main.java": "interface Store<T> {}\nclass Main { Object d() { f(new Store<String>() { int x() { return 1; } }); return new Store() { }; } }\n"},
         "inherits",
         {("Main.d.Store$1", "Store"), ("Main.d.Store$2", "Store")},
+    ),
+    "imports of Go from elsewhere": (
+        {
+            "a/a.go": 'package a\nimport (\n "errors"\n "fmt"\n "log"\n)\nfunc New() {}\ntype Logger struct{}\nfunc (l *Logger) Println() {}\n'
+            "func (l *Logger) Printf() {}\nfunc f(l *log.Logger) { errors.New(); fmt.Println(); l.Printf(); m := log.New(); m.Printf() }\n"
+            "func g(l *Logger) { l.Printf(); New() }\n",
+        },
+        "calls",
+        {("g", "Logger.Printf"), ("g", "New")},
+    ),
+    "imports of JavaScript from elsewhere": (
+        {
+            "a.js": "export function readAll() {}\nexport class Client { fetchAll() {} }\n",
+            "b.ts": "import { readAll, Client } from 'some-package'\nimport fetchAll, * as ns from '@other/x'\n"
+            "class Own extends Client {}\nfunction f(c: Client) { readAll(); fetchAll(); ns.readAll(); c.fetchAll(); new Client() }\n",
+            "c.js": "const { readAll } = require('some-package')\nfunction g() { readAll() }\n",
+            "d.js": "import { readAll } from './a'\nfunction h() { readAll() }\n",
+        },
+        "calls",
+        {("h", "readAll")},
+    ),
+    "test packages of Go": (
+        {
+            "a/a.go": "package a\nfunc F() { helper() }\n",
+            "a/a_test.go": 'package a_test\nimport "example.org/lab/a"\nfunc helper() {}\nfunc Outer() { helper(); a.F() }\n',
+            "a/b_test.go": "package a\nfunc Inner() { F() }\n",
+        },
+        "calls",
+        {("Outer", "helper"), ("Outer", "F"), ("Inner", "F")},
+    ),
+    "bare calls in nested classes of Java": (
+        {
+            "A.java": "class A {\n void run() {}\n void start2() {}\n void help() {}\n static void make() {}\n public String toString() { return null; }\n"
+            " class Inner extends Thread { void go() { run(); start2(); } }\n static class Nested { void go() { help(); make(); } }\n"
+            " class Plain { void go() { help(); toString(); } }\n void own() { new Thread() { void x() { run(); } }; toString(); help(); } }\n"
+            "class B { void start2() {} }\n",
+        },
+        "calls",
+        {("A.Nested.go", "A.make"), ("A.Plain.go", "A.help"), ("A.own", "A.toString"), ("A.own", "A.help")},
+    ),
+    "namespaces of TypeScript": (
+        {
+            "a.ts": "export namespace A { export function make() {} }\nnamespace B { export function make() {}\n export function go() { make() } }\n"
+            "module M.N { export function q() {}\n function r() { q() } }\nfunction make2() { q() }\n",
+            "b.ts": "import { A } from './a'\nfunction use() { A.make() }\n",
+        },
+        "calls",
+        {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
 }  # fmt: skip
 

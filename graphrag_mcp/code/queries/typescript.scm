@@ -2,6 +2,8 @@
 (abstract_class_declaration name: (type_identifier) @name) @def.class
 (interface_declaration name: (type_identifier) @name) @def.interface
 (type_alias_declaration name: (type_identifier) @name) @def.type
+(internal_module name: (_) @name) @scope
+(module name: [(identifier) (nested_identifier)] @name) @scope
 (enum_declaration name: (identifier) @name) @def.type
 (function_declaration name: (identifier) @name) @def.function
 (generator_function_declaration name: (identifier) @name) @def.function
