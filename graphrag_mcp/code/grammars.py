@@ -218,8 +218,14 @@ _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
+_NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
 _DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
+
+
+def _whole(node: Any) -> bool:
+    """Is it a function, not a block in one?"""
+    return "function" in node.type or node.type == "method_definition"
 
 
 def installed() -> bool:
@@ -282,6 +288,9 @@ class _Reader:
         self.file, self.text, self.data = file, text, data
         self.offsets = Offsets(text)
         self.scopes = _Spans()  # definitions: name, kind
+        self.made: set[int] = set()  # nodes of definitions
+        self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
+        self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
         self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
         self.fields: dict[tuple[str, str], str] = {}
@@ -306,10 +315,9 @@ class _Reader:
             for node in nodes
         ]
         definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
-        seen: set[int] = set()
         for node, kind, found in definitions:
-            if node.id not in seen:
-                seen.add(node.id)
+            if node.id not in self.made:
+                self.made.add(node.id)
                 self._define(node, kind, found)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
@@ -333,23 +341,27 @@ class _Reader:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
-        rows: dict[int, tuple[str, int, int, str]] = {}
+        script = _READERS.get(self.file.language) is _script
+        rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
         for found in matches:
-            stated = self._stated(found["type"][0]) if "type" in found else ""
+            said = stated = self._stated(found["type"][0]) if "type" in found else ""
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
                 self.fields.setdefault((owner, self.text_of(node)), stated)
             for node in found.get("var", ()):
                 if node.id in defined or (node.id in rows and not stated):
                     continue
-                start, up = node.start_byte, node.parent
-                while up.parent and up.type not in _REGIONS and up.id not in imports:
+                start, up, stated = node.start_byte, node.parent, said
+                hoists = False  # `var` of JavaScript
+                while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
                     start = up.end_byte if up.type in WORDS["late"] else start
+                    hoists |= script and up.type == "variable_declaration"
+                    stated = "=" if up.id in imports else stated
                     up = up.parent
-                if up.id in imports:
+                if stated == "=" and not up.parent:
                     continue
                 name = self.text_of(node).lstrip("$")
-                start = up.start_byte if up.type in WORDS["comprehensions"] else start
+                start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
                 if up.parent:
                     rows[node.id] = name, start, up.end_byte, stated
                 elif stated:
@@ -408,7 +420,8 @@ class _Reader:
             name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
-        full = f"{parent}.{name.strip('~.')}"
+        label = self._label(node, name, parent) if kind != "scope" else ""
+        full = f"{parent}.{label}{name.strip('~.')}"
         if kind == "scope":
             self._enter(node, full, "scope")
             return
@@ -422,9 +435,32 @@ class _Reader:
         head = head if body else head.partition("\n")[0]
         signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
         doc = self._doc(outer.start_point[0])
-        parent = full.rpartition(".")[0]
+        kind = "method" if label and kind == "function" else kind  # no bare name means it
+        parent = parent if label else full.rpartition(".")[0]
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self._enter(node, full, kind)
+
+    def _label(self, node: Any, name: str, parent: str) -> str:
+        """What stands before the name of a definition in an object or a function of JavaScript that is
+        no definition itself: `api.` of `const api = {fetch() {}}`."""
+        up = node.parent if _READERS.get(self.file.language) is _script else None
+        while up is not None and up.id not in self.made:
+            called = up.parent is not None and up.parent.id in self.made and up.type != "object"
+            if up.type in _NAMELESS and not called:
+                if up.type != "object":
+                    full = f"{parent}.{self._number(up)}{name}"
+                    self.local.append((name, up.start_byte, up.end_byte, full))
+                return self._number(up)
+            up = up.parent
+        return ""
+
+    def _number(self, node: Any) -> str:
+        if node.id not in self.nameless:
+            fields = (node.parent.child_by_field_name(one) for one in ("name", "left", "key"))
+            name = self._name(next(filter(None, fields), None)) if node.type == "object" else ""
+            name = "default" if node.parent.type == "export_statement" else name.rpartition(".")[2]
+            self.nameless[node.id] = f"{name or f'${len(self.nameless) + 1}'}."
+        return self.nameless[node.id]
 
     def _enter(self, node: Any, name: str, kind: str) -> None:
         self.scopes.add(node.start_byte, node.end_byte, (name, kind))
@@ -453,8 +489,8 @@ class _Reader:
         receiver = known = ""
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
-        elif self.file.language != "java" and self.bound_at(name, place) is not None:
-            known = "?"
+        elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
+            known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
@@ -479,6 +515,7 @@ class _Reader:
             return text, "super"
         place = node.start_byte, node.end_byte
         known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)
+        known = None if known == "=" else known
         shown = text if known is None or head in OWN else "?"
         if known and not known.endswith("()"):  # a type parameter stands for what bounds it
             other = self.bound_at(known, place)

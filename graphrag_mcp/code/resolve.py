@@ -199,7 +199,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 corpus.symbols[one.name] = one
                 named = corpus.modules if one.kind == "module" else corpus.short
                 named[one.short].append(one.name)
-                corpus.members[one.parent, one.short] = one.name
+                if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
+                    corpus.members[one.parent, one.short] = one.name
         corpus.uri.setdefault(file.module, file.uri)
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
@@ -284,9 +285,9 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for at, name in enumerate(rest, 1):
-        inner = corpus.members.get((place, name), "") or (
-            f"{place}.{name}" if f"{place}.{name}" in corpus.symbols else ""
-        )
+        ways = (f"{place}.{name}", f"{place}.exports.{name}")  # of `module.exports = {...}`
+        inner = corpus.members.get((place, name), "")
+        inner = inner or next((one for one in ways if one in corpus.symbols), "")
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
         if not inner and (place, name) not in seen:
@@ -530,7 +531,8 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     for one in file.references:
         if one.kind == "calls":
             target, certainty = _called(corpus, file, one)
-            if target and corpus.symbols[target].kind in CALLABLE and one.inside in corpus.symbols:
+            kind = corpus.symbols[target].kind if target in corpus.symbols else ""
+            if kind in CALLABLE and one.inside in corpus.symbols:
                 yield Edge("calls", one.inside, target, certainty, file.uri, one.start, one.end)
 
 
@@ -538,6 +540,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type in ("?", "="):  # a variable or an import of its function hides the definition
         imported = corpus.imports.get(file.uri, {}).get(one.name, "") if one.type == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
+    if not one.receiver and one.type:  # a function that is known in a part of the file
+        return one.type, SAME_FILE
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
         # A bare name of these that no import binds is a variable, or comes from elsewhere.

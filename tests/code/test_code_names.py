@@ -318,6 +318,17 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
+    "scopes of JavaScript": (
+        {
+            "a.js": "const api = { fetch() {} }\nfunction load() { return fetch('/x') }\n(function () { function inner() {}\n inner() })()\n"
+            "function g() { inner() }\nfunction m() { const o = { run() { run() } } }\nfunction h() { list.map(() => { function cb() {}\n cb() }); cb() }\nfunction run() {}\n"
+            "function i() { const { run } = require('./b'); run() }\nfunction j() { if (x) { var run = 1 } run() }\nfunction k() { run() }\n",
+            "b.js": "module.exports = { run() {} }\n",
+            "c.js": "const b = require('./b')\nfunction l() { b.run() }\n",
+        },
+        "calls",
+        {("lab.a", "$2.inner"), ("h", "h.$4.cb"), ("i", "exports.run"), ("k", "run"), ("m.o.run", "run"), ("l", "exports.run")},
+    ),
 }  # fmt: skip
 
 
