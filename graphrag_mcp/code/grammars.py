@@ -201,9 +201,9 @@ _READERS: dict[str, Callable[[SourceFile, str], Bound]] = {
 QUERIES = Path(__file__).with_name("queries")
 # Language -> module of its grammar, function that gives it, query.
 GRAMMARS = {
-    "typescript": ("tree_sitter_typescript", "language_typescript", "typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx", "typescript jsx"),
-    "javascript": ("tree_sitter_javascript", "language", "javascript jsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript", "ecmascript typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx", "ecmascript typescript jsx"),
+    "javascript": ("tree_sitter_javascript", "language", "ecmascript javascript jsx"),
     "php": ("tree_sitter_php", "language_php", "php"),
 }
 OWN = frozenset(("this", "self", "Self", "$this", "static"))

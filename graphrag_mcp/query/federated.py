@@ -84,18 +84,12 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
 
 
 def get_source(
-    parts: Sequence[Part],
-    ids: Sequence[str],
-    *,
-    max_tokens: int = 4_000,
-    around: int = 0,
-    raw: bool = False,
-    query: str = "",
+    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **given: Any
 ) -> SourceResult:
-    """The text behind qualified ids; what is not qualified is looked up in every corpus."""
+    """The text behind qualified ids; what is not qualified is looked up in every corpus. `given` are
+    the other arguments of `lookup.get_source`."""
     if not parts[0][0]:
-        more: dict[str, Any] = {"around": around, "raw": raw, "query": query}
-        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **more)
+        return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **given)
     budget, note = clamp_budget(max_tokens, 4_000)
     items: list[Item] = []
     notes, refused = [note], []
@@ -104,19 +98,18 @@ def get_source(
         if not own:
             continue
         try:
-            found, said = lookup.passage_items(snapshot, own, around, raw, query, budget)
+            found, said = lookup.passage_items(snapshot, own, budget=budget, **given)
         except NotFound as error:
             refused.append(error)
             continue
         items += [sections.of_corpus(name, item) for item in found]
         notes += [f"{name}: {one}" for one in said]
+    if not items and refused:
+        raise refused[0]
     if not items:
-        raise (
-            refused[0]
-            if refused
-            else BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
-        )
-    return lookup.shown(items, notes, budget, lookup.options(raw, query))
+        raise BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
+    options = lookup.options(given.get("raw", False), given.get("query", ""))
+    return lookup.shown(items, notes, budget, options)
 
 
 def get_community_report(parts: Sequence[Part], community_id: str, **given: Any) -> ReportResult:

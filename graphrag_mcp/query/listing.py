@@ -50,7 +50,7 @@ SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
 # what reads many documents at little cost
-READING = "get_source(ids, query=...) gives of each what bears on a question"
+READING = "get_source(ids, query=...) shows what each says on a question"
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 PASSAGES = 500  # of which a timeline of statements is made

@@ -50,6 +50,7 @@ from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
+Place = tuple[float, str, int, int]  # worth of a sentence, passage, its span in the passage's text
 # What an id begins with: its table, and what the rows are called.
 KINDS = {
     "t": ("passages", "text units"),
@@ -67,10 +68,8 @@ STATEMENT = 260  # characters of a sentence on a relationship
 LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
-AROUND, LITTLE = (
-    0.2,
-    0.25,
-)  # worth of a passage without a word of the question; of the best document
+AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
+LITTLE = 0.25  # of the worth of the best document, below which a document is only named
 PLACES = 4  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
 QUERY = 1_000  # characters of that question
@@ -232,10 +231,10 @@ def _bearing(
     snapshot: Snapshot, found: Mapping[str, Row], query: str, budget: int
 ) -> tuple[list[Row], str]:
     """The passages with only those sentences that say most on the question, of each document its share
-    of the budget and the first sentence; and which documents repeat another one or say little."""
+    of the budget; and which documents have the same text as another one or say little."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
     things = passages.things_of(query, worth)
-    places: dict[str, list[tuple[float, str, int, int]]] = {}  # of a document: value, passage, span
+    places: dict[str, list[Place]] = {}
     kept: dict[str, list[tuple[int, int]]] = {}
     for id, row in found.items():
         if language_of(row["uri"]):  # code has no sentences
@@ -243,47 +242,46 @@ def _bearing(
         else:
             row["text"] = readable(row["text"])
             places.setdefault(row["document_id"], []).extend(_valued(id, row["text"], things))
-    best = {document: max(own)[0] for document, own in places.items()}
+    best = {document: max((one[0] for one in own), default=0.0) for document, own in places.items()}
     share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown: list[frozenset[int]] = []
-    apart: dict[str, list[str]] = {"Repeats of others shown": [], "With little on it": []}
+    apart: dict[str, list[str]] = {"Same text as others shown": [], "Little on this question": []}
     for document, own in places.items():
         runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
-        if any(passages.alike(runs, other) for other in shown):
-            apart["Repeats of others shown"].append(document)
-            continue
-        if best[document] < LITTLE * max(best.values()):
-            apart["With little on it"].append(document)
-            continue
-        shown.append(runs)
-        room = share
-        first, title = own[0], found[own[0][1]]["title"].casefold()
-        if found[first[1]]["text"][slice(*first[2:])].casefold().strip(" #") != title:
-            own[0] = (math.inf, *first[1:])
-        among = set[str]()
-        for value, id, start, end in sorted(own, key=lambda one: -one[0]):
-            among |= {id} if len(among) < PLACES else set()
-            if id not in among:
-                continue
-            room -= count_tokens(found[id]["text"][start:end])
-            if room < 0 or value < ON_IT * best[document]:
-                break
-            kept.setdefault(id, []).append((start, end))
+        if not own or best[document] < LITTLE * max(best.values()):
+            apart["Little on this question"].append(document)
+        elif any(passages.alike(runs, other) for other in shown):
+            apart["Same text as others shown"].append(document)
+        else:
+            shown.append(runs)
+            for _, id, start, end in _best_places(found, own, share):
+                kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
     notes = (
-        f"{said}: {', '.join(aliases[one] for one in some)}."
-        for said, some in apart.items()
-        if some
+        f"{said}: {', '.join(map(aliases.get, some))}." for said, some in apart.items() if some
     )
     return [row for id, row in found.items() if id in kept], " ".join(notes)
 
 
-def _valued(
-    id: str, text: str, things: Sequence[passages.Worth]
-) -> Iterator[tuple[float, str, int, int]]:
+def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> Iterator[Place]:
+    """Of a document the first sentence, where it is not the title, and the best ones of a few
+    passages, in so many tokens; at least one."""
+    first, ranked = own[0], sorted(own, key=lambda one: -one[0])
+    row, least = found[first[1]], ON_IT * ranked[0][0]
+    if row["text"][first[2] : first[3]].casefold().strip(" #") != row["title"].casefold():
+        ranked = [first, *(one for one in ranked if one is not first)]
+    among = list(dict.fromkeys(one[1] for one in ranked))[:PLACES]
+    for at, one in enumerate(one for one in ranked if one[1] in among):
+        room -= count_tokens(found[one[1]]["text"][one[2] : one[3]])
+        if at and (room < 0 or one[0] < least):
+            return
+        yield one
+
+
+def _valued(id: str, text: str, things: Sequence[passages.Worth]) -> Iterator[Place]:
     """The sentences of a passage that say something, with what they are worth: by the words of the
     question in them and around them, and by their figures and names."""
     around = AROUND + passages.share_of(text, things)
@@ -554,7 +552,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     lines.append(f"{', '.join(counts)}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    lines += filter(None, [duplicates.about(snapshot, row), _perhaps_several(snapshot, row)])
+    lines += filter(None, [duplicates.about(snapshot, row), _several_people(snapshot, row)])
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")
@@ -567,7 +565,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     return "\n".join(lines)
 
 
-def _perhaps_several(snapshot: Snapshot, row: Row) -> str:
+def _several_people(snapshot: Snapshot, row: Row) -> str:
     """The series of documents that name a person by one word, which may be several people."""
     if row["type"] != "person" or " " in row["title"]:
         return ""
@@ -577,7 +575,7 @@ def _perhaps_several(snapshot: Snapshot, row: Row) -> str:
     if len(named) < 2:
         return ""
     listed = ", ".join(f"{one.title} {len(ids)}" for one, ids in named.items() if one)
-    return f"Perhaps not one person. Documents by series: {listed}."
+    return f"This name may stand for several people. Documents by series: {listed}."
 
 
 def _symbol_sections(

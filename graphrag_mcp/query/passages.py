@@ -539,8 +539,7 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         if room < HEAD + PART:
             break
         size = min(room - HEAD, form.window or room)
-        margin = min(room - HEAD - size, size // 4)
-        block = _block(hit, window(hit.body, worth, size, literals, margin))
+        block = _block(hit, window(hit.body, worth, size, literals))
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -632,12 +631,10 @@ def alike(one: frozenset[int], other: frozenset[int]) -> bool:
 # ---- sentences of a passage ------------------------------------------------------------------------
 
 
-def window(
-    text: str, worth: Worth, room: int, literals: Sequence[str] = (), margin: int = 0
-) -> str:
+def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
     """The run of whole sentences with the best one that is worth most, at most so many tokens; the
-    whole text if it fits, or nearly does where there is a `margin`."""
-    if count_tokens(text) <= room + margin:
+    whole text if it fits."""
+    if count_tokens(text) <= room:
         return text
     spans = sentences(text)
     if not spans:
@@ -690,11 +687,11 @@ def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: 
     among = held or telling or range(len(spans))
     if not among:
         return ""
-    said = _said(text, spans, max(among, key=lambda at: (values[at], -at)), characters)
+    said = _with_following(text, spans, max(among, key=lambda at: (values[at], -at)), characters)
     return clipped(one_line(said, 4_000), worth, characters)
 
 
-def _said(text: str, spans: Sequence[tuple[int, int]], at: int, most: int) -> str:
+def _with_following(text: str, spans: Sequence[tuple[int, int]], at: int, most: int) -> str:
     """A sentence with who says it, and with those behind it: of a question the answer, of a paragraph
     as many as fit into `most` characters ("I got to another country. It was Norway.")."""
     start, end = spans[at]
@@ -784,7 +781,7 @@ def best_lines(
     hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = (), query: str = ""
 ) -> list[Line]:
     """The sentences that are relevant, best first; none twice, and two of a document where there
-    are many documents. Of what `query` lists a sentence need hold one thing."""
+    are many documents. Where `query` lists things, one of them is enough."""
     things = things_of(query, without_people(worth, names))
     people = [one.form.casefold().split()[0] for one in names if one.type == "person"]
     read = hits[:LINES_READ]
@@ -856,7 +853,7 @@ def _best_line(hit: Hit, things: Sequence[Worth], people: Sequence[str]) -> Line
             best, chosen = value, at
     if chosen < 0:
         return None
-    said = _said(hit.body, spans, chosen, SHORT)
+    said = _with_following(hit.body, spans, chosen, SHORT)
     worth = {term: value for one in things for term, value in one.items()}
     return shortened(Line(hit, said, best * (0.5 + 0.5 * hit.score)), worth)
 

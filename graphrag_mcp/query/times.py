@@ -117,15 +117,10 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
                     found[id].append(f"status: {one}")
             if id in later and not any("supersede" in one for one in found[id]):
                 found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            own = [
-                dates.read(str(metadata.get(key) or "")) for key in ("valid_from", "valid_until")
-            ]
-            said = [
-                f"valid {word} {day}"
-                for word, day in zip(("from", "until"), own, strict=True)
-                if day
-            ]
-            over = all(own) and dates.days(own[0])[0] > dates.days(own[1])[1]
+            keys = ("valid_from", "valid_until")
+            begins, ends = (dates.read(str(metadata.get(key) or "")) for key in keys)
+            said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
+            over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
             found[id] += [f"contradictory: {', '.join(said)}"] if over else said
         _validity[snapshot] = {id: f"({'; '.join(some)})" for id, some in found.items() if some}
     return _validity[snapshot]

@@ -131,8 +131,13 @@ async def list_documents(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     given |= {"by": by, "document": document, "cursor": cursor}
-    work = lambda parts: listing.list_documents(parts[0][1], **given)  # noqa: E731
-    return await read(ctx, "list_documents", corpus, work, whole)
+    return await read(
+        ctx,
+        "list_documents",
+        corpus,
+        lambda parts: listing.list_documents(parts[0][1], **given),
+        whole,
+    )
 
 
 NameOrId = contract.argument(
@@ -171,8 +176,14 @@ async def get_entity(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
     given |= {"order": order, "other": other}
-    work = lambda parts: federated.get_entity(parts, id_or_name, **given)  # noqa: E731
-    return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
+    return await read(
+        ctx,
+        "get_entity",
+        corpus,
+        lambda parts: federated.get_entity(parts, id_or_name, **given),
+        whole,
+        [id_or_name],
+    )
 
 
 async def get_community_report(
@@ -208,12 +219,18 @@ async def get_source(
     raw: Raw = False,
 ) -> CallToolResult:
     """The text behind ids, to read on or to quote: t33.2 a passage, t33.2+ from there to the
-    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query only what
-    bears on it, of many documents at once."""
+    end, d4 a document, d4#3 a section of its outline, e12 a definition of code. With query, only
+    the sentences on it, from many documents at once."""
     from graphrag_mcp.query import federated
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
-    work = lambda parts: federated.get_source(parts, ids, **given)  # noqa: E731
-    return await read(ctx, "get_source", corpus, work, whole, ids)
+    return await read(
+        ctx,
+        "get_source",
+        corpus,
+        lambda parts: federated.get_source(parts, ids, **given),
+        whole,
+        ids,
+    )

@@ -51,7 +51,7 @@ async def local_search(
 ) -> CallToolResult:
     """Passages that answer a question on people, things, events or details, by meaning and by the
     graph. Start here. Strong hits come in full, weaker ones as one line; get_source opens more. For
-    what is spread over many documents use breadth="sentences" (of a list, each thing) or
+    what is spread over many documents use breadth="sentences" (each item of a list) or
     global_search; for exact strings search_text."""
     from graphrag_mcp.query import local
     from graphrag_mcp.query.passages import Form
@@ -63,9 +63,10 @@ async def local_search(
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "form": Form(breadth, sort)}
     if queries:
         asked = [*queries, query]
-        many = lambda parts: local.several(  # noqa: E731
-            parts, asked, askers=_askers(ctx, parts, corpus), **given
-        )
+
+        def many(parts: Parts) -> Result:
+            return local.several(parts, asked, askers=_askers(ctx, parts, corpus), **given)
+
         return await read(ctx, "local_search", corpus, many, whole, ())
     given |= {"response_format": response_format, "cursor": cursor, "keywords": keywords}
     given |= {"history": history, "explain": explain, "answer": answer}
@@ -134,8 +135,14 @@ async def search_text(
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
 
-    work = lambda parts: text_search.search(parts, query, **given)  # noqa: E731
-    return await read(ctx, "search_text", corpus, work, whole, ())
+    return await read(
+        ctx,
+        "search_text",
+        corpus,
+        lambda parts: text_search.search(parts, query, **given),
+        whole,
+        (),
+    )
 
 
 # ---- a model's answer -------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert "The court fined the mill in spring." in read.text and "A judge freed the bakery of its fine." in read.text
     assert "The mill stands at Orl." in read.text  # the first sentence says what it is
     assert len(read.text) < len(whole.text) / 4 and not read.truncated
-    assert "Repeats" not in read.text + read.hint
+    assert "Same text" not in read.text + read.hint
     ids = [f"d{n}" for n in range(1, 9)]
     short = get_source(found, ids, query="the court's fine", max_tokens=300)
     assert 'query="the court' in short.next_call
@@ -348,7 +348,7 @@ def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read
     texts = tuple(InlineText(news + end) for end in (" One.", " Two."))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], query="How did the market develop?", max_tokens=300)
-    assert read.text.count("674 million") == 1 and "Repeats of others shown: d2." in read.hint
+    assert read.text.count("674 million") == 1 and "Same text as others shown: d2." in read.hint
 
 
 def test_each_thing_of_a_list_finds_sentences_of_its_own(tmp_path: Path) -> None:
@@ -573,3 +573,14 @@ def test_the_next_call_for_sources_never_asks_for_the_same_again(tmp_path: Path)
         assert after != ids or (larger and int(larger[1]) > room), call
         ids, room = after, int(larger[1]) if larger else room
     pytest.fail("there was always another call")
+
+
+def test_a_question_on_a_source_without_sentences_or_with_one_long_one_loses_nothing_silently(tmp_path: Path) -> None:
+    long = "The list of the mill names " + ", ".join(f"item{n} of the mill" for n in range(300)) + " and a fine."
+    texts = ("![](a.png)\n\n---\n", long, "The court fined the mill in the spring of 1999.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    known = found.rows("documents", "", ["n"])["n"].to_pylist()
+    for ids in ([f"d{n}" for n in known], *([f"d{n}"] for n in known)):
+        result = get_source(found, ids, query="the mill's fine")
+        assert all(f'"{one}"' in str(result.sources) or f"'{one}'" in str(result.sources) or one in result.hint for one in ids), result

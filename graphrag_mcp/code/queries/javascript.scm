@@ -1,39 +1,10 @@
 (class_declaration name: (identifier) @name) @def.class
-(function_declaration name: (identifier) @name) @def.function
-(generator_function_declaration name: (identifier) @name) @def.function
-(method_definition name: [(property_identifier) (private_property_identifier)] @name) @def.function
 (field_definition property: [(property_identifier) (private_property_identifier)] @name value: [(arrow_function) (function_expression)]) @def.function
-(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @def.function
 (variable_declarator name: (identifier) @name value: (class)) @def.class
 (class_heritage (identifier) @base)
 (class_heritage (member_expression property: (property_identifier) @base))
-(call_expression function: (identifier) @callee) @call
-(call_expression function: (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @callee)) @call
-(new_expression constructor: (identifier) @callee) @call
 (call_expression function: (super) @callee) @call
-(import_statement) @import
-(export_statement source: (string)) @import
 (variable_declarator value: (call_expression function: (identifier) @_require (#eq? @_require "require"))) @import
-(new_expression constructor: (member_expression object: (_) @receiver property: (property_identifier) @callee)) @call
 (formal_parameters (identifier) @var)
 (field_definition property: (_) @field value: (_) @type)
 (assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports) right: (identifier) @of (#eq? @_module "module") (#eq? @_exports "exports"))
-
-(shorthand_property_identifier_pattern) @var
-(pair_pattern value: (identifier) @var)
-(array_pattern (identifier) @var)
-(rest_pattern (identifier) @var)
-(assignment_pattern left: (identifier) @var)
-(for_in_statement left: (identifier) @var)
-(catch_clause parameter: (identifier) @var)
-(arrow_function parameter: (identifier) @var)
-(function_expression name: (identifier) @var)
-(variable_declarator name: (identifier) @var)
-(variable_declarator name: (identifier) @var value: (_) @type)
-(assignment_expression left: (member_expression object: (this) property: (property_identifier) @field) right: (_) @type)
-(export_statement "default" declaration: (_ name: (_) @of))
-(export_statement "default" value: [(identifier) (new_expression)] @of)
-(export_statement "default" value: (class !name) @def.class)
-(export_statement "default" value: [(arrow_function) (function_expression !name)] @def.function)
-(export_statement !source (export_clause (export_specifier name: (identifier) @of alias: [(_) "default"] @export)))
-(comment) @comment

@@ -1,0 +1,28 @@
+(function_declaration name: (identifier) @name) @def.function
+(generator_function_declaration name: (identifier) @name) @def.function
+(method_definition name: [(property_identifier) (private_property_identifier)] @name) @def.function
+(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @def.function
+(call_expression function: (identifier) @callee) @call
+(call_expression function: (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @callee)) @call
+(new_expression constructor: (identifier) @callee) @call
+(import_statement) @import
+(export_statement source: (string)) @import
+(new_expression constructor: (member_expression object: (_) @receiver property: (property_identifier) @callee)) @call
+(shorthand_property_identifier_pattern) @var
+(pair_pattern value: (identifier) @var)
+(array_pattern (identifier) @var)
+(rest_pattern (identifier) @var)
+(assignment_pattern left: (identifier) @var)
+(for_in_statement left: (identifier) @var)
+(catch_clause parameter: (identifier) @var)
+(arrow_function parameter: (identifier) @var)
+(function_expression name: (identifier) @var)
+(variable_declarator name: (identifier) @var)
+(variable_declarator name: (identifier) @var value: (_) @type)
+(assignment_expression left: (member_expression object: (this) property: (property_identifier) @field) right: (_) @type)
+(export_statement "default" declaration: (_ name: (_) @of))
+(export_statement "default" value: [(identifier) (new_expression)] @of)
+(export_statement "default" value: (class !name) @def.class)
+(export_statement "default" value: [(arrow_function) (function_expression !name)] @def.function)
+(export_statement !source (export_clause (export_specifier name: (identifier) @of alias: [(_) "default"] @export)))
+(comment) @comment
