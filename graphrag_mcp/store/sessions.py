@@ -2,7 +2,8 @@
 only the last line, which reading ignores.
 
 In a home on object storage a journal is an object too, so that any machine may resume it. Each
-append swaps the object; lines that could not be sent stay in the file and go with the next ones."""
+append swaps the object; lines that could not be sent stay in the file and go with the next append or
+read."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import contextlib
 import json
 import logging
 import os
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.store.mirror import Store, Tag
 
 FOLDER = "drift"  # of a home
+TRIES = 12  # at an object that other machines go on replacing
 BACK_OFF = 60.0  # after a failure of the store: a call must not wait for it each time
 
 log = logging.getLogger(__name__)
@@ -46,7 +49,7 @@ def append(path: Path, event: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         if store is not None:
-            _send(store, path)
+            _exchange(store, path)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -54,7 +57,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     out and logged."""
     with _shared(path) as store:
         if store is not None:
-            _fetch(store, path)
+            _exchange(store, path)
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -149,30 +152,25 @@ def _lock(path: Path) -> Path:
     return path.with_name(f".{path.stem}.lock")
 
 
-def _send(store: Store, path: Path) -> None:
-    from graphrag_mcp.store.mirror import TRIES
-
-    for _ in range(TRIES):
-        tag = _fetch(store, path)
-        if store.swap(_object(path), path.read_bytes(), tag) is not None:
-            return
-    log.warning("%s is written by other machines faster than by this one", path)
-
-
-def _fetch(store: Store, path: Path) -> Tag | None:
-    """Bring the file to the object: its lines, then those that only this machine has. Gives the tag
-    of the object, None where there is none."""
+def _exchange(store: Store, path: Path) -> None:
+    """Bring the file and the object to the same lines: those of the object, then those that only
+    this machine has."""
     from graphrag_mcp.store.manifest import write_durably
     from graphrag_mcp.store.mirror import Absent
 
-    try:
-        raw, tag = store.get(_object(path))
-    except Absent:
-        return None
-    there = raw.splitlines()
-    here = path.read_bytes().splitlines() if path.exists() else []
-    known = set(there)
-    lines = [*there, *(one for one in here if one not in known)]
-    if lines != here:
-        write_durably(path, b"".join(line + b"\n" for line in lines))
-    return tag
+    for number in range(TRIES):
+        here = path.read_bytes().splitlines() if path.exists() else []
+        try:
+            raw, tag = store.get(_object(path))
+        except Absent:
+            raw, tag = b"", None
+        there = raw.splitlines()
+        known = set(there)
+        lines = [*there, *(one for one in here if one not in known)]
+        whole = b"".join(line + b"\n" for line in lines)
+        if lines != here:
+            write_durably(path, whole)
+        if len(lines) == len(there) or store.swap(_object(path), whole, tag) is not None:
+            return
+        time.sleep(random.uniform(0, 0.02 * (number + 1)))  # writers of the same rhythm meet again
+    log.warning("%s is written by other machines faster than by this one", path)
