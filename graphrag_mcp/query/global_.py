@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -78,12 +79,17 @@ DEFAULT_TOKENS = 6_000
 FEW, MOST, ROOMY = 40, 80, 4_000  # sentences on a question, the more of them from that budget on
 THEMES = 8  # titles shown when no report is relevant
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
-LEAST_SAID, SOME = 0.25, 4  # share of the best sentence's worth; half of it for the first SOME
+LEAST_SAID, FIRST = 0.25, 0.3  # share of the best sentence's worth; half of it for the first of all
+SOME = 4  # passages below which all are on the question; marks between the things of a list
 OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
-# Share of what the best passage holds of the question, from which another is on it; of a question that
-# lists things, of which each passage need not hold more than one.
+# Share of what the best passage holds of the question, from which another is on it; where a question
+# lists things, or too few passages hold so much.
 ON_TOPIC, ON_LISTED = 0.5, 0.25
+ALL = (
+    0.25  # of the worth of a sentence, where a question lists things: what it holds of all of them
+)
+_AND = re.compile(" (?:and|or|und|oder|et|ou|y|o) |[和与及或]")
 SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
 LONG, MOSTLY = 8, 0.4  # passages of a long document; share of them that hold what it is about
@@ -280,17 +286,30 @@ class _Asked:
     related: Related
     subject: Set[str] = frozenset()  # of the terms those that say which documents it is about
     about: Set[str] = frozenset()  # these; none: any
+    things: Sequence[Set[str]] = ()  # the terms of each thing that the question lists
     passages: dict[str, float] = field(default_factory=dict)
 
     def held_by(self, held: Set[str]) -> float:
-        """The share of the question that these terms hold, where a word that says the same stands for
-        a general one."""
-        value = math.fsum(
-            self.terms[term] * (SUBJECT if term in self.subject else 1.0)
-            for term in self.terms.keys() & held
+        """The share of the question, or of one thing that it lists, that these terms hold."""
+        value = self._worth(held, self.terms.keys())
+        if not self.things:
+            return value
+        whole = [math.fsum(self.terms[term] for term in one) for one in self.things]
+        top = max(whole)
+        return ALL * value + (1 - ALL) * max(
+            self._worth(held, one) / own * math.sqrt(own / top)
+            for one, own in zip(self.things, whole, strict=True)
         )
-        for own, said in self.related:
-            if not said.isdisjoint(held) or not own.isdisjoint(held):
+
+    def _worth(self, held: Set[str], wanted: Set[str]) -> float:
+        """The worth of the wanted terms that are held, where a word that says the same stands for a
+        general one."""
+        value = math.fsum(
+            self.terms[term] * (SUBJECT if term in self.subject else 1.0) for term in wanted & held
+        )
+        for general, said in self.related:
+            own = general & wanted
+            if own and not (said.isdisjoint(held) and own.isdisjoint(held)):
                 whole = RELATED * math.fsum(self.terms[term] for term in own)
                 value += max(whole - math.fsum(self.terms[term] for term in own & held), 0.0)
         return value
@@ -362,7 +381,7 @@ def on_question(
     found."""
     snapshot, kept = source.snapshot, source.filters
     passing = None if topics.all_pass(kept) else set(kept.units(snapshot))
-    asked = _asked(snapshot, worth, passing)
+    asked = _asked(snapshot, worth, passing, source.found.query)
     in_series = topics.of_series(snapshot, kept) if level < 0 else []
     level = 1 if level < 0 else level
     of_level = {one.id: one for one in in_series or topics.of_level(snapshot, level, kept)}
@@ -388,9 +407,11 @@ def on_question(
     around = {
         hit.passage: asked.held_by(set(terms(f"{hit.citation.title}\n{hit.body}"))) for hit in hits
     }
-    listed = len(passages.LISTED.findall(source.found.query)) >= SOME - 1
-    least = (ON_LISTED if listed else ON_TOPIC) * max(around.values(), default=0.0)
-    least = least if sum(value >= least for value in around.values()) >= SOME else 0.0
+    top = sorted(around.values(), reverse=True)[: most // 2] or [0.0]
+    least = ON_TOPIC * top[0]
+    if asked.things or len(top) == most // 2:
+        least = max(ON_LISTED * top[0], 0.0 if asked.things else min(top[-1], least))
+    least = least if sum(value >= least for value in top) >= SOME else 0.0
     every = [
         (topic_of[hit.passage], line)
         for hit in hits
@@ -406,13 +427,29 @@ def on_question(
     return _grouped(snapshot, lines, of_level, level, kept)
 
 
-def _asked(snapshot: Snapshot, worth: Mapping[str, float], passing: set[str] | None) -> _Asked:
+def _listed(query: str, worth: Mapping[str, float]) -> Sequence[passages.Worth]:
+    """The things that a question lists, of which each passage need not hold more than one; none for
+    a sentence with a comma or two."""
+    commas = query.replace(":", ",").replace("：", "，")
+    if not query.endswith(("?", "？")):  # festivals, tours and concerts
+        first, comma, last = commas.rpartition(",")
+        commas = first + comma + _AND.sub(",", last) if comma else commas
+    elif len(passages.LISTED.findall(commas)) < SOME - 1:
+        return []
+    things = passages.things_of(commas, worth)
+    return things if len(things) > 1 else []
+
+
+def _asked(
+    snapshot: Snapshot, worth: Mapping[str, float], passing: set[str] | None, query: str
+) -> _Asked:
     known = topics.count(snapshot)
     worth = _topical(known, worth)
     subject, about = _subject(known, worth)
     whole = sum(worth.values()) or 1.0
     shares = {term: value / whole for term, value in worth.items()}
-    asked = _Asked(shares, _related(known, worth), subject, about)
+    things = [one for each in _listed(query, shares) if (one := each.keys() - subject)]
+    asked = _Asked(shares, _related(known, worth), subject, about, things)
     held: dict[int, set[str]] = defaultdict(set)
     for term in {*worth, *(one for _, said in asked.related for one in said)}:
         for place in known.places.get(term, ()):
@@ -457,7 +494,7 @@ def _chosen(
     chosen: list[tuple[str, Line]] = []
     for most in (1, OF_DOCUMENT):
         for id, line in order:
-            least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
+            least = LEAST_SAID / (1 if len(chosen) >= FIRST * in_all else 2)
             least = least if most == 1 else AGAIN
             if line.value < least * order[0][1].value or len(chosen) == in_all:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,34 @@ def test_a_question_on_a_subject_of_long_documents_leaves_out_other_documents(tm
     shown = [line for line in found.text.splitlines() if line.startswith("- [")]
     assert sum(one.split()[0] in found.text for one in storms) == 4
     assert not any("army" in line for line in shown) and "committee" not in shown[0]
+# Each sentence has words of its own: sentences that say nearly the same are shown once.
+PLACES = (
+    "the town hall of Leith for days", "a dentist in Varde last winter", "nine ferries between islands", "the library at Ribe again",
+    "some farmers beyond the moor", "her brother's garage on Sunday", "every cinema along the coast", "two schools near Hobro",
+    "an airport during the night", "our brewery before Christmas",
+)  # fmt: skip
+
+
+def documents_shown(tmp_path: Path, texts: Sequence[str], *questions: str) -> list[set[int]]:
+    given = tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts))
+    index_documents(tmp_path / "corpus", IndexRequest(texts=given), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "corpus")
+    found = (global_search(snapshot, question, max_tokens=4_000).citations for question in questions)
+    return [{int(one.uri.rpartition("n")[2]) for one in some} for some in found]
+
+
+def test_each_thing_of_a_list_is_found_although_one_document_holds_them_all(tmp_path: Path) -> None:
+    texts = ["A virus, a worm, spam and phishing reached the computers of the bank on one day."]
+    texts += [f"A virus quickly stopped {place}." for place in PLACES] + [f"Lots of spam annoyed {place}." for place in PLACES]
+    texts += [f"The tennis club soon visited {place}." for place in PLACES]
+    wanted = set(range(21))
+    for shown in documents_shown(tmp_path, texts, "virus, worm, phishing, spam", "phishing, virus and spam"):
+        assert len(shown & wanted) >= 15 and not shown - wanted
+
+
+def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_path: Path) -> None:
+    texts = ["The cruel wardens of Leith locked the harbour gates.", "Two cruel wardens still keep the gates of the harbour locked for fear of thieves."]
+    texts += [f"The harbour gates then looked cruel to {place}." for place in PLACES for _ in range(5)]
+    texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
+    (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
+    assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
