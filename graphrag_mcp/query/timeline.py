@@ -25,8 +25,10 @@ from graphrag_mcp.types import Citation
 UNITS = 500  # text units of an entity that are read
 STATEMENTS = 300  # that are compared with each other
 ALIKE = 0.75  # of two forms of a sentence, as difflib measures it
-TELLING = 0.4  # worth of a sentence from which it is part of the timeline of a name
+# Worth of a sentence from which it is part of the timeline of a name; of one that says its day itself.
+TELLING, DATED = 0.4, 0.25
 LEAST = 3  # words of a form
+DAY_WORDS = 3  # of a sentence that says its day
 COLUMNS = (*context.PASSAGE, "entity_ids")
 
 Row = dict[str, Any]
@@ -109,7 +111,7 @@ def of_passages(
     forms = {row["id"]: _forms(row) for row in named}
     every, short = [], 0
     for row, one in _statements(snapshot, rows):
-        if not says_something(one.raw):
+        if not _says(one):
             short += passes(one)
             continue
         one.about = frozenset(
@@ -184,11 +186,18 @@ def _naming(
 def _tells(one: Statement, names: Set[str]) -> bool:
     """Does a sentence tell something of these names, in a conversation what the person says of
     themselves, or what others say of the person but not to them?"""
-    if not says_something(one.raw) or substance(one.text) < TELLING:
+    worth = substance(" ".join(one.bare.split())) if one.own else substance(one.text)
+    if not _says(one) or worth < (DATED if one.own else TELLING):
         return False
     speaker = SPEAKER.match(one.text)
     who = speaker[0].strip(" *:：") if speaker else ""
     return not who or eventful(one.text) >= (2.0 if who in names else 1.0)
+
+
+def _says(one: Statement) -> bool:
+    """Does a sentence say something, with a day of its own in three words ("Mum died yesterday.")?"""
+    short = one.own and one.raw.endswith(_STOPS) and len(_WORD.findall(one.raw)) >= DAY_WORDS
+    return short or says_something(one.raw)
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[tuple[Row, Statement]]:

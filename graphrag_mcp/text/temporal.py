@@ -42,6 +42,8 @@ TURN = 7  # level of a turn or short line, below all headings
 HEADING = 80  # characters of a line whose date holds for what stands below it
 SHORT = 20  # characters of a day without its year
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
+CLAUSE = 3  # words of a clause that has its own tense; one character of Chinese
+NEARLY = 100  # days to a day without its year and tense
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
 
@@ -125,18 +127,19 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     found = [Anchor(0, base)] if base else []
     above: list[_Head] = []  # what holds, by level
     matter, first = _FORMS.front_matter.match(text), dates.day_first(text)
-    at, day, code, before = 0, base, False, ""
+    at, day, code, before, before_key = 0, base, False, "", False
     for line in text.splitlines(keepends=True):
         at += len(line)
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else _FORMS.heading.match(line)
         above = [one for one in above if one.holds(line)]
         key = line.partition(":")[0].strip().lower() in dates.KEYS
-        said = None
+        again = key and line.lower().lstrip().startswith("updated") and before_key
+        before_key, said = key, None
         if matter is None or at > matter.end() or (key and base is None):
             quotes = _depth(text, at) if line.rstrip().endswith((":", "：")) else 0
             said = _quotes(before, line, quotes, first) if quotes > _depth(line) else None
-            if said is None and (heading or _FORMS.digit.search(line)):
+            if said is None and not again and (heading or _FORMS.digit.search(line)):
                 said = _said(line, first, above[-1].day if above else base)
         if said or heading:
             level = 0 if key else len(heading[1]) if heading else TURN + abs(said.depth)  # type: ignore[union-attr]
@@ -196,6 +199,10 @@ def _said(line: str, first: bool | None, last: date | None) -> _Head | None:
             if (turn["stamp"] or (named and day)) and dates.dates_text(turn[0], start, end):
                 entry = listed or (turn["stamp"] and _FORMS.logged.match(line, end))
                 return _Head(_date(day), end, -1 if entry else depth)
+    if (row := _FORMS.row.match(line)) and len(of_row := dates.read(row[1])) == 10:
+        return _Head(_date(of_row), row.end(1), -1)
+    if line[0] == "#" and 0 < len(dates.read(line.strip(" #*\n"))) < 10:
+        return _Head(None, 0, depth)  # of a month or a year
     line = line[:HEADING] if listed or len(line) <= HEADING else ""
     days = dates.found(line, (*dates.DAYS, *dates.STAMPS), first)
     if not days and not listed and last:
@@ -206,7 +213,8 @@ def _said(line: str, first: bool | None, last: date | None) -> _Head | None:
     before, after = line[:start], line[end:]
     if listed and before == listed[0] and _FORMS.entry.match(after):
         return _Head(_date(day), end, -1)
-    sent = _FORMS.sender.fullmatch(before) and _FORMS.clock.fullmatch(after)
+    named = after.strip() and _FORMS.named.fullmatch(before)
+    sent = (named or _FORMS.sender.fullmatch(before)) and _FORMS.clock.fullmatch(after)
     alone = _FORMS.before_date.fullmatch(before) and _FORMS.after_date.fullmatch(after)
     titled = line[0] == "#" and not line.rstrip().endswith((".", "。", "!", "?", "|"))
     dated = (sent or (day and (alone or titled))) and dates.dates_text(line, start, end)
@@ -487,6 +495,20 @@ def _month_by_tense(anchor: date, values: Values) -> Interval:
     return _months(anchor.year, anchor.month + ahead)
 
 
+def _day_by_tense(anchor: date, values: Values) -> Interval:
+    """The nearest such day; where it is far, or on the other side than the tense of its words, only
+    the next one of a future."""
+    days = _days_around(anchor, values["d"], values["month"])
+    tense = values["past"] - values["future"]
+    if tense < 0:
+        return _by_tense(anchor, days, 0)
+    found = _nearest(anchor, days, 183)
+    far = abs((found[0] - anchor).days) > NEARLY
+    if found[0] > anchor if tense > 0 else far:
+        raise _Unclear
+    return found
+
+
 def _told(values: Values) -> bool:
     """Is this Sunday one that is told of, with a verb in the past tense beside it? Unclear where the
     verb stands elsewhere, or tells of what was said."""
@@ -588,7 +610,7 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "month years ago": lambda a, v: _within(a.year - v["number"], v),
     "season which": lambda a, v: _which(a, _every(a, v["season"], 3), v),
     "weekday by tense": _weekday_by_tense,
-    "day of month": lambda a, v: _nearest(a, _days_around(a, v["d"], v["month"]), 183),
+    "day of month": _day_by_tense,
     "day of this month": lambda a, v: _by_tense(a, _days_around(a, v["d"]), _tense(v)),
     "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
     "month": _month_by_tense,
@@ -658,8 +680,8 @@ class _Vocabulary:
             listed = enumerate(table.get(kind, ()), 1)
             self._words[kind] = _words({words: at for at, words in listed})
         self._words["number"] |= dict.fromkeys(self._few, 3)
-        named = {"future", "past", *_BOUND.values()} & table.keys()
-        self._tenses = {name: self._tense(table[name]) for name in sorted(named)}
+        named = ("future", "past", "present", *_BOUND.values())
+        self._tenses = {name: self._tense(table.get(name, "(?!)")) for name in named}
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
         places |= {"about": f"(?:{table['about']})"} | {
@@ -786,10 +808,28 @@ class _Vocabulary:
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
         found |= {name: bool(words.search(sentence)) for name, words in self._tenses.items()}
+        found |= self._tense_of_clause(match)
         after = match.string[match.end() : match.end() + 12]
         near = (_FORMS.clause.split(before[-30:])[-1], _FORMS.clause.split(after)[0])
         found["beside"] = any(map(self._tenses["past"].search, near))
         return found
+
+    def _tense_of_clause(self, match: re.Match[str]) -> dict[str, bool]:
+        """The tense of the clause of an expression, if it has words enough; not the past where a verb
+        of the present follows it ("I found out the exam is on Monday")."""
+        text, start, end = match.string, match.start(), match.end()
+        before = _FORMS.clause.split(text[max(start - NEAR, 0) : start])[-1]
+        after = _FORMS.clause.split(text[end : end + NEAR])[0]
+        least = 1 if self.name == "zh" else CLAUSE
+        if len(f"{before} {after}".split()) < least:
+            return {}
+        told = {
+            name: bool(self._tenses[name].search(f"{before} {after}"))
+            for name in ("past", "future")
+        }
+        last = max((one.end() for one in self._tenses["past"].finditer(before)), default=0)
+        told["past"] &= not (last and self._tenses["present"].search(before, last))
+        return told
 
     def _tense(self, words: str) -> re.Pattern[str]:
         bounds = ("", "") if self.name == "zh" else (r"(?<!\w)", r"(?!\w)")

@@ -404,7 +404,7 @@ def _unwrapped(key: str) -> str:
     key = key.lstrip(_OUTER + "#+").rstrip(_OUTER)
     for opening, closing in _BRACKETS.items():
         if key.startswith(opening) and (key.endswith(closing) or closing not in key):
-            return key[1:].removesuffix(closing)
+            return key[1:].removesuffix(closing).strip()
         if key.endswith(closing) and opening not in key:
             return key[:-1]
     return dot + key

@@ -610,6 +610,26 @@ def test_several_questions_are_each_sorted_by_time(tmp_path: Path) -> None:
     assert False in orders[0] and orders[1] and all(orders[1])
 
 
+DIARY = """# Farm diary
+## 2024-03-01
+Carla Voss bought the mill yesterday.
+## 2024-05-15
+Carla Voss married Tom Reed last Saturday. Mum died yesterday.
+## 2024-07-04
+Carla Voss died on 3 July 2024.
+Copyright 2024 Carla Voss.
+"""
+
+
+def test_short_sentences_with_a_day_of_their_own_are_in_timelines(tmp_path: Path) -> None:
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(DIARY, "diary", "Diary"),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    days = [line[2:12] for line in get_entity(snapshot, "Carla Voss", order="time").text.splitlines() if line.startswith("- ")]
+    assert days == ["2024-02-29", "2024-05-11", "2024-07-03"]
+    assert "married Tom Reed" in get_entity(snapshot, "Carla Voss", order="time", other="Tom Reed").text
+    assert "Mum died yesterday" in list_documents(snapshot, by="statement", filters=["when=2024-05-14"]).text
+
+
 def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
     monkeypatch.setattr(timeline, "UNITS", 2)

@@ -585,7 +585,7 @@ en|We will meet this Sunday.|2023-05-14
 en|He who this January left is back.|2023-01-01..2023-01-31
 en|This winter was cold.|2022-12-01..2023-02-28
 en|She said we meet this Sunday.|
-en|The party is this weekend, so I baked.|
+en|The party is this weekend, so I baked.|2023-05-13..2023-05-14
 en|We need milk this weekend.|2023-05-13..2023-05-14
 en|Open daily from 1830 until 2030.|
 en|Lunch is from 0900, the doors close by 1900.|
@@ -631,3 +631,85 @@ zh|一年零两个月前他走了。|
 @pytest.mark.parametrize("row", BOUND.strip().split("\n"))
 def test_what_is_told_and_what_is_bound_by_the_words_beside_it(row: str) -> None:
     test_clocks_zones_leap_days_fiscal_years_and_words_of_five_languages(row)
+
+
+# A day as it is, a month or week by its month.
+BY_TENSE = r"""
+We will fly to Rome on November 30.|2024-11-30
+Am 10. Dezember werden wir fliegen.|2024-12-10
+Le 10 décembre nous irons à Rome.|2024-12-10
+El 10 de diciembre iremos a Roma.|2024-12-10
+12月10日我们将去北京。|2024-12-10
+Please reply by December 1.|2024-12-01
+合同12月31日到期。|2024-12-31
+Der Vertrag endet am 31. Dezember.|2024-12-31
+The lease of the mill ends December 31.|
+My father died on August 2.|
+We visited grandma on June 20.|
+Since June 20 we have not spoken.|
+I was born on 3 June.|
+Ich bin am 3. Juni geboren.|
+We met on May 3.|2024-05-03
+We visited her on 20 April.|2024-04-20
+The party is on June 20.|2024-06-20
+I've got a dentist appointment on Friday.|
+We've got guests on Sunday.|
+I've invited Tom for dinner on Saturday.|
+I just found out the exam is on Monday.|
+Tom said he has a game on Sunday.|
+Did you know the shop opens on Monday?|
+Er hat gesagt, dass er am Montag kommt.|
+Wir haben am Montag gesprochen, am Freitag treffen wir uns wieder.|2024-05-13
+J'ai acheté des billets pour samedi.|
+He comprado entradas para el sábado.|
+Me dijo que viene el sábado.|
+我买了周六的电影票。|
+会议改到周五了。|
+火车票买好了，周六走。|
+周六我去了北京。|2024-05-11
+We have decided to move in September.|
+I've bought tickets for the match in October.|
+We met on Monday.|2024-05-13
+On Monday, we went to the zoo.|2024-05-13
+It was great, we met on Monday.|2024-05-13
+Wir haben uns am Montag getroffen.|2024-05-13
+Nous avons mangé chez Paul lundi.|2024-05-13
+El lunes fuimos al cine.|2024-05-13
+He came back in March.|2024-03
+Am Freitag kommender Woche wird die Brücke gesperrt.|2024-05-24
+Am Freitag nächster Woche wird die Brücke gesperrt.|2024-05-24
+Am Dienstag vergangener Woche hat es geregnet.|2024-05-07
+Le mardi de la semaine dernière il a démissionné de son poste.|2024-05-07
+El martes de la semana pasada fuimos al cine con Ana.|2024-05-07
+El lunes de la próxima semana vamos al cine con Ana.|2024-05-20
+I saw her last week Monday.|2024-05-06
+See you next week on Monday.|2024-05-20
+上周的周二他走了。|2024-05-07
+On se voit après demain à la gare avec Paul.|2024-05-17
+Avant hier on a mangé chez Paul avec les enfants.|2024-05-13
+The September 11 attacks happened there.|
+We celebrated the Fourth of July.|
+The January 6 committee met.|
+Nous habitons rue du 8 mai 1945 à Lyon.|
+Rendez-vous place du 14 juillet avec Paul.|
+Wir gehen über die Straße des 17. Juni in Berlin.|
+我在今日头条上看到的。|
+Day 3 - 16 March 2024\nWe fly home tomorrow.|2024-03-17
+| day | what |\n|---|---|\n| 2024-03-14 | Tom was ill yesterday |\n| 2024-03-20 | Tom is fine today ||2024-03-13 2024-03-20
+**2024-10-01 Gustav Lind**: the pump failed again yesterday|2024-09-30
+小红 2024/3/20 10:00:00\n昨天爬山太累了|2024-03-19
+--- Day changed Wed Mar 20 2024\n09:00 < ana> the backup server crashed again yesterday|2024-03-19
+Ben Lee added a comment - 25/Mar/24 10:00 AM\nThe printer broke again yesterday.|2024-03-24
+## May 2024\nTom was ill last week.|2024-05
+Patient: Meyer\nDOB: 05/13/1950\nVisit: 03/14/2024\n\nPatient reports nausea since yesterday.|1950-05-13 2024-03-14 2024-05-14
+from 3 to 5 May 2024 we met|2024-05
+Created: 2024-03-01\nUpdated: 2024-03-20\n\nThe printer fails since yesterday.|2024-03-20 2024-02-29
+"""
+
+
+@pytest.mark.parametrize("row", BY_TENSE.strip().split("\n"))
+def test_tense_weeks_names_and_heads_say_which_day_is_meant(row: str) -> None:
+    text, _, wanted = row.rpartition("|")
+    text = text.replace("\\n", "\n")
+    found = expressions(text, anchors(text, "2024-05-15"))  # a Wednesday
+    assert [one.start if one.start == one.end else one.start[:7] for one in found] == wanted.split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.text.terms import (
@@ -196,6 +196,7 @@ def test_spellings_of_one_name_share_a_key(key: str, spellings: list[str]) -> No
 
 
 @given(st.text(ALPHABET, max_size=60))
+@example("[ [")
 @settings(max_examples=500, deadline=None)
 def test_a_key_is_never_empty_for_a_name_and_has_no_outer_blanks(name: str) -> None:
     key = normalise_name(name)
