@@ -89,7 +89,7 @@ ON_TOPIC, ON_LISTED = 0.5, 0.25
 ALL = (
     0.25  # of the worth of a sentence, where a question lists things: what it holds of all of them
 )
-_AND = re.compile(" (?:and|or|und|oder|et|ou|y|o) |[和与及或]")
+_MARK = re.compile(f"{passages.LISTED.pattern}|[:：]")
 SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
 LONG, MOSTLY = 8, 0.4  # passages of a long document; share of them that hold what it is about
@@ -430,13 +430,9 @@ def on_question(
 def _listed(query: str, worth: Mapping[str, float]) -> Sequence[passages.Worth]:
     """The things that a question lists, of which each passage need not hold more than one; none for
     a sentence with a comma or two."""
-    commas = query.replace(":", ",").replace("：", "，")
-    if not query.endswith(("?", "？")):  # festivals, tours and concerts
-        first, comma, last = commas.rpartition(",")
-        commas = first + comma + _AND.sub(",", last) if comma else commas
-    elif len(passages.LISTED.findall(commas)) < SOME - 1:
+    if query.endswith(("?", "？")) and len(_MARK.findall(query)) < SOME - 1:
         return []
-    things = passages.things_of(commas, worth)
+    things = passages.things_of(query, worth)
     return things if len(things) > 1 else []
 
 

@@ -57,6 +57,7 @@ WINDOW = 220  # tokens of a passage that one of several questions finds
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
 LEAST_WORTH, SOME_LINES = 0.35, 10  # of the worth of the best sentence, half of it up to so many
 LISTED = re.compile(r"[,;，、；]")  # between the things that a question lists
+_INTRO, _AND = re.compile("[:：]"), re.compile(" (?:and|or|und|oder|et|ou|y|o) |[和与及或]")
 _ASIDE = re.compile(r"\[[^\[\]]*\]")  # [shares a photo of a dog]
 LINE_LENGTH = 260  # characters of such a sentence
 NAMED = 0.3  # of the worth of a person's name within a passage
@@ -766,9 +767,14 @@ def lines(sources: Sequence[Source]) -> list[Line]:
 def things_of(query: str, worth: Worth) -> list[Worth]:
     """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"); of
     all of them where it lists none."""
+    query = _INTRO.sub(",", query)
+    first, comma, last = query.rpartition(",")
+    if comma and not query.endswith(("?", "？")):  # festivals, tours and concerts
+        query = f"{first},{_AND.sub(',', last)}"
     parts = LISTED.split(query)
     own = ({one: worth[one] for one in query_terms(part) if one in worth} for part in parts)
-    return ([one for one in own if one] if len(parts) > 2 else []) or [worth or {"": 1.0}]
+    listed = len(parts) > 2 or any(mark in query for mark in ";；")
+    return ([one for one in own if one] if listed else []) or [worth or {"": 1.0}]
 
 
 def share_of(said: str, things: Sequence[Worth]) -> float:
