@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.code.symbols import (
+    MODULE,
     SIGNATURE,
     WORDS,
     Import,
@@ -55,13 +56,14 @@ def _script(file: SourceFile, statement: str) -> Bound:
         return
     own = found[1].startswith((".", "@/", "~/"))
     module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1])) if own else _OUTSIDE
+    whole = MODULE + module if own else _OUTSIDE
     clause = statement[: found.start()]
     if own:
-        yield "", module
+        yield "", whole
     if own and re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
-        yield spaced[1], module
+        yield spaced[1], whole
     if braced := re.search(r"\{([^{}]*)\}", clause):
         for one in braced[1].split(","):
             words = re.findall(r"[\w$]+", one.replace("type ", " "))
@@ -72,7 +74,7 @@ def _script(file: SourceFile, statement: str) -> Bound:
     ):
         if alone[1] not in ("import", "export"):
             local = alone[1]
-            yield local, module if "require" in statement else f"{module}.default"
+            yield local, whole if "require" in statement else f"{module}.default"
 
 
 def _jvm(file: SourceFile, statement: str) -> Bound:

@@ -21,6 +21,7 @@ from typing import TypeGuard
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import (
+    MODULE,
     SIGNATURE,
     Import,
     Offsets,
@@ -223,10 +224,10 @@ class _Reader:
                 self.file.imports.append(Import(alias.asname or alias.name, target, *span))
                 continue
             head = alias.name.partition(".")[0]
-            target = alias.name if alias.asname else head
+            target = MODULE + (alias.name if alias.asname else head)
             self.file.imports.append(Import(alias.asname or head, target, *span))
             if not alias.asname and "." in alias.name:
-                self.file.imports.append(Import(alias.name, alias.name, *span))
+                self.file.imports.append(Import(alias.name, MODULE + alias.name, *span))
 
     def _base(self, node: ast.ImportFrom) -> str:
         if not node.level:

@@ -20,7 +20,7 @@ from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
 
-from graphrag_mcp.code.symbols import WORDS, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import MODULE, WORDS, Reference, SourceFile, Symbol
 
 SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass
 class Corpus:
-    """Definitions of all files by qualified and by short name."""
+    """Definitions of all files by key and by short name."""
 
     symbols: dict[str, Symbol] = field(default_factory=dict)
     short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -61,7 +61,7 @@ class Corpus:
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
-    uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
+    home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
@@ -104,7 +104,7 @@ def resolve(
 
 # ---- what an edit can touch ------------------------------------------------------------------------
 
-_SEGMENT = re.compile(r"[^./()]+")
+_SEGMENT = re.compile(r"[^./():]+")
 Facts = dict[str, list[tuple[str, ...]]]
 
 
@@ -195,15 +195,16 @@ def known(files: Sequence[SourceFile]) -> Corpus:
     corpus = Corpus()
     for file in files:
         for one in file.symbols:
-            if one.name not in corpus.symbols:
-                corpus.symbols[one.name] = one
+            key = file.key(one.name)
+            if key not in corpus.symbols:
+                corpus.symbols[key], corpus.home[key] = one, file
                 named = corpus.modules if one.kind == "module" else corpus.short
                 named[one.short].append(one.name)
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
-                    corpus.members[one.parent, one.short] = one.name
-        corpus.uri.setdefault(file.module, file.uri)
+                    corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
-            corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
+            crate = file.uri.split("/")[-3].replace("-", "_")
+            corpus.crates.setdefault(crate, MODULE + file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
@@ -229,25 +230,29 @@ def dotted(corpus: Corpus, target: str, module: str, seen: Seen | None = None) -
 
 
 def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
+    bare = target.removeprefix(MODULE)
     if "/" in target:
-        return _by_path(corpus, target, module, seen)
-    parts = target.split(".")
+        return _by_path(corpus, bare, module, seen)
+    parts = bare.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
-        if prefix in corpus.symbols and count > 1:
-            if found := _within(corpus, prefix, parts[count:], seen):
+        for place in (prefix, MODULE + prefix)[prefix == bare != target :] if count > 1 else ():
+            if place in corpus.symbols and (found := _within(corpus, place, parts[count:], seen)):
                 return found
         for place in _nearest(corpus, prefix, module):
-            if found := _within(corpus, place, parts[count:], seen):
+            package = place.rpartition(".")[0]
+            own = corpus.members.get((package, parts[-1]), "") if prefix == target else ""
+            if found := own or _within(corpus, place, parts[count:], seen):
                 return found
     words = parts[0].split("_")  # `lab_core` in the folder `core`
     crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
-    crate = next(filter(None, crates), "") if corpus.uri.get(module, "").endswith(".rs") else ""
+    home = corpus.home.get(MODULE + module)
+    crate = next(filter(None, crates), "") if home and home.language == "rust" else ""
     return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
 
 
 _RUST = frozenset(("std", "core", "alloc"))  # its library
-_JVM = (".java", ".kt", ".scala")  # a root may hold a file: module-info.java
+_JVM = ("java", "kotlin", "scala")  # a root may hold a file: module-info.java
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -264,7 +269,7 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
         ]
         if found:
             nearest = min(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
-            return _within(corpus, nearest, rest, seen)
+            return _within(corpus, MODULE + nearest, rest, seen)
     return ""
 
 
@@ -275,26 +280,34 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
         place
         for place in corpus.modules.get(last, ())
         if place.endswith("." + prefix)
-        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.uri[place].endswith(_JVM))
+        and (
+            MODULE + place[: -len(prefix) - 1] not in corpus.symbols
+            or corpus.home[MODULE + place].language in _JVM
+        )
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
-    return sorted(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+    found.sort(key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+    return [MODULE + place for place in found]
 
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for at, name in enumerate(rest, 1):
-        ways = (f"{place}.{name}", f"{place}.exports.{name}")  # of `module.exports = {...}`
+        below, module = f"{place}.{name}", place.removeprefix(MODULE)
+        ways = (below, f"{module}.exports.{name}")  # of `module.exports = {...}`
         inner = corpus.members.get((place, name), "")
+        if inner and rest[at:] and below != inner and below in corpus.symbols:
+            ways = (_within(corpus, way, rest[at:], seen) for way in (inner, below))
+            return next(filter(None, ways), "")
         inner = inner or next((one for one in ways if one in corpus.symbols), "")
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
-        if not inner and (place, name) not in seen:
+        if not inner and module != place and (place, name) not in seen:
             seen.add((place, name))
-            inner = _reexported(corpus, place, name, seen)
-        if not inner or corpus.symbols[inner].kind == "constant":
-            inner = _variable(corpus, place, name, at < len(rest)) or inner
+            inner = _reexported(corpus, module, name, seen)
+        if module != place and (not inner or corpus.symbols[inner].kind == "constant"):
+            inner = _variable(corpus, module, name, at < len(rest)) or inner
         if not inner:
             return ""
         place = inner
@@ -351,28 +364,32 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     head, _, rest = name.partition(".")
     scope, passed = inside, list[str]()
     while scope.startswith(file.module):
-        kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
+        place = file.key(scope)
+        kind = corpus.symbols[place].kind if place in corpus.symbols else "module"
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
-            found = corpus.members.get((scope, head), "")
+            found = corpus.members.get((place, head), "")
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
             if found:
-                found = _within(corpus, found, rest.split("."), set()) if rest else found
-                return found, SAME_FILE
+                inner = _within(corpus, found, rest.split("."), set()) if rest else found
+                if inner or f"{MODULE}{scope}.{head}" not in corpus.symbols:
+                    return inner, SAME_FILE
         if scope == file.module:
             break
         scope = scope.rpartition(".")[0]
     imports = corpus.imports.get(file.uri, {})
     if target := imports.get(head, ""):
-        whole = imports.get(name.rpartition(".")[0]) if rest else None
-        found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
-        found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
-        if not rest and found in corpus.uri:  # what a package imports hides its module of that name
-            found = _reexported(corpus, *found.rpartition(".")[::2], set()) or found
+        whole = imports.get(name.rpartition(".")[0], "") if rest else ""
+        last = name.rpartition(".")[2]
+        found = dotted(corpus, _inner(whole, last), file.module) if whole else ""
+        found = found or dotted(corpus, _inner(target, rest), file.module)
+        # What a package imports hides its module of that name.
+        if not rest and target[:1] != MODULE and found[:1] == MODULE:
+            found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
         return found, IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
@@ -390,6 +407,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         )
         corpus.found[place] = next(filter(None, ways), "")
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+
+
+def _inner(target: str, rest: str) -> str:
+    return f"{target.removeprefix(MODULE)}.{rest}" if rest else target
 
 
 _OF_ALL = frozenset(
@@ -421,9 +442,8 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         returned = RETURNS.search(symbol.signature)
         if returned is None or returned[1] == "Self":
             return symbol.parent if returned else ""
-        home = _home(corpus, found)
-        file = SourceFile(corpus.uri[home], file.language, home)
-        return meant(corpus, file, returned[1], home)[0]
+        home = corpus.home[found]
+        return meant(corpus, home, returned[1], home.module)[0]
     if written in corpus.symbols:
         return written
     owner, _, last = written.rpartition(".")
@@ -432,33 +452,33 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
     return meant(corpus, file, written, inside)[0] if written else ""
 
 
-def _home(corpus: Corpus, name: str) -> str:
-    """The module of a definition."""
-    while name and name not in corpus.uri:
-        name = name.rpartition(".")[0]
-    return name
+def _parent(corpus: Corpus, name: str) -> str:
+    """The key of what contains a symbol."""
+    return corpus.home[name].key(corpus.symbols[name].parent)
 
 
 # ---- edges -----------------------------------------------------------------------------------------
 
 
 def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    package = file.module.rpartition(".")[0]
+    module = file.key(file.module)
+    package = MODULE + file.module.rpartition(".")[0]
     if package in corpus.symbols:
-        yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
+        yield Edge("contains", package, module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
         if one.parent:  # of what is no symbol, a namespace, the module
-            parent = one.parent if one.parent in corpus.symbols else file.module
+            parent = file.key(one.parent)
+            parent = parent if parent in corpus.symbols else module
             yield Edge("contains", parent, one.name, SAME_FILE, file.uri, one.start, one.end)
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    seen = set()
+    seen, module = set(), file.key(file.module)
     for given in file.imports:
         found = dotted(corpus, given.target, file.module)
-        if found and found != file.module and (found, given.start) not in seen:
+        if found and found != module and (found, given.start) not in seen:
             seen.add((found, given.start))
-            yield Edge("imports", file.module, found, IMPORTED, file.uri, given.start, given.end)
+            yield Edge("imports", module, found, IMPORTED, file.uri, given.start, given.end)
 
 
 def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
@@ -488,7 +508,7 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
     if not interfaces:
         return []
-    places = {one.name: (file.uri, one) for file in files for one in file.symbols}
+    places = {file.key(one.name): (file.uri, one) for file in files for one in file.symbols}
     own: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for _, one in places.values():
         if one.kind == "method":
@@ -532,8 +552,9 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         if one.kind == "calls":
             target, certainty = _called(corpus, file, one)
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
-            if kind in CALLABLE and one.inside in corpus.symbols:
-                yield Edge("calls", one.inside, target, certainty, file.uri, one.start, one.end)
+            inside = file.key(one.inside)
+            if kind in CALLABLE and inside in corpus.symbols:
+                yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
@@ -581,7 +602,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 def _class_around(corpus: Corpus, name: str) -> str:
     while name in corpus.symbols and corpus.symbols[name].kind not in TYPES:
-        name = corpus.symbols[name].parent
+        name = _parent(corpus, name)
     return name if name in corpus.symbols else ""
 
 
@@ -589,18 +610,18 @@ def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
     if len(found) > 1:  # a class, not its constructor
-        found = [one for one in found if corpus.symbols[one].parent not in found]
+        found = [one for one in found if _parent(corpus, one) not in found]
     if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
         return ""
-    parent = corpus.symbols.get(corpus.symbols[found[0]].parent)
+    parent = corpus.symbols.get(_parent(corpus, found[0]))
     return "" if parent is not None and parent.kind in ("function", "method") else found[0]
 
 
 def documented(corpus: Corpus, name: str) -> str:
     """The symbol that a document means by a name as written; "" where none or several could be."""
     last = name.rpartition(".")[2]
-    found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
-    found = [one for one in found if one == name or one.endswith("." + name)]
+    found = [*corpus.short.get(last, ()), *(MODULE + one for one in corpus.modules.get(last, ()))]
+    found = [one for one in found if one in (name, MODULE + name) or one.endswith("." + name)]
     if not found and "." in name:  # by a module that imports it from elsewhere
         return dotted(corpus, name, "")
     return found[0] if len(found) == 1 else ""

@@ -61,15 +61,16 @@ def names_of(
     named: dict[str, Named] = {}
     places = []
     for one in held:
-        if one.name not in named:
+        key = file.key(one.name)
+        if key not in named:
             parent = file.by_name.get(one.parent)
             title = title_of(one.name, one.kind, parent.kind if parent else "")
-            named[one.name] = _definition(one, title, id, text, start)
-            places.append((max(one.start, core) - start, one.name))
+            named[key] = _definition(one, key, title, id, text, start)
+            places.append((max(one.start, core) - start, key))
     return UnitNames(id, text, [*named.values()], []), places
 
 
-def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
+def _definition(one: Symbol, key: str, title: str, id: str, text: str, start: int) -> Named:
     first, last = max(one.start - start, 0), min(one.end - start, len(text))
     first = min(first, max(len(text) - 1, 0))
     quoted = min(max(last, first + 1), first + HEAD)
@@ -78,7 +79,7 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Name
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
     at = ([first, quoted], first, max(last, first + 1))
-    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
+    return Named(key, id, title, one.kind, True, 1, *at, "", said, CODE)
 
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
@@ -117,8 +118,9 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         new = [file for row, file, _ in files.values() if row["links"] == UNLINKED]
         old = [loaded(row["facts"])[0] for row in before]
         only = touched(old, new, (file for _, file, _ in files.values()))
-    kinds = {one.name: one.kind for file in sources for one in file.symbols}
-    titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
+    kinds = {file.key(one.name): one.kind for file in sources for one in file.symbols}
+    parents = {file.key(one.name): file.key(one.parent) for file in sources for one in file.symbols}
+    titles = _Titles(kinds, parents)
     edges: dict[str, list[Edge]] = {}
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
     for edge in resolve(sources, corpus, only) if corpus else ():
@@ -178,7 +180,7 @@ def _mentioned(
     for one in file.references:
         if one.kind != "documents" or not (key := documented(corpus, one.name)):
             continue
-        if one.inside == key:
+        if file.key(one.inside) == key:
             continue
         id, start, end = placed(units, starts, one.start, one.end)
         instead.setdefault(id, {})[normalise_name(one.name)] = key

@@ -208,7 +208,7 @@ def test_a_report_on_source_code_says_what_a_folder_or_file_holds(large: Snapsho
     assert file["summary"].startswith("Ships that carry crates.") and "function load_" in file["summary"]
     assert "def load_0(crate) Load crate number 0." in file["full_content"]
     assert reports["pkg/bare.py"]["summary"].startswith("Defines function drop_")
-    rows = large.rows("entities", "key = 'crates.pkg.bare'", ["description"]).to_pylist()
+    rows = large.rows("entities", "key = ':crates.pkg.bare'", ["description"]).to_pylist()
     assert rows == [{"description": "Module pkg.bare."}]  # and not the first lines
 
 

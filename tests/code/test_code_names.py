@@ -3,10 +3,15 @@ interfaces stand for what implements them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.query.entities import resolve as resolve_name
+from graphrag_mcp.query.lookup import get_entity, get_source
+from tests.code.test_code_graph import index, write
 
 
 def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
@@ -16,6 +21,7 @@ def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
     modules = sorted((file.module + "." for file in parsed), key=len, reverse=True)
 
     def short(name: str) -> str:
+        name = name.removeprefix(":")
         return next((name[len(one) :] for one in modules if name.startswith(one)), name)
 
     return {(short(one.source), short(one.target)) for one in resolve(parsed) if one.kind == kind}
@@ -337,3 +343,49 @@ def test_names_mean_what_the_language_says(rule: str) -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
     files, kind, wanted = RULES[rule]
     assert edges(files, kind) == wanted
+
+
+# A module and a definition of one qualified name are two; the mark is that of the module.
+ONE_NAME = {
+    "Go": ({
+        "a.go": 'package lab\nimport "example.org/lab/foo"\nfunc foo() {}\nfunc use() { foo() }\nfunc far() { foo.Bar() }\n',
+        "foo/b.go": "package foo\nfunc Bar() { inner() }\nfunc inner() {}\n",
+    }, {("lab.use", "lab.foo"), ("lab.far", "lab.foo.Bar"), ("lab.foo.Bar", "lab.foo.inner")}),
+    "Rust": ({
+        "src/lib.rs": "mod parse;\npub fn parse() { parse::go(); helper() }\nfn helper() { parse() }\n",
+        "src/parse.rs": "pub fn go() { inner(); crate::parse() }\nfn inner() {}\n",
+    }, {
+        ("lab.src.parse", "lab.src.parse.go"), ("lab.src.parse", "lab.src.helper"), ("lab.src.helper", "lab.src.parse"),
+        ("lab.src.parse.go", "lab.src.parse.inner"), ("lab.src.parse.go", "lab.src.parse"),
+    }),
+    "JavaScript": ({
+        "a/index.js": "export function load() {}\n", "a/load.js": "export function file() {}\nfile()\n",
+        "b.js": "import {load} from './a'\nimport * as all from './a/load'\nfunction f() { load(); all.file() }\n",
+    }, {(":lab.a.load", "lab.a.load.file"), ("lab.b.f", "lab.a.load"), ("lab.b.f", "lab.a.load.file")}),
+    "Python": ({
+        "a/__init__.py": "def b(): pass\ndef f(): b()\n", "a/b.py": "def c(): pass\nc()\n",
+        "d.py": "import a.b\nfrom a import b\nfrom a.b import c\ndef g():\n    c()\n    b()\ndef h(): a.b.c()\n",
+    }, {("lab.a.f", "lab.a.b"), (":lab.a.b", "lab.a.b.c"), ("lab.d.g", "lab.a.b.c"), ("lab.d.g", "lab.a.b"), ("lab.d.h", "lab.a.b.c")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ONE_NAME)
+def test_a_module_and_a_definition_of_one_name_are_two(language: str) -> None:
+    if language != "Python":
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    files, wanted = ONE_NAME[language]
+    found = resolve([file for name, text in files.items() if (file := parse(f"lab/{name}", text))])
+    assert {(one.source, one.target) for one in found if one.kind == "calls"} == wanted
+    inside = {one.target: one.source for one in found if one.kind == "contains"}
+    assert all(inside[name].startswith(":") for name in inside)
+
+
+def test_a_name_of_a_module_and_a_definition_offers_both(tmp_path: Path) -> None:
+    files, _ = ONE_NAME["Python"]
+    write(tmp_path / "lab", files)
+    corpus = index(tmp_path / "lab", tmp_path / "home")
+    candidates = get_entity(corpus, "b").candidates
+    assert {(one["title"], one["type"]) for one in candidates} == {("a.b", "module"), ("b", "function")}
+    assert {row["key"] for row in (resolve_name(corpus, one["id"])[0] for one in candidates)} == {":lab.a.b", "lab.a.b"}
+    assert len(get_entity(corpus, "lab.a.b").candidates) == 2 and get_entity(corpus, "lab.a.b.c").candidates == []
+    assert get_source(corpus, [next(one["id"] for one in candidates if one["type"] == "function")]).text.count("def b(): pass") == 1
