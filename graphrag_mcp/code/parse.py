@@ -12,7 +12,7 @@ import re
 import tokenize
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -123,7 +123,7 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        self._block(tree.body, _Scope(self.file.module, "module"))
+        self._block(tree.body, _Scope(self.file.module, "module", local=_instead(tree.body)))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
@@ -293,6 +293,7 @@ class _Reader:
                 self._reference(one, scope)
             elif kind in _OWN_NAMES:
                 later.append(one)
+                todo += [each.iter for each in getattr(one, "generators", ())[:1]]  # as outside
                 continue
             elif kind in _CAPTURES and (name := getattr(one, _CAPTURES[kind])):
                 bound.append(name)
@@ -307,7 +308,11 @@ class _Reader:
             targets = (each.target for each in getattr(one, "generators", ()))
             own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
             for part in ast.iter_child_nodes(one):
-                self._calls(part, own)
+                if not isinstance(part, ast.comprehension):
+                    bound += self._calls(part, own)  # by `:=`
+                    continue
+                for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
+                    bound += self._calls(each, own)
         return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
@@ -322,7 +327,9 @@ class _Reader:
             end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
-            self.file.references.append(Reference(*place, "", scope.local.get(target.id, "")))
+            hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
+            how = "?" if hidden else scope.local.get(target.id, "")
+            self.file.references.append(Reference(*place, "", how))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
             head = receiver.partition(".")[0]
@@ -395,6 +402,26 @@ def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
         for name in _BODIES:
             todo += getattr(one, name, ())
     return {name: how for name, how in found.items() if name not in outer}
+
+
+def _instead(body: Sequence[ast.AST]) -> dict[str, str]:
+    """Definitions of a module that an import below them binds again, or for which they are a
+    substitute (`except ImportError: def f()`), as `_Scope.local` has them."""
+    found: dict[str, str] = {}
+    first: dict[str, str] = {}
+    todo = [(one, False) for one in reversed(body)]
+    while todo:
+        node, other = todo.pop()  # other: one of several ways
+        if isinstance(node, _Definition):
+            before = first.setdefault(node.name, "")
+            found[node.name] = before if other else ""
+            continue
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            name = alias.asname or alias.name.partition(".")[0]
+            found[name] = "" if first.setdefault(name, "=") or other else "="
+        other |= isinstance(node, ast.If | ast.ExceptHandler)
+        todo += [(one, other) for name in _BODIES[::-1] for one in getattr(node, name, ())[::-1]]
+    return {name: how for name, how in found.items() if how}
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:

@@ -139,6 +139,25 @@ def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
     assert calls == {("lab.a.f", "lab.other.weigh"), ("lab.a.g", "lab.a.weigh")}
 
 
+# Of names that a class body or a comprehension binds, and of those that a module binds again.
+BOUND = {
+    "def weigh(): pass\nclass A:\n    weigh = load()\n    x = weigh(1)\n    y = [1 for q in weigh()]\n    def m(self): weigh()\n": {("A.m", "weigh")},
+    "def f(): pass\ndef inner(f): return [f for f in f()]\ndef outer(xs): return [f for f in f(xs)]\n": {("outer", "f")},
+    "def f(): pass\ndef g(xs):\n    [(f := x) for x in xs]\n    return f()\n": set(),
+    "from other import f\ndef f(): pass\ndef u(): f()\n": {("u", "f")},
+    "def f(): pass\nfrom other import f\ndef u(): f()\n": {("u", "other.f")},
+    "try:\n    from other import f\nexcept ImportError:\n    def f(): pass\ndef u(): f()\n": {("u", "other.f")},
+    "try:\n    from other import f\nexcept ImportError:\n    f = None\ndef u(): f()\n": {("u", "other.f")},
+}
+
+
+@pytest.mark.parametrize("text", BOUND)
+def test_a_name_of_python_means_what_was_bound_to_it_last(text: str) -> None:
+    files = [parse(f"lab/{name}.py", one) for name, one in (("a", text), ("other", "def f(): pass\n"))]
+    calls = (one for one in resolve([file for file in files if file]) if one.kind == "calls")
+    assert {tuple(name.removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
+
+
 METHODS = {
     "a.js": "function weigh() {}\nclass A { weigh() { weigh() } }\n", "a.ts": "function weigh() {}\nclass A { weigh() { weigh() } }\n",
     "a.go": "package a\nfunc weigh() {}\ntype A struct{}\nfunc (a A) weigh() { weigh() }\n",
