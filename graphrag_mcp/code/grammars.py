@@ -294,6 +294,7 @@ class _Reader:
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
+        self.script = _READERS.get(file.language) is _script
         self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
         self.fields: dict[tuple[str, str], str] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
@@ -343,7 +344,6 @@ class _Reader:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
-        script = _READERS.get(self.file.language) is _script
         rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
@@ -357,7 +357,7 @@ class _Reader:
                 hoists = False  # `var` of JavaScript
                 while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
                     start = up.end_byte if up.type in WORDS["late"] else start
-                    hoists |= script and up.type == "variable_declaration"
+                    hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
                 if stated == "=" and not up.parent:
@@ -415,13 +415,14 @@ class _Reader:
 
     def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
         name = self.text_of(found["name"][0]) if "name" in found else "default"
-        name = re.sub(r"\s+", "", name).replace("::", ".")
+        name = re.sub(r"\s+", "", name).replace("::", ".").removeprefix("module.")
         parent, within = self.inside(node.start_byte, node.end_byte)
         if node.type == "object_creation_expression":  # an anonymous class
             before = f"{parent}.{name}$"
             name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
+            self.owners |= {parent} if self.script else set()
         label = self._label(node, name, parent) if kind != "scope" else ""
         full = f"{parent}.{label}{name.strip('~.')}"
         if kind == "scope":
@@ -438,6 +439,7 @@ class _Reader:
         signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
         doc = self._doc(outer.start_point[0])
         kind = "method" if label and kind == "function" else kind  # no bare name means it
+        label = label or name.startswith("exports.")
         parent = parent if label else full.rpartition(".")[0]
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self._enter(node, full, kind)
@@ -445,10 +447,11 @@ class _Reader:
     def _label(self, node: Any, name: str, parent: str) -> str:
         """What stands before the name of a definition in an object or a function of JavaScript that is
         no definition itself: `api.` of `const api = {fetch() {}}`."""
-        up = node.parent if _READERS.get(self.file.language) is _script else None
+        up = node.parent if self.script else None
         while up is not None and up.id not in self.made:
             called = up.parent is not None and up.parent.id in self.made and up.type != "object"
-            if up.type in _NAMELESS and not called:
+            block = up.type == "statement_block" and not _whole(up.parent)
+            if (up.type in _NAMELESS or block) and not called:
                 if up.type != "object":
                     full = f"{parent}.{self._number(up)}{name}"
                     self.local.append((name, up.start_byte, up.end_byte, full))

@@ -387,6 +387,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         last = name.rpartition(".")[2]
         found = dotted(corpus, _inner(whole, last), file.module) if whole else ""
         found = found or dotted(corpus, _inner(target, rest), file.module)
+        if not rest and target[:1] == MODULE == found[:1]:  # `const run = require("./run")`
+            found = _within(corpus, found, ["default"], set()) or found
         # What a package imports hides its module of that name.
         if not rest and target[:1] != MODULE and found[:1] == MODULE:
             found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found

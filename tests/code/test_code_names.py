@@ -343,6 +343,28 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
+    "blocks of JavaScript": (
+        {
+            "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"
+            "function k() { { function deep() {}\n deep() } }\nfunction l() { deep() }\nclass A { static { function s() {}\n s() } }\n",
+        },
+        "calls",
+        {("lab.a", "$1.f"), ("lab.a", "f"), ("h", "h.$2.inner"), ("k", "k.$3.deep"), ("l", "deep"), ("A", "A.$4.s")},
+    ),
+    "exports of CommonJS": (
+        {
+            "b.js": "exports.open = function () { close() }\nmodule.exports.shut = () => open()\nfunction close() {}\n"
+            "function Foo() {}\nFoo.prototype.bar = function () { this.baz() }\nFoo.prototype.baz = () => 2\n",
+            "c.js": "module.exports = { x: function () {}, y: () => 1, w }\nfunction w() {}\n", "d.js": "module.exports = function () {}\n",
+            "e.ts": "const b = require('./b')\nconst { open } = require('./b')\nimport c = require('./c')\nconst run = require('./d')\n"
+            "function t() { b.open(); b.shut(); run() }\nfunction u() { open(); c.x(); c.y(); c.w() }\n",
+        },
+        "calls",
+        {
+            ("exports.open", "close"), ("Foo.bar", "Foo.baz"), ("t", "exports.open"), ("t", "exports.shut"), ("t", "default"),
+            ("u", "exports.open"), ("u", "exports.x"), ("u", "exports.y"), ("u", "w"),
+        },
+    ),
     "scopes of JavaScript": (
         {
             "a.js": "const api = { fetch() {} }\nfunction load() { return fetch('/x') }\n(function () { function inner() {}\n inner() })()\n"
