@@ -322,23 +322,35 @@ class _Reader:
             if node.id not in self.made:
                 self.made.add(node.id)
                 self._define(node, kind, found)
+        reader = _READERS.get(self.file.language)
+        for found in matches if reader else ():
+            for node in found.get("import", ()):
+                self._import(node, reader(self.file, self.text_of(node)))
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
-        reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("base", ()):
                 self._base(node)
             for node in found.get("call", ()):
                 self._call(node, found)
-            for node in found.get("import", ()) if reader else ():
-                bound = reader(self.file, self.text_of(node))
-                self.file.imports += [Import(*one, *self.span(node)) for one in bound if one[1]]
             for node in found.get("of", ()):
                 name = self.text_of(found["export"][0]) if "export" in found else "default"
                 made = node.type == "new_expression"
                 value = f"{self._stated(node)}()" if made else self.text_of(node)
                 known = _DOTTED.fullmatch(value.removesuffix("()"))
                 self.file.variables[name] = value if known else ""
+
+    def _import(self, node: Any, bound: Bound) -> None:
+        """What an import binds, in a block with a name that no other block has: `x@PLACE`."""
+        up = node.parent
+        while up and up.type not in _REGIONS:
+            up = up.parent
+        for name, target in bound:
+            if up and name not in ("", "*"):
+                local, name = name, f"{name}@{node.start_byte}"
+                self.local.append((local, up.start_byte, up.end_byte, f"={name}"))
+            if target:
+                self.file.imports.append(Import(name, target, *self.span(node)))
 
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
@@ -360,7 +372,7 @@ class _Reader:
                     hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
-                if stated == "=" and not up.parent:
+                if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
@@ -520,11 +532,12 @@ class _Reader:
             return text, "super"
         place = node.start_byte, node.end_byte
         known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)
-        known = None if known == "=" else known
+        if known and known[0] == "=":  # an import of this block
+            text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
         if known and not known.endswith("()"):  # a type parameter stands for what bounds it
             other = self.bound_at(known, place)
-            known = known if other is None else other
+            known = known if other is None else other.removeprefix("=")
         owner = self._owner(inside)
         known = owner if known == "Self" else known or ""
         if rest:

@@ -66,6 +66,9 @@ class Corpus:
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
+    impls: dict[str, str] = field(
+        default_factory=dict
+    )  # of Rust: a type of another file by its name
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -171,7 +174,8 @@ def _facts(file: SourceFile) -> Facts:
     for one in file.symbols:
         returned = RETURNS.search(one.signature)
         what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
-        found[one.short].append((what, returned[1] if returned else ""))
+        owner = one.parent if one.parent not in file.by_name else ""
+        found[one.short].append((what, returned[1] if returned else "", owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local}", given.target))
@@ -213,6 +217,14 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     corpus.stars[place].append(given.target)
                 else:
                     corpus.imports[place].setdefault(given.local, given.target)
+    for file in files:
+        for one in file.symbols if file.language == "rust" else ():
+            if one.parent and file.key(one.parent) not in corpus.symbols:
+                owner = meant(corpus, file, one.parent[len(file.module) + 1 :], file.module)[0]
+                if owner and corpus.symbols[owner].kind in TYPES:
+                    corpus.impls[one.parent] = owner
+                    corpus.members.setdefault((owner, one.short), one.name)
+    corpus.found.clear()
     return corpus
 
 
@@ -493,7 +505,8 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         if not found and not certainty:
             found, certainty = _only(corpus, one.name, TYPES), ONLY
         if found and found != one.inside and corpus.symbols[found].kind in TYPES:
-            yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
+            source = corpus.impls.get(one.inside, one.inside)
+            yield Edge("inherits", source, found, certainty, file.uri, one.start, one.end)
 
 
 def _interfaces(file: SourceFile) -> set[str]:
@@ -560,8 +573,9 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
-    if one.type in ("?", "="):  # a variable or an import of its function hides the definition
-        imported = corpus.imports.get(file.uri, {}).get(one.name, "") if one.type == "=" else ""
+    if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
+        local = (one.type[1:] or one.name) if one.type[0] == "=" else ""
+        imported = corpus.imports.get(file.uri, {}).get(local, "")
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver and one.type:  # a function that is known in a part of the file
         return one.type, SAME_FILE

@@ -277,6 +277,26 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Scale.weigh", "open"), ("main", "Scale.weigh"), ("main", "open"), ("main", "extra"), ("test", "extra")},
     ),
+    "imports of a function of Rust": (
+        {
+            "src/lib.rs": "pub mod types;\nmod user;\npub fn top() {}\n",
+            "src/types.rs": "pub struct Foo;\nimpl Foo { pub fn new() -> Self { Foo } pub fn run(&self) {} }\npub struct Bar;\nimpl Bar { pub fn run(&self) {} pub fn new() {} }\npub fn top() {}\n",
+            "src/user.rs": "fn a() { use crate::types::Foo; let f = Foo::new(); f.run(); use crate::top; top() }\nfn b() { Foo::new(); top() }\n"
+            "fn c() { use crate::types::{Bar as Foo, top}; Foo::new(); top() }\n",
+        },
+        "calls",
+        {("a", "Foo.new"), ("a", "Foo.run"), ("a", "top"), ("c", "Bar.new"), ("c", "top")},
+    ),
+    "methods that another file gives to a type of Rust": (
+        {
+            "src/lib.rs": "mod types;\nmod go;\nmod near;\n", "src/types.rs": "pub struct Foo;\nimpl Foo { pub fn run(&self) {} }\n",
+            "src/go.rs": "use crate::types::Foo;\npub trait Go { fn go(&self); fn twice(&self) { self.go() } }\nimpl Go for Foo { fn go(&self) { self.run() } }\n"
+            "impl Foo { fn more(&self) {} }\nfn near(f: &Foo) { f.go(); f.twice(); f.more() }\n",
+            "src/near.rs": "pub struct Foo;\nfn far(f: &Foo) { f.go() }\nstruct Own; impl Own { fn more(&self) {} fn go(&self) {} }\n",
+        },
+        "calls",
+        {("Go.twice", "Go.go"), ("Foo.go", "Foo.run"), ("near", "Foo.go"), ("near", "Go.twice"), ("near", "Foo.more")},
+    ),
     "generic and anonymous classes of Java": (
         {
             "Store.java": "interface Store<T> { T get(); }\n", "Mem.java": "class Mem<T> implements Store<T> { public T get() { return null; } void go() {} }\n",
