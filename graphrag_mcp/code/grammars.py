@@ -403,8 +403,11 @@ class _Reader:
             return known[0] if len(known) == 1 else ""
         if kind == "new_expression":
             return self._name(node.child_by_field_name("constructor"))
-        if kind in ("call_expression", "call"):
-            called = self._name(node.child_by_field_name("function"))
+        if kind in ("call_expression", "call", "method_invocation"):
+            name, on = (node.child_by_field_name(one) for one in ("name", "object"))
+            called = self._name(node.child_by_field_name("function") or name)
+            known = self._name(on)
+            called = f"{known}.{called}".removeprefix("this.") if known else "" if on else called
             made = _MAKER.match(called)
             return made[1] if made else f"{called}()" if called else ""
         return ""

@@ -172,10 +172,9 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        returned = RETURNS.search(one.signature)
         what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
         owner = one.parent if one.parent not in file.by_name else ""
-        found[one.short].append((what, returned[1] if returned else "", owner))
+        found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local}", given.target))
@@ -185,6 +184,13 @@ def _facts(file: SourceFile) -> Facts:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
     return found
+
+
+def _returned(symbol: Symbol) -> str:
+    """The type that the signature of a function states for what it gives, "" for none."""
+    before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
+    found = RETURNS.search(symbol.signature) or re.search(before, symbol.signature)
+    return found[1] if found else ""
 
 
 def _named(file: SourceFile) -> set[str]:
@@ -405,6 +411,10 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         if not rest and target[:1] != MODULE and found[:1] == MODULE:
             found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
         return found, IMPORTED
+    if ".src.test." in file.module:  # a package of Java has its tests in another folder
+        twin = MODULE + file.module.replace(".src.test.", ".src.main.")
+        if found := _within(corpus, twin, name.split("."), set()):
+            return found, IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
     if file.language == "rust" and rest:
@@ -453,11 +463,11 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         symbol = corpus.symbols.get(found)
         if symbol is None or symbol.kind in TYPES:
             return found
-        returned = RETURNS.search(symbol.signature)
-        if returned is None or returned[1] == "Self":
+        returned = _returned(symbol)
+        if returned in ("", "Self"):
             return symbol.parent if returned else ""
         home = corpus.home[found]
-        return meant(corpus, home, returned[1], home.module)[0]
+        return meant(corpus, home, returned, home.module)[0]
     if written in corpus.symbols:
         return written
     owner, _, last = written.rpartition(".")

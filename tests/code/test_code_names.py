@@ -310,6 +310,21 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("Main.f", "Mem"), ("Main.f", "Main"), ("Main.f", "Mem.go"), ("Main.f", "Store.get"),
         },
     ),
+    "tests and returned types of Java": (
+        {
+            "src/main/java/lab/Foo.java": "package lab;\nclass Foo { void bar() {} static Foo make() { return null; } public List<Foo> all() { return null; } }\n",
+            "src/main/java/lab/Other.java": "package lab;\nclass Other { void bar() {} void own() {} }\n",
+            "src/main/java/lab/Use.java": "package lab;\nclass Use {\n  Foo one() { return null; }\n  void a() { one().bar(); }\n  void b() { Foo.make().bar(); }\n"
+            "  void c() { this.one().bar(); }\n  void d() { Foo.all().bar(); other(1).x().bar(); }\n}\n",
+            "src/test/java/lab/FooTest.java": "package lab;\nclass FooTest { void t() { Foo f = Foo.make(); f.bar(); new Foo(); help(); } void help() {} }\n",
+            "src/more/java/lab/Foo.java": "package lab;\nclass Foo { void bar() {} static Foo make() { return null; } }\n",
+        },
+        "calls",
+        {
+            ("Use.a", "Use.one"), ("Use.a", "Foo.bar"), ("Use.b", "Foo.make"), ("Use.b", "Foo.bar"), ("Use.c", "Use.one"), ("Use.c", "Foo.bar"),
+            ("Use.d", "Foo.all"), ("FooTest.t", "Foo.make"), ("FooTest.t", "Foo.bar"), ("FooTest.t", "Foo"), ("FooTest.t", "FooTest.help"),
+        },
+    ),
     "bases of anonymous classes of Java": (
         {"Main.java": "interface Store<T> {}\nclass Main { Object d() { f(new Store<String>() { int x() { return 1; } }); return new Store() { }; } }\n"},
         "inherits",
