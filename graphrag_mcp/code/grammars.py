@@ -144,15 +144,12 @@ def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
     root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
-    if parts[:1] == ["crate"]:
-        return ".".join([*root, *parts[1:]])
-    if parts[:1] == ["self"]:
-        return ".".join([*here, *parts[1:]])
+    places = {"crate": root, "self": here, "super": here[:-1]}
+    before = places.get(parts[0], []) if parts else []
+    parts = parts[bool(before) :]
     while parts[:1] == ["super"]:
-        here, parts = here[:-1], parts[1:]
-        if parts[:1] != ["super"]:
-            return ".".join([*here, *parts])
-    return ".".join(parts)
+        before, parts = before[:-1], parts[1:]
+    return ".".join([*before, *parts])
 
 
 def _include(file: SourceFile, statement: str) -> Bound:

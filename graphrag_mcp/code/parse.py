@@ -63,10 +63,9 @@ def _without_deep(text: str) -> str:
             signs, last = signs + 1, said
         elif kind == tokenize.NEWLINE:
             if signs > MOST_SIGNS and last != ":":
-                lines[start[0] - 1 : end] = (" " * len(line) for line in lines[start[0] - 1 : end])
-                lines[start[0] - 1] = (
-                    lines[start[0] - 1][: start[1]] + "0" + lines[start[0] - 1][start[1] + 1 :]
-                )
+                first = start[0] - 1
+                lines[first:end] = (" " * len(line) for line in lines[first:end])
+                lines[first] = lines[first][: start[1]] + "0" + lines[first][start[1] + 1 :]
             signs, start = 0, (0, 0)
         if kind not in _BETWEEN and not start[0]:
             start = began
@@ -123,7 +122,10 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        self._block(tree.body, _Scope(self.file.module, "module", local=_instead(tree.body)))
+        defined = {one.name for one in _statements(tree) if isinstance(one, _Definition)}
+        bound = _bound_in(tree.body).items()
+        local = {name: how for name, how in bound if how == "=" and name in defined}
+        self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
@@ -266,15 +268,11 @@ class _Reader:
         for method in (one for one in node.body if isinstance(one, _Function)):
             arguments = {one.arg: _annotation(one.annotation) for one in method.args.args}
             scope = _Scope("", "function", arguments)
-            for one in _statements(method):
-                if isinstance(one, ast.AnnAssign):
-                    targets, known = [one.target], _annotation(one.annotation)
-                elif isinstance(one, ast.Assign):
-                    targets, known = one.targets, self._type(one.value, scope)
-                else:
-                    continue
-                for target in targets if known else ():
-                    if _of_self(target, "self"):
+            for one in (one for one in _statements(method) if isinstance(one, _Assignment)):
+                plain = isinstance(one, ast.Assign)
+                known = self._type(one.value, scope) if plain else _annotation(one.annotation)
+                for target in one.targets if plain else [one.target]:
+                    if known and _of_self(target, "self"):
                         found.setdefault(target.attr, known)
         return found
 
@@ -380,18 +378,20 @@ def _statements(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
-    """What the statements of a function bind, also below a use, as `_Scope.local` has it."""
+def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
+    """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
+    and a definition the last one; where each is one of several ways the first."""
     found: dict[str, str] = {}
     outer: list[str] = []
-    todo = [*body]
-    for one in todo:  # which grows
+    todo = [(one, False) for one in reversed(body)]
+    while todo:
+        one, other = todo.pop()
         if isinstance(one, _Definition):
-            found[one.name] = "=" if found.get(one.name) == "=" else ""
+            found[one.name] = "=" if other and found.get(one.name) == "=" else ""
             continue
-        if isinstance(one, ast.Import | ast.ImportFrom):
-            names = (alias.asname or alias.name.partition(".")[0] for alias in one.names)
-            found |= dict.fromkeys(names, "=")
+        for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
+            name = alias.asname or alias.name.partition(".")[0]
+            found[name] = "" if other and found.get(name) == "" else "="
         outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
         targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
         targets += (item.optional_vars for item in getattr(one, "items", ()))
@@ -399,29 +399,9 @@ def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
-        for name in _BODIES:
-            todo += getattr(one, name, ())
+        other |= isinstance(one, ast.If | ast.ExceptHandler)
+        todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
     return {name: how for name, how in found.items() if name not in outer}
-
-
-def _instead(body: Sequence[ast.AST]) -> dict[str, str]:
-    """Definitions of a module that an import below them binds again, or for which they are a
-    substitute (`except ImportError: def f()`), as `_Scope.local` has them."""
-    found: dict[str, str] = {}
-    first: dict[str, str] = {}
-    todo = [(one, False) for one in reversed(body)]
-    while todo:
-        node, other = todo.pop()  # other: one of several ways
-        if isinstance(node, _Definition):
-            before = first.setdefault(node.name, "")
-            found[node.name] = before if other else ""
-            continue
-        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-            name = alias.asname or alias.name.partition(".")[0]
-            found[name] = "" if first.setdefault(name, "=") or other else "="
-        other |= isinstance(node, ast.If | ast.ExceptHandler)
-        todo += [(one, other) for name in _BODIES[::-1] for one in getattr(node, name, ())[::-1]]
-    return {name: how for name, how in found.items() if how}
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:

@@ -13,7 +13,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import TextIOWrapper
@@ -209,7 +209,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
             if key not in corpus.symbols:
                 corpus.symbols[key], corpus.home[key] = one, file
                 named = corpus.modules if one.kind == "module" else corpus.short
-                named[one.short].append(one.name)
+                named[one.short].append(key)
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
                     corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
@@ -225,7 +225,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     corpus.imports[place].setdefault(given.local, given.target)
     for file in files:
         for one in file.symbols if file.language == "rust" else ():
-            if one.parent and file.key(one.parent) not in corpus.symbols:
+            if one.parent and one.parent not in file.by_name:
                 owner = meant(corpus, file, one.parent[len(file.module) + 1 :], file.module)[0]
                 if owner and corpus.symbols[owner].kind in TYPES:
                     corpus.impls[one.parent] = owner
@@ -283,11 +283,10 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
         found = [
             place
             for place in corpus.modules.get(parts[-1], ())
-            if place.endswith("." + tail) or place == tail
+            if place.endswith("." + tail) or place == MODULE + tail
         ]
         if found:
-            nearest = min(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
-            return _within(corpus, MODULE + nearest, rest, seen)
+            return _within(corpus, min(found, key=_distance(module)), rest, seen)
     return ""
 
 
@@ -298,15 +297,16 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
         place
         for place in corpus.modules.get(last, ())
         if place.endswith("." + prefix)
-        and (
-            MODULE + place[: -len(prefix) - 1] not in corpus.symbols
-            or corpus.home[MODULE + place].language in _JVM
-        )
+        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.home[place].language in _JVM)
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
-    found.sort(key=lambda one: (-len(commonprefix([one, module])), len(one), one))
-    return [MODULE + place for place in found]
+    return sorted(found, key=_distance(module))
+
+
+def _distance(module: str) -> Callable[[str], tuple[int, int, str]]:
+    """How far other modules are from this one."""
+    return lambda one: (-len(commonprefix([one, MODULE + module])), len(one), one)
 
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
@@ -399,28 +399,15 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         if scope == file.module:
             break
         scope = scope.rpartition(".")[0]
-    imports = corpus.imports.get(file.uri, {})
-    if target := imports.get(head, ""):
-        whole = imports.get(name.rpartition(".")[0], "") if rest else ""
-        last = name.rpartition(".")[2]
-        found = dotted(corpus, _inner(whole, last), file.module) if whole else ""
-        found = found or dotted(corpus, _inner(target, rest), file.module)
-        if not rest and target[:1] == MODULE == found[:1]:  # `const run = require("./run")`
-            found = _within(corpus, found, ["default"], set()) or found
-        # What a package imports hides its module of that name.
-        if not rest and target[:1] != MODULE and found[:1] == MODULE:
-            found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
-        return found, IMPORTED
-    if ".src.test." in file.module:  # a package of Java has its tests in another folder
-        twin = MODULE + file.module.replace(".src.test.", ".src.main.")
-        if found := _within(corpus, twin, name.split("."), set()):
-            return found, IMPORTED
+    if target := corpus.imports.get(file.uri, {}).get(head, ""):
+        return _by_import(corpus, file, name, target), IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
-    if file.language == "rust" and rest:
-        ways = (dotted(corpus, path, file.module) for path in (f"{file.module}.{name}", name))
-        if found := next(filter(None, ways), ""):
-            return found, IMPORTED
+    paths = [f"{file.module}.{name}", name] if file.language == "rust" and rest else []
+    if ".src.test." in file.module:  # a package of Java has its tests in another folder
+        paths = [f"{file.module.replace('.src.test.', '.src.main.')}.{name}"]
+    if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
+        return found, IMPORTED
     if file.uri not in corpus.stars:
         return "", 0.0
     place = f"*.{name}", file.uri
@@ -433,8 +420,20 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
 
 
-def _inner(target: str, rest: str) -> str:
-    return f"{target.removeprefix(MODULE)}.{rest}" if rest else target
+def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
+    """What a name means of which the first part is imported as `target`."""
+    before, _, last = name.rpartition(".")
+    if before:  # `import a.b` binds `a`, and knows `a.b`
+        whole = corpus.imports[file.uri].get(before, "")
+        ways = ((whole, last), (target, name.partition(".")[2]))
+        paths = (f"{one.removeprefix(MODULE)}.{rest}" for one, rest in ways if one)
+        return next(filter(None, (dotted(corpus, path, file.module) for path in paths)), "")
+    found = dotted(corpus, target, file.module)
+    if target[:1] == MODULE == found[:1]:  # `const run = require("./run")`
+        found = _within(corpus, found, ["default"], set()) or found
+    elif found[:1] == MODULE:  # what a package imports hides its module of that name
+        found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
+    return found
 
 
 _OF_ALL = frozenset(
@@ -646,7 +645,7 @@ def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
 def documented(corpus: Corpus, name: str) -> str:
     """The symbol that a document means by a name as written; "" where none or several could be."""
     last = name.rpartition(".")[2]
-    found = [*corpus.short.get(last, ()), *(MODULE + one for one in corpus.modules.get(last, ()))]
+    found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
     found = [one for one in found if one in (name, MODULE + name) or one.endswith("." + name)]
     if not found and "." in name:  # by a module that imports it from elsewhere
         return dotted(corpus, name, "")

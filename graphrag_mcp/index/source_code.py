@@ -65,12 +65,12 @@ def names_of(
         if key not in named:
             parent = file.by_name.get(one.parent)
             title = title_of(one.name, one.kind, parent.kind if parent else "")
-            named[key] = _definition(one, key, title, id, text, start)
+            named[key] = replace(_definition(one, title, id, text, start), key=key)
             places.append((max(one.start, core) - start, key))
     return UnitNames(id, text, [*named.values()], []), places
 
 
-def _definition(one: Symbol, key: str, title: str, id: str, text: str, start: int) -> Named:
+def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
     first, last = max(one.start - start, 0), min(one.end - start, len(text))
     first = min(first, max(len(text) - 1, 0))
     quoted = min(max(last, first + 1), first + HEAD)
@@ -79,7 +79,7 @@ def _definition(one: Symbol, key: str, title: str, id: str, text: str, start: in
     said = " ".join(filter(None, [one.signature, one.doc])) or f"Module {title}."
     said = said if one.start >= start else ""
     at = ([first, quoted], first, max(last, first + 1))
-    return Named(key, id, title, one.kind, True, 1, *at, "", said, CODE)
+    return Named(one.name, id, title, one.kind, True, 1, *at, "", said, CODE)
 
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
