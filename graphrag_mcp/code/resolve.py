@@ -615,9 +615,9 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-        if found or (
-            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.uri, {})
-        ):
+        head = one.receiver.partition(".")[0]
+        std = file.language == "rust" and head in _RUST
+        if found or std or (certainty and head in corpus.imports.get(file.uri, {})):
             return found, certainty
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
 

@@ -282,7 +282,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             "src/lib.rs": "pub mod types;\nmod user;\npub fn top() {}\n",
             "src/types.rs": "pub struct Foo;\nimpl Foo { pub fn new() -> Self { Foo } pub fn run(&self) {} }\npub struct Bar;\nimpl Bar { pub fn run(&self) {} pub fn new() {} }\npub fn top() {}\n",
             "src/user.rs": "fn a() { use crate::types::Foo; let f = Foo::new(); f.run(); use crate::top; top() }\nfn b() { Foo::new(); top() }\n"
-            "fn c() { use crate::types::{Bar as Foo, top}; Foo::new(); top() }\n",
+            "fn c() { use crate::types::{Bar as Foo, top}; Foo::new(); top() }\nfn d() { use std::io::IsTerminal; std::io::alone() }\nfn alone() {}\n",
         },
         "calls",
         {("a", "Foo.new"), ("a", "Foo.run"), ("a", "top"), ("c", "Bar.new"), ("c", "top")},
