@@ -32,6 +32,7 @@ from graphrag_mcp.code.symbols import (
 Bound = Iterator[tuple[str, str]]  # local name, target
 _OUTSIDE = "="  # the target of what is never in the corpus: a package of npm, Go's own library
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
+_SCRIPT_NAME = re.compile(r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
 
 
@@ -69,12 +70,9 @@ def _script(file: SourceFile, statement: str) -> Bound:
             words = re.findall(r"[\w$]+", one.replace("type ", " "))
             if words:
                 yield words[-1], f"{module}.{words[0]}"
-    if alone := re.match(
-        r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)", clause
-    ):
-        if alone[1] not in ("import", "export"):
-            local = alone[1]
-            yield local, whole if "require" in statement else f"{module}.default"
+    alone = _SCRIPT_NAME.match(clause)
+    if alone and alone[1] not in ("import", "export"):
+        yield alone[1], whole if "require" in statement else f"{module}.default"
 
 
 def _jvm(file: SourceFile, statement: str) -> Bound:

@@ -582,9 +582,9 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    imports = corpus.imports.get(file.uri, {})
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
-        local = (one.type[1:] or one.name) if one.type[0] == "=" else ""
-        imported = corpus.imports.get(file.uri, {}).get(local, "")
+        imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver and one.type:  # a function that is known in a part of the file
         return one.type, SAME_FILE
@@ -604,20 +604,18 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         if owner:
             return member(corpus, owner, one.name), MEMBER
         head = one.type.partition(".")[0].removesuffix("()")
-        if (target := corpus.imports.get(file.uri, {}).get(head, "")) and not dotted(
-            corpus, target, file.module
-        ):
+        if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
             return "", 0.0
         made = one.type.endswith("()") and file.language != "python"
         if (one.type[:1].isupper() or "." in one.type) and not made:
-            imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})
-            owner = "" if imported else _only(corpus, one.type.rpartition(".")[2], TYPES)
+            last = one.type.rpartition(".")[2]
+            owner = "" if one.type.partition(".")[0] in imports else _only(corpus, last, TYPES)
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         head = one.receiver.partition(".")[0]
         std = file.language == "rust" and head in _RUST
-        if found or std or (certainty and head in corpus.imports.get(file.uri, {})):
+        if found or std or (certainty and head in imports):
             return found, certainty
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
 
