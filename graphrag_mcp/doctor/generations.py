@@ -171,7 +171,7 @@ class Changes:
 
     since: int
     generation: int
-    committed: str  # when `since` was, ISO 8601
+    committed: str  # when `since` was, ISO 8601; "" for 0
     added: list[str]
     changed: list[str]
     removed: list[str]
@@ -216,7 +216,8 @@ def rollback(folder: Path, generation: int) -> Manifest:
 
 def generation_of(folder: Path, since: str) -> int:
     """The generation that `since` names: a number, or a day (ISO 8601), for which it is the last one
-    committed before that day. Raises BadInput where it is neither, NotFound where none is kept."""
+    committed before that day, 0 before the first one of all. Raises BadInput where it is neither,
+    NotFound where none is kept."""
     written = since.strip()
     if written.isdecimal() and len(written) != 4:
         return int(written)
@@ -226,6 +227,8 @@ def generation_of(folder: Path, since: str) -> int:
         raise BadInput(what, f"Write 12 or {dates.advice(written)}")
     there = kept(folder)
     before = [one.generation for one in there if one.created < dates.days(day)[0]]
+    if not before and there[0].generation == 1:
+        return 0
     if not before:
         oldest = f"The oldest is {there[0].generation} of {there[0].created}"
         raise NotFound(f"no generation from before {written} is kept", oldest)
@@ -233,11 +236,14 @@ def generation_of(folder: Path, since: str) -> int:
 
 
 def changes(folder: Path, generation: int, about: str = "") -> Changes:
-    """What the documents and the graph have become since `generation`, and with `about` what new
+    """What the documents and the graph have become since `generation`, 0 for an empty index, and with `about` what new
     text says of that entity. Raises NotFound when the generation is not kept any more, or there is
     no such entity."""
     current = manifests.current(folder)
-    old = current if generation == current.generation else _find(folder, current, generation)
+    if generation == 0:
+        old = replace(current, generation=0, tables={}, segments=[], created="")
+    else:
+        old = current if generation == current.generation else _find(folder, current, generation)
     before, now = _documents(folder, old), _documents(folder, current)
     snapshots = Snapshot(folder, old), Snapshot(folder, current)
     counts = {}
@@ -264,8 +270,11 @@ def told(found: Changes, about: str = "") -> list[str]:
     became of them."""
     if found.since == found.generation:
         return [f"Generation {found.generation} is the current one, so nothing has changed since."]
-    since = f"From generation {found.since} ({found.committed})"
-    lines = [f"{since} to {found.generation}, the current one:"]
+    since = (
+        f"From generation {found.since} ({found.committed}) to {found.generation}, the current one:"
+    )
+    first = f"All is new in generation {found.generation}: nothing was indexed before."
+    lines = [since if found.since else first]
     for table, one in found.counts.items():
         came = " (the same)"
         if one["added"] or one["removed"]:

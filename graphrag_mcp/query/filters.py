@@ -390,9 +390,8 @@ def _shares(op: str, days: tuple[str, str], period: tuple[str, str]) -> bool:
 def _valid(fact: Fact, period: str) -> bool:
     """Was there such a document by then, and was it valid? One that states no date is."""
     first, last = dates.days(period)
-    metadata = fact["metadata"]
-    begun = (fact["date"], dates.read(str(metadata.get("valid_from") or "")))
-    until = dates.read(str(metadata.get("valid_until") or ""))
+    begins, until = fact["valid"]
+    begun = (fact["date"], begins)
     over = bool(until) and dates.days(until)[1] < first
     return not over and all(dates.days(one)[0] <= last for one in begun if one)
 

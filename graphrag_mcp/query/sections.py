@@ -52,7 +52,8 @@ def sections_of(
     shares = shares or (SHARES if budget > SMALL else SMALL_SHARES)
     passages = passages or max(8, budget // 90)  # a citation alone costs nearly as much
     items = {"Sources": source_items(source, passages)}
-    if mode != "basic":
+    # Entities and reports tell of all days.
+    if mode != "basic" and not (filters and filters.of("said", "as_of")):
         ranked = _chosen(snapshot, found, filters)
         chosen = [one.row for one in ranked]
         items["Entities"] = [_entity_item(one.row, detailed) for one in ranked]

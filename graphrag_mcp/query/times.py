@@ -35,6 +35,9 @@ Fact = Mapping[str, Any]
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
 )
+# Names of metadata, without hyphens and underscores.
+VALID_FROM = "validfrom effectivedate effectivefrom effective".split()
+VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".split()
 COMPARED, READ = 400, 50_000  # documents of years that are compared, and characters of each
 SAME = 0.5  # share of the runs of words that a later version still has
 
@@ -71,7 +74,14 @@ def _fact(row: Row) -> dict[str, Any]:
     by = "committed" if date and not stated else ""
     clock = dates.clock(metadata)
     own = {"date": date, "clock": clock, "moment": dates.moment(date, clock), "by": by}
+    own["valid"] = [_stated(metadata, keys) for keys in (VALID_FROM, VALID_UNTIL)]
     return {"document": names, "uri": row["uri"], "metadata": metadata, **own}
+
+
+def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The first date of metadata under one of these names: valid-until, validUntil, valid_until."""
+    plain = {re.sub("[-_ ]", "", name): value for name, value in metadata.items()}
+    return next(filter(None, (dates.read(str(plain.get(key) or "")) for key in keys)), "")
 
 
 def shown(facts: Iterable[Fact]) -> dict[str, str]:
@@ -117,8 +127,7 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
                     found[id].append(f"status: {one}")
             if id in later and not any("supersede" in one for one in found[id]):
                 found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            keys = ("valid_from", "valid_until")
-            begins, ends = (dates.read(str(metadata.get(key) or "")) for key in keys)
+            begins, ends = fact["valid"]
             said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
             over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
             found[id] += [f"contradictory: {', '.join(said)}"] if over else said
@@ -130,7 +139,7 @@ def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
     """(old, new) where the metadata of the new document name the old one, and no other."""
     by_name: dict[str, set[str]] = defaultdict(set)
     for id, fact in facts.items():
-        for name in fact["document"]:
+        for name in (*fact["document"], fact["document"][-1].rpartition(".")[0]):
             by_name[name.casefold()].add(id)
     found = []
     for id, fact in facts.items():

@@ -21,7 +21,7 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.settings import address_of
 
 if TYPE_CHECKING:
-    from graphrag_mcp.store.mirror import Store, Tag
+    from graphrag_mcp.store.mirror import Store
 
 FOLDER = "drift"  # of a home
 TRIES = 12  # at an object that other machines go on replacing

@@ -138,19 +138,31 @@ def in_address(metadata: Mapping[str, Any]) -> str:
 
 
 def in_head(text: str) -> str:
-    """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`; where
-    none states a day, the first month, quarter or `Year: 2024`."""
+    """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`, or the
+    head of a turn; where none states a day, the first month, quarter or `Year: 2024`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     short = [line for line in lines if len(line) <= SHORT]
     listed = [line for line in short if read(line.strip(" -*•|\t"))]  # months of an archive
-    for forms in (DAYS, _SPANS):
-        for line in short:
-            dated = next((one for one in found(line, forms) if one[2]), None)
-            several = forms is _SPANS and line in listed and len(listed) > 1
-            if dated and not several and dates_text(line, *dated[:2]):
-                return dated[2]
+    first = day_first(text)
+    for line in lines:
+        stamped = next((one for one in found(line, (*DAYS, *STAMPS), first) if one[2]), None)
+        if stamped and _begins(line, *stamped[:2]):
+            return stamped[2]
+        dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
+        if dated and dates_text(line, *dated[:2]):
+            return dated[2]
+    for line in short:
+        dated = next((one for one in found(line, _SPANS) if one[2]), None)
+        several = line in listed and len(listed) > 1
+        if dated and not several and dates_text(line, *dated[:2]):
+            return dated[2]
     declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
+
+
+def _begins(line: str, start: int, end: int) -> bool:
+    """Does the line begin with a date and a clock, as the head of a turn does whatever it says?"""
+    return not line[:start].strip(" [(") and bool(_SAID.timed_after.match(line, end))
 
 
 def found(

@@ -335,6 +335,18 @@ def _weekday(anchor: date, weekday: int, which: int) -> Interval:
     return _period(anchor, "day", shift)
 
 
+def _weekday_within(interval: Interval, values: Values) -> Interval:
+    """Its second Tuesday, or (-1) its last one."""
+    first, last = interval
+    if "quarter" in values:
+        found = _weekday(first + timedelta(weeks=values["quarter"] - 1), values["weekday"], 0)
+    elif values["which"] < 0:
+        found = _weekday(last + timedelta(days=1), values["weekday"], values["which"])
+    else:
+        raise _Unclear
+    return found if found[0] <= last else _to(last, first)
+
+
 def _exactly(day: date, unit: str, shift: int) -> Interval:
     """The day that is exactly `shift` units after this one."""
     unit, times = _MULTIPLES.get(unit, (unit, 1))
@@ -484,6 +496,14 @@ def _told(values: Values) -> bool:
     return bool(told)
 
 
+def _weekday_of_week(anchor: date, values: Values) -> Interval:
+    """A day of this week that is still to come is none that is told of."""
+    found = _period(anchor, "week", values["which"])[0] + timedelta(days=values["weekday"])
+    if found > anchor and values["which"] == 0 and values["past"] and not values["future"]:
+        raise ValueError("neither this week's day nor this week")
+    return found, found
+
+
 def _unit(anchor: date, values: Values) -> Interval:
     """This, the last or the next week, month, ...; in English the last week is the seven days
     before."""
@@ -525,6 +545,7 @@ _STATED: dict[str, Callable[[Values], Interval]] = {
         ("date", "month of year", "season of year", "quarter of year", "half of year", "year"),
         lambda v: _within(v["y"], v),
     ),
+    "weekday of month": lambda v: _weekday_within(_within(v["y"], v), v),
     "week of date": lambda v: _period(_within(v["y"], v)[0], "week", 0),
     "days": _days,
     "months": lambda v: _to(
@@ -560,9 +581,8 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "weekday": lambda a, v: _weekday(
         a + timedelta(days=_told(v)), v["weekday"], v["which"] - _told(v)
     ),
-    "weekday of week": lambda a, v: (
-        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
-    ),
+    "weekday of that month": lambda a, v: _weekday_within(_month_by_tense(a, v), v),
+    "weekday of week": _weekday_of_week,
     "month which": lambda a, v: _which(a, _every(a, v["month"]), v),
     "month of which year": lambda a, v: _within(a.year + v["which"], v),
     "month years ago": lambda a, v: _within(a.year - v["number"], v),
@@ -580,9 +600,13 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
 }
 
 # These say no year: where their sentence says another one than the anchor's, it may be theirs.
-_OF_A_YEAR = frozenset({"day of month", "month", "month which", "season which"})
-# These are bound by "last year" or "last month" in their sentence.
-_BOUND = {"day of month": "elsewhere", "month": "elsewhere", "day of this month": "other_month"}
+_OF_A_YEAR = frozenset(
+    {"day of month", "month", "weekday of that month", "month which", "season which"}
+)
+# These are bound by "last year", "every year" or "last month" in their sentence.
+_BOUND = dict.fromkeys(("day of month", "month", "weekday of that month"), "elsewhere") | {
+    "day of this month": "other_month"
+}
 
 
 def _meaning(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.generations import changes, digest, kept, rollback
+from graphrag_mcp.doctor.generations import changes, digest, generation_of, kept, rollback, told
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.pipeline import index_documents
@@ -189,6 +189,17 @@ def test_what_changed_is_told_by_uri_and_counted(history: Path) -> None:
     nothing = changes(history, current(history).generation)
     assert (nothing.added, nothing.changed, nothing.removed) == ([], [], [])
     assert nothing.counts["relationships"]["added"] == 0
+
+
+def test_all_is_new_since_a_day_before_the_first_index(tmp_path: Path) -> None:
+    folder = tmp_path / "kb"
+    write(folder, note(1), note(2))
+    now = manifests.current(folder)
+    for day in ("2020", now.created[:10]):
+        found = changes(folder, generation_of(folder, day))
+        assert (found.since, found.added, found.changed) == (0, ["docs/1.txt", "docs/2.txt"], [])
+        assert found.counts["entities"]["before"] == 0
+        assert told(found)[0] == f"All is new in generation {found.generation}: nothing was indexed before."
 
 
 # ---- readers, kills, failing disks -------------------------------------------------------------------

@@ -233,15 +233,18 @@ def test_statements_on_different_things_are_not_compared(tmp_path: Path) -> None
 # ---- what changed ------------------------------------------------------------------------------------
 
 
-def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_path: Path) -> None:
+def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "corpora" / "jobs"
     for some in (JOBS[:1], JOBS[1:3]):
         index_documents(folder, IndexRequest(texts=some), Settings(home=tmp_path))
     first, last = generations.kept(folder)[0], generations.kept(folder)[-1]
     assert generations.generation_of(folder, str(first.generation)) == first.generation
     assert generations.generation_of(folder, "2999-01-01") == last.generation
-    with pytest.raises(NotFound):
-        generations.generation_of(folder, "2001-01-01")
+    assert generations.generation_of(folder, "2001-01-01") == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(generations, "kept", lambda _: [last])
+        with pytest.raises(NotFound, match="no generation from before 2001-01-01 is kept"):
+            generations.generation_of(folder, "2001-01-01")
     with pytest.raises(BadInput):
         generations.generation_of(folder, "last week")
     with connected(build_server(App(Settings(home=tmp_path)))) as call:
@@ -624,6 +627,23 @@ def test_a_sentence_that_a_changed_document_had_before_is_not_new(tmp_path: Path
     first = generations.kept(folder)[0].generation
     (line,) = generations.changes(folder, first, "Ida Holm").statements
     assert "sold her boat" in line
+
+
+def test_metadata_state_validity_under_several_names(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The crane rule A holds for the harbour.", "rules/a.md", "Rule A", {"effective-date": "2024-01-01", "validUntil": "2025-01-01"}),
+        InlineText("The crane rule B holds for the harbour.", "rules/b.md", "Rule B", {"supersedes": "a"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert [*times.validity(snapshot).values()] == ["(superseded by d2; valid from 2024-01-01; valid until 2025-01-01)"]
+    assert "rule A" not in local_search(snapshot, "crane rule", filters=["as_of=2026-01-01"]).text
+
+
+def test_detailed_results_of_a_day_hold_no_later_words(talk: Snapshot) -> None:
+    found = local_search(talk, "Who is Ana Ruiz?", filters=["as_of=2023-01-01"], response_format="detailed")
+    assert "## Reports" not in found.text and "## Entities" not in found.text
+    assert "## Entities" in local_search(talk, "Who is Ana Ruiz?", response_format="detailed").text
 
 
 def test_validity_that_contradicts_itself_is_said_in_one_line(tmp_path: Path) -> None:

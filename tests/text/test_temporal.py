@@ -573,7 +573,7 @@ en|Two years ago, on May 3, we met.|2021-05-03
 en|Last month, on the 3rd, we met.|2023-04-03
 en|Last month we met on the 3rd.|2023-04-01..2023-04-30
 en|Last summer, on 3 July, we met.|2022-06-01..2022-08-31
-en|The last Friday of May 2023 was hot.|2023-05-01..2023-05-31
+en|The last Friday of May 2023 was hot.|2023-05-26
 en|The last Friday of the month was hot.|
 en|A year and two months ago he left.|
 en|Two or three days ago he left.|
@@ -597,14 +597,29 @@ de|Am letzten Freitag des Monats kamen wir.|
 de|Vor einem Jahr und zwei Monaten ging er.|
 de|Diesen Sonntag gewann sie.|2023-05-07
 fr|L'année dernière, le 3 mai, il est parti.|2022-05-03
-fr|Le dernier vendredi de mars, il est parti.|
+fr|Le dernier vendredi de mars, il est parti.|2023-03-31
+fr|Le premier lundi du mois de juin 2021 fut chaud.|2021-06-07
+fr|La fête a lieu chaque année le 3 mai.|
 fr|Il est parti il y a un an et demi.|
 es|El año pasado, el 3 de mayo, nos vimos.|2022-05-03
-es|El último viernes de marzo se fue.|
+es|El último viernes de marzo se fue.|2023-03-31
+es|El segundo martes de marzo de 2021 llovió.|2021-03-09
+es|Cada año, el 3 de mayo, hay fiesta.|
 es|Se fue hace dos años y medio.|
 zh|去年5月3日和6月4日我们见面。|2022-05-03
 zh|他12月前来了。|
 zh|3月前后开工。|
+zh|2023年5月的最后一个周五他走了。|2023-05-26
+zh|2024年6月第一个星期一开会。|2024-06-03
+zh|这周日她赢了。|
+zh|这周一她赢了。|2023-05-08
+zh|每年5月3日举行。|
+en|He left on the last Friday of May 2022.|2022-05-27
+en|We met on the second Tuesday in March, 2021.|2021-03-09
+en|It rained on the fifth Monday of March 2021 and the fifth Monday of May.|2021-03-01..2021-03-31
+en|The festival is held every year on 3 May.|
+de|Am ersten Montag des Juni 2024 war frei.|2024-06-03
+de|Das Fest ist jedes Jahr am 3. Mai.|
 zh|三个月前他走了。|2023-02-01..2023-02-28
 zh|春节前三天下雪。|
 zh|两周前的周五下雨。|2023-04-23..2023-04-29
