@@ -302,9 +302,12 @@ class _Reader:
         return self.data[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
+        reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("comment", ()):
                 self._comment(node)
+            for node in found.get("import", ()) if reader else ():
+                self._import(node, reader(self.file, self.text_of(node)))
         definitions = [
             (node, kind, found)
             for found in matches
@@ -317,10 +320,6 @@ class _Reader:
             if node.id not in self.made:
                 self.made.add(node.id)
                 self._define(node, kind, found)
-        reader = _READERS.get(self.file.language)
-        for found in matches if reader else ():
-            for node in found.get("import", ()):
-                self._import(node, reader(self.file, self.text_of(node)))
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
@@ -449,8 +448,7 @@ class _Reader:
         signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
         doc = self._doc(outer.start_point[0])
         kind = "method" if label and kind == "function" else kind  # no bare name means it
-        label = label or name.startswith("exports.")
-        parent = parent if label else full.rpartition(".")[0]
+        parent = parent if label or name.startswith("exports.") else full.rpartition(".")[0]
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self._enter(node, full, kind)
 

@@ -13,7 +13,7 @@ import builtins
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import TextIOWrapper
@@ -213,8 +213,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
                     corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
-            crate = file.uri.split("/")[-3].replace("-", "_")
-            corpus.crates.setdefault(crate, MODULE + file.module)
+            corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
@@ -266,7 +265,9 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
     home = corpus.home.get(MODULE + module)
     crate = next(filter(None, crates), "") if home and home.language == "rust" else ""
-    return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+    return (
+        _within(corpus, MODULE + crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+    )
 
 
 _RUST = frozenset(("std", "core", "alloc"))  # its library
@@ -286,7 +287,9 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
             if place.endswith("." + tail) or place == MODULE + tail
         ]
         if found:
-            return _within(corpus, min(found, key=_distance(module)), rest, seen)
+            here = MODULE + module
+            nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
+            return _within(corpus, nearest, rest, seen)
     return ""
 
 
@@ -301,12 +304,8 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
-    return sorted(found, key=_distance(module))
-
-
-def _distance(module: str) -> Callable[[str], tuple[int, int, str]]:
-    """How far other modules are from this one."""
-    return lambda one: (-len(commonprefix([one, MODULE + module])), len(one), one)
+    here = MODULE + module
+    return sorted(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
 
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:

@@ -69,8 +69,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`local` is bound to `target`, a dotted module or a name in one, with MODULE before it no name;
-    "*" for all names of it."""
+    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names."""
 
     local: str
     target: str

@@ -135,9 +135,7 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
-    where = (
-        f"(key IN ('{name}', '{MODULE}{name}') OR ends_with(key, '.{name}')) AND type IN ({types})"
-    )
+    where = f"(key IN ('{name}', ':{name}') OR ends_with(key, '.{name}')) AND type IN ({types})"
     ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     owner, _, last = name.rpartition(".")
     if owner and not ids:  # a module that imports it from elsewhere
