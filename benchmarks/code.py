@@ -362,7 +362,7 @@ def calls(args: argparse.Namespace) -> None:
     gold = Oracle(folder).edges
     for least in (0.0, 0.7):
         ours = {
-            (one.source.removeprefix("x."), one.target.removeprefix("x."))
+            tuple(name.removeprefix(":").removeprefix("x.") for name in (one.source, one.target))
             for one in found
             if one.certainty > least
         }

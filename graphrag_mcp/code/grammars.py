@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.code.symbols import (
+    MODULE,
     SIGNATURE,
     WORDS,
     Import,
@@ -31,6 +32,7 @@ from graphrag_mcp.code.symbols import (
 Bound = Iterator[tuple[str, str]]  # local name, target
 _OUTSIDE = "="  # the target of what is never in the corpus: a package of npm, Go's own library
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
+_SCRIPT_NAME = re.compile(r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
 
 
@@ -55,24 +57,22 @@ def _script(file: SourceFile, statement: str) -> Bound:
         return
     own = found[1].startswith((".", "@/", "~/"))
     module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1])) if own else _OUTSIDE
+    whole = MODULE + module if own else _OUTSIDE
     clause = statement[: found.start()]
     if own:
-        yield "", module
+        yield "", whole
     if own and re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
-        yield spaced[1], module
+        yield spaced[1], whole
     if braced := re.search(r"\{([^{}]*)\}", clause):
         for one in braced[1].split(","):
             words = re.findall(r"[\w$]+", one.replace("type ", " "))
             if words:
                 yield words[-1], f"{module}.{words[0]}"
-    if alone := re.match(
-        r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)", clause
-    ):
-        if alone[1] not in ("import", "export"):
-            local = alone[1]
-            yield local, module if "require" in statement else f"{module}.default"
+    alone = _SCRIPT_NAME.match(clause)
+    if alone and alone[1] not in ("import", "export"):
+        yield alone[1], whole if "require" in statement else f"{module}.default"
 
 
 def _jvm(file: SourceFile, statement: str) -> Bound:
@@ -142,15 +142,12 @@ def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
     root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
-    if parts[:1] == ["crate"]:
-        return ".".join([*root, *parts[1:]])
-    if parts[:1] == ["self"]:
-        return ".".join([*here, *parts[1:]])
+    places = {"crate": root, "self": here, "super": here[:-1]}
+    before = places.get(parts[0], []) if parts else []
+    parts = parts[bool(before) :]
     while parts[:1] == ["super"]:
-        here, parts = here[:-1], parts[1:]
-        if parts[:1] != ["super"]:
-            return ".".join([*here, *parts])
-    return ".".join(parts)
+        before, parts = before[:-1], parts[1:]
+    return ".".join([*before, *parts])
 
 
 def _include(file: SourceFile, statement: str) -> Bound:
@@ -292,6 +289,7 @@ class _Reader:
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
+        self.script = _READERS.get(file.language) is _script
         self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
         self.fields: dict[tuple[str, str], str] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
@@ -304,9 +302,12 @@ class _Reader:
         return self.data[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
+        reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("comment", ()):
                 self._comment(node)
+            for node in found.get("import", ()) if reader else ():
+                self._import(node, reader(self.file, self.text_of(node)))
         definitions = [
             (node, kind, found)
             for found in matches
@@ -321,15 +322,11 @@ class _Reader:
                 self._define(node, kind, found)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
-        reader = _READERS.get(self.file.language)
         for found in matches:
             for node in found.get("base", ()):
                 self._base(node)
             for node in found.get("call", ()):
                 self._call(node, found)
-            for node in found.get("import", ()) if reader else ():
-                bound = reader(self.file, self.text_of(node))
-                self.file.imports += [Import(*one, *self.span(node)) for one in bound if one[1]]
             for node in found.get("of", ()):
                 name = self.text_of(found["export"][0]) if "export" in found else "default"
                 made = node.type == "new_expression"
@@ -337,11 +334,22 @@ class _Reader:
                 known = _DOTTED.fullmatch(value.removesuffix("()"))
                 self.file.variables[name] = value if known else ""
 
+    def _import(self, node: Any, bound: Bound) -> None:
+        """What an import binds, in a block with a name that no other block has: `x@PLACE`."""
+        up = node.parent
+        while up and up.type not in _REGIONS:
+            up = up.parent
+        for name, target in bound:
+            if up and name not in ("", "*"):
+                local, name = name, f"{name}@{node.start_byte}"
+                self.local.append((local, up.start_byte, up.end_byte, f"={name}"))
+            if target:
+                self.file.imports.append(Import(name, target, *self.span(node)))
+
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
-        script = _READERS.get(self.file.language) is _script
         rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
@@ -355,10 +363,10 @@ class _Reader:
                 hoists = False  # `var` of JavaScript
                 while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
                     start = up.end_byte if up.type in WORDS["late"] else start
-                    hoists |= script and up.type == "variable_declaration"
+                    hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
-                if stated == "=" and not up.parent:
+                if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
@@ -389,8 +397,11 @@ class _Reader:
             return known[0] if len(known) == 1 else ""
         if kind == "new_expression":
             return self._name(node.child_by_field_name("constructor"))
-        if kind in ("call_expression", "call"):
-            called = self._name(node.child_by_field_name("function"))
+        if kind in ("call_expression", "call", "method_invocation"):
+            name, on = (node.child_by_field_name(one) for one in ("name", "object"))
+            called = self._name(node.child_by_field_name("function") or name)
+            known = self._name(on)
+            called = f"{known}.{called}".removeprefix("this.") if known else "" if on else called
             made = _MAKER.match(called)
             return made[1] if made else f"{called}()" if called else ""
         return ""
@@ -413,13 +424,14 @@ class _Reader:
 
     def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
         name = self.text_of(found["name"][0]) if "name" in found else "default"
-        name = re.sub(r"\s+", "", name).replace("::", ".")
+        name = re.sub(r"\s+", "", name).replace("::", ".").removeprefix("module.")
         parent, within = self.inside(node.start_byte, node.end_byte)
         if node.type == "object_creation_expression":  # an anonymous class
             before = f"{parent}.{name}$"
             name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
+            self.owners |= {parent} if self.script else set()
         label = self._label(node, name, parent) if kind != "scope" else ""
         full = f"{parent}.{label}{name.strip('~.')}"
         if kind == "scope":
@@ -436,17 +448,18 @@ class _Reader:
         signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
         doc = self._doc(outer.start_point[0])
         kind = "method" if label and kind == "function" else kind  # no bare name means it
-        parent = parent if label else full.rpartition(".")[0]
+        parent = parent if label or name.startswith("exports.") else full.rpartition(".")[0]
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self._enter(node, full, kind)
 
     def _label(self, node: Any, name: str, parent: str) -> str:
         """What stands before the name of a definition in an object or a function of JavaScript that is
         no definition itself: `api.` of `const api = {fetch() {}}`."""
-        up = node.parent if _READERS.get(self.file.language) is _script else None
+        up = node.parent if self.script else None
         while up is not None and up.id not in self.made:
             called = up.parent is not None and up.parent.id in self.made and up.type != "object"
-            if up.type in _NAMELESS and not called:
+            block = up.type == "statement_block" and not _whole(up.parent)
+            if (up.type in _NAMELESS or block) and not called:
                 if up.type != "object":
                     full = f"{parent}.{self._number(up)}{name}"
                     self.local.append((name, up.start_byte, up.end_byte, full))
@@ -515,11 +528,12 @@ class _Reader:
             return text, "super"
         place = node.start_byte, node.end_byte
         known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)
-        known = None if known == "=" else known
+        if known and known[0] == "=":  # an import of this block
+            text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
         if known and not known.endswith("()"):  # a type parameter stands for what bounds it
             other = self.bound_at(known, place)
-            known = known if other is None else other
+            known = known if other is None else other.removeprefix("=")
         owner = self._owner(inside)
         known = owner if known == "Self" else known or ""
         if rest:

@@ -12,7 +12,7 @@ import re
 import tokenize
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -21,6 +21,7 @@ from typing import TypeGuard
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import (
+    MODULE,
     SIGNATURE,
     Import,
     Offsets,
@@ -62,10 +63,9 @@ def _without_deep(text: str) -> str:
             signs, last = signs + 1, said
         elif kind == tokenize.NEWLINE:
             if signs > MOST_SIGNS and last != ":":
-                lines[start[0] - 1 : end] = (" " * len(line) for line in lines[start[0] - 1 : end])
-                lines[start[0] - 1] = (
-                    lines[start[0] - 1][: start[1]] + "0" + lines[start[0] - 1][start[1] + 1 :]
-                )
+                first = start[0] - 1
+                lines[first:end] = (" " * len(line) for line in lines[first:end])
+                lines[first] = lines[first][: start[1]] + "0" + lines[first][start[1] + 1 :]
             signs, start = 0, (0, 0)
         if kind not in _BETWEEN and not start[0]:
             start = began
@@ -122,7 +122,10 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        self._block(tree.body, _Scope(self.file.module, "module"))
+        defined = {one.name for one in _statements(tree) if isinstance(one, _Definition)}
+        bound = _bound_in(tree.body).items()
+        local = {name: how for name, how in bound if how == "=" and name in defined}
+        self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
@@ -223,10 +226,10 @@ class _Reader:
                 self.file.imports.append(Import(alias.asname or alias.name, target, *span))
                 continue
             head = alias.name.partition(".")[0]
-            target = alias.name if alias.asname else head
+            target = MODULE + (alias.name if alias.asname else head)
             self.file.imports.append(Import(alias.asname or head, target, *span))
             if not alias.asname and "." in alias.name:
-                self.file.imports.append(Import(alias.name, alias.name, *span))
+                self.file.imports.append(Import(alias.name, MODULE + alias.name, *span))
 
     def _base(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -265,15 +268,11 @@ class _Reader:
         for method in (one for one in node.body if isinstance(one, _Function)):
             arguments = {one.arg: _annotation(one.annotation) for one in method.args.args}
             scope = _Scope("", "function", arguments)
-            for one in _statements(method):
-                if isinstance(one, ast.AnnAssign):
-                    targets, known = [one.target], _annotation(one.annotation)
-                elif isinstance(one, ast.Assign):
-                    targets, known = one.targets, self._type(one.value, scope)
-                else:
-                    continue
-                for target in targets if known else ():
-                    if _of_self(target, "self"):
+            for one in (one for one in _statements(method) if isinstance(one, _Assignment)):
+                plain = isinstance(one, ast.Assign)
+                known = self._type(one.value, scope) if plain else _annotation(one.annotation)
+                for target in one.targets if plain else [one.target]:
+                    if known and _of_self(target, "self"):
                         found.setdefault(target.attr, known)
         return found
 
@@ -292,6 +291,7 @@ class _Reader:
                 self._reference(one, scope)
             elif kind in _OWN_NAMES:
                 later.append(one)
+                todo += [each.iter for each in getattr(one, "generators", ())[:1]]  # as outside
                 continue
             elif kind in _CAPTURES and (name := getattr(one, _CAPTURES[kind])):
                 bound.append(name)
@@ -306,7 +306,11 @@ class _Reader:
             targets = (each.target for each in getattr(one, "generators", ()))
             own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
             for part in ast.iter_child_nodes(one):
-                self._calls(part, own)
+                if not isinstance(part, ast.comprehension):
+                    bound += self._calls(part, own)  # by `:=`
+                    continue
+                for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
+                    bound += self._calls(each, own)
         return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
@@ -321,7 +325,9 @@ class _Reader:
             end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
-            self.file.references.append(Reference(*place, "", scope.local.get(target.id, "")))
+            hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
+            how = "?" if hidden else scope.local.get(target.id, "")
+            self.file.references.append(Reference(*place, "", how))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
             head = receiver.partition(".")[0]
@@ -372,18 +378,20 @@ def _statements(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
-    """What the statements of a function bind, also below a use, as `_Scope.local` has it."""
+def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
+    """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
+    and a definition the last one; where each is one of several ways the first."""
     found: dict[str, str] = {}
     outer: list[str] = []
-    todo = [*body]
-    for one in todo:  # which grows
+    todo = [(one, False) for one in reversed(body)]
+    while todo:
+        one, other = todo.pop()
         if isinstance(one, _Definition):
-            found[one.name] = "=" if found.get(one.name) == "=" else ""
+            found[one.name] = "=" if other and found.get(one.name) == "=" else ""
             continue
-        if isinstance(one, ast.Import | ast.ImportFrom):
-            names = (alias.asname or alias.name.partition(".")[0] for alias in one.names)
-            found |= dict.fromkeys(names, "=")
+        for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
+            name = alias.asname or alias.name.partition(".")[0]
+            found[name] = "" if other and found.get(name) == "" else "="
         outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
         targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
         targets += (item.optional_vars for item in getattr(one, "items", ()))
@@ -391,8 +399,8 @@ def _bound_in(body: Iterable[ast.AST]) -> dict[str, str]:
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
-        for name in _BODIES:
-            todo += getattr(one, name, ())
+        other |= isinstance(one, ast.If | ast.ExceptHandler)
+        todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
     return {name: how for name, how in found.items() if name not in outer}
 
 

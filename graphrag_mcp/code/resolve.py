@@ -20,7 +20,7 @@ from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
 
-from graphrag_mcp.code.symbols import WORDS, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import MODULE, WORDS, Reference, SourceFile, Symbol
 
 SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass
 class Corpus:
-    """Definitions of all files by qualified and by short name."""
+    """Definitions of all files by key and by short name."""
 
     symbols: dict[str, Symbol] = field(default_factory=dict)
     short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -61,11 +61,14 @@ class Corpus:
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
-    uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
+    home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
+    impls: dict[str, str] = field(
+        default_factory=dict
+    )  # of Rust: a type of another file by its name
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -104,7 +107,7 @@ def resolve(
 
 # ---- what an edit can touch ------------------------------------------------------------------------
 
-_SEGMENT = re.compile(r"[^./()]+")
+_SEGMENT = re.compile(r"[^./():]+")
 Facts = dict[str, list[tuple[str, ...]]]
 
 
@@ -169,9 +172,9 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        returned = RETURNS.search(one.signature)
         what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
-        found[one.short].append((what, returned[1] if returned else ""))
+        owner = one.parent if one.parent not in file.by_name else ""
+        found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local}", given.target))
@@ -181,6 +184,13 @@ def _facts(file: SourceFile) -> Facts:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
     return found
+
+
+def _returned(symbol: Symbol) -> str:
+    """The type that the signature of a function states for what it gives, "" for none."""
+    before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
+    found = RETURNS.search(symbol.signature) or re.search(before, symbol.signature)
+    return found[1] if found else ""
 
 
 def _named(file: SourceFile) -> set[str]:
@@ -195,13 +205,13 @@ def known(files: Sequence[SourceFile]) -> Corpus:
     corpus = Corpus()
     for file in files:
         for one in file.symbols:
-            if one.name not in corpus.symbols:
-                corpus.symbols[one.name] = one
+            key = file.key(one.name)
+            if key not in corpus.symbols:
+                corpus.symbols[key], corpus.home[key] = one, file
                 named = corpus.modules if one.kind == "module" else corpus.short
-                named[one.short].append(one.name)
+                named[one.short].append(key)
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
-                    corpus.members[one.parent, one.short] = one.name
-        corpus.uri.setdefault(file.module, file.uri)
+                    corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         for name, value in file.variables.items():
@@ -212,6 +222,14 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     corpus.stars[place].append(given.target)
                 else:
                     corpus.imports[place].setdefault(given.local, given.target)
+    for file in files:
+        for one in file.symbols if file.language == "rust" else ():
+            if one.parent and one.parent not in file.by_name:
+                owner = meant(corpus, file, one.parent[len(file.module) + 1 :], file.module)[0]
+                if owner and corpus.symbols[owner].kind in TYPES:
+                    corpus.impls[one.parent] = owner
+                    corpus.members.setdefault((owner, one.short), one.name)
+    corpus.found.clear()
     return corpus
 
 
@@ -229,25 +247,31 @@ def dotted(corpus: Corpus, target: str, module: str, seen: Seen | None = None) -
 
 
 def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
+    bare = target.removeprefix(MODULE)
     if "/" in target:
-        return _by_path(corpus, target, module, seen)
-    parts = target.split(".")
+        return _by_path(corpus, bare, module, seen)
+    parts = bare.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
-        if prefix in corpus.symbols and count > 1:
-            if found := _within(corpus, prefix, parts[count:], seen):
+        for place in (prefix, MODULE + prefix)[prefix == bare != target :] if count > 1 else ():
+            if place in corpus.symbols and (found := _within(corpus, place, parts[count:], seen)):
                 return found
         for place in _nearest(corpus, prefix, module):
-            if found := _within(corpus, place, parts[count:], seen):
+            package = place.rpartition(".")[0]
+            own = corpus.members.get((package, parts[-1]), "") if prefix == target else ""
+            if found := own or _within(corpus, place, parts[count:], seen):
                 return found
     words = parts[0].split("_")  # `lab_core` in the folder `core`
     crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
-    crate = next(filter(None, crates), "") if corpus.uri.get(module, "").endswith(".rs") else ""
-    return _within(corpus, crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+    home = corpus.home.get(MODULE + module)
+    crate = next(filter(None, crates), "") if home and home.language == "rust" else ""
+    return (
+        _within(corpus, MODULE + crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
+    )
 
 
 _RUST = frozenset(("std", "core", "alloc"))  # its library
-_JVM = (".java", ".kt", ".scala")  # a root may hold a file: module-info.java
+_JVM = ("java", "kotlin", "scala")  # a root may hold a file: module-info.java
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -260,10 +284,11 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
         found = [
             place
             for place in corpus.modules.get(parts[-1], ())
-            if place.endswith("." + tail) or place == tail
+            if place.endswith("." + tail) or place == MODULE + tail
         ]
         if found:
-            nearest = min(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+            here = MODULE + module
+            nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
             return _within(corpus, nearest, rest, seen)
     return ""
 
@@ -275,26 +300,31 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
         place
         for place in corpus.modules.get(last, ())
         if place.endswith("." + prefix)
-        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.uri[place].endswith(_JVM))
+        and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.home[place].language in _JVM)
     ]
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
-    return sorted(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+    here = MODULE + module
+    return sorted(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
 
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for at, name in enumerate(rest, 1):
-        ways = (f"{place}.{name}", f"{place}.exports.{name}")  # of `module.exports = {...}`
+        below, module = f"{place}.{name}", place.removeprefix(MODULE)
+        ways = (below, f"{module}.exports.{name}")  # of `module.exports = {...}`
         inner = corpus.members.get((place, name), "")
+        if inner and rest[at:] and below != inner and below in corpus.symbols:
+            ways = (_within(corpus, way, rest[at:], seen) for way in (inner, below))
+            return next(filter(None, ways), "")
         inner = inner or next((one for one in ways if one in corpus.symbols), "")
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
-        if not inner and (place, name) not in seen:
+        if not inner and module != place and (place, name) not in seen:
             seen.add((place, name))
-            inner = _reexported(corpus, place, name, seen)
-        if not inner or corpus.symbols[inner].kind == "constant":
-            inner = _variable(corpus, place, name, at < len(rest)) or inner
+            inner = _reexported(corpus, module, name, seen)
+        if module != place and (not inner or corpus.symbols[inner].kind == "constant"):
+            inner = _variable(corpus, module, name, at < len(rest)) or inner
         if not inner:
             return ""
         place = inner
@@ -351,35 +381,32 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
     head, _, rest = name.partition(".")
     scope, passed = inside, list[str]()
     while scope.startswith(file.module):
-        kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
+        place = file.key(scope)
+        kind = corpus.symbols[place].kind if place in corpus.symbols else "module"
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
-            found = corpus.members.get((scope, head), "")
+            found = corpus.members.get((place, head), "")
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
             if found:
-                found = _within(corpus, found, rest.split("."), set()) if rest else found
-                return found, SAME_FILE
+                inner = _within(corpus, found, rest.split("."), set()) if rest else found
+                if inner or f"{MODULE}{scope}.{head}" not in corpus.symbols:
+                    return inner, SAME_FILE
         if scope == file.module:
             break
         scope = scope.rpartition(".")[0]
-    imports = corpus.imports.get(file.uri, {})
-    if target := imports.get(head, ""):
-        whole = imports.get(name.rpartition(".")[0]) if rest else None
-        found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
-        found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
-        if not rest and found in corpus.uri:  # what a package imports hides its module of that name
-            found = _reexported(corpus, *found.rpartition(".")[::2], set()) or found
-        return found, IMPORTED
+    if target := corpus.imports.get(file.uri, {}).get(head, ""):
+        return _by_import(corpus, file, name, target), IMPORTED
     if found := _variable(corpus, file.module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
-    if file.language == "rust" and rest:
-        ways = (dotted(corpus, path, file.module) for path in (f"{file.module}.{name}", name))
-        if found := next(filter(None, ways), ""):
-            return found, IMPORTED
+    paths = [f"{file.module}.{name}", name] if file.language == "rust" and rest else []
+    if ".src.test." in file.module:  # a package of Java has its tests in another folder
+        paths = [f"{file.module.replace('.src.test.', '.src.main.')}.{name}"]
+    if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
+        return found, IMPORTED
     if file.uri not in corpus.stars:
         return "", 0.0
     place = f"*.{name}", file.uri
@@ -390,6 +417,22 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         )
         corpus.found[place] = next(filter(None, ways), "")
     return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+
+
+def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
+    """What a name means of which the first part is imported as `target`."""
+    before, _, last = name.rpartition(".")
+    if before:  # `import a.b` binds `a`, and knows `a.b`
+        whole = corpus.imports[file.uri].get(before, "")
+        ways = ((whole, last), (target, name.partition(".")[2]))
+        paths = (f"{one.removeprefix(MODULE)}.{rest}" for one, rest in ways if one)
+        return next(filter(None, (dotted(corpus, path, file.module) for path in paths)), "")
+    found = dotted(corpus, target, file.module)
+    if target[:1] == MODULE == found[:1]:  # `const run = require("./run")`
+        found = _within(corpus, found, ["default"], set()) or found
+    elif found[:1] == MODULE:  # what a package imports hides its module of that name
+        found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
+    return found
 
 
 _OF_ALL = frozenset(
@@ -418,12 +461,11 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         symbol = corpus.symbols.get(found)
         if symbol is None or symbol.kind in TYPES:
             return found
-        returned = RETURNS.search(symbol.signature)
-        if returned is None or returned[1] == "Self":
+        returned = _returned(symbol)
+        if returned in ("", "Self"):
             return symbol.parent if returned else ""
-        home = _home(corpus, found)
-        file = SourceFile(corpus.uri[home], file.language, home)
-        return meant(corpus, file, returned[1], home)[0]
+        home = corpus.home[found]
+        return meant(corpus, home, returned, home.module)[0]
     if written in corpus.symbols:
         return written
     owner, _, last = written.rpartition(".")
@@ -432,33 +474,33 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
     return meant(corpus, file, written, inside)[0] if written else ""
 
 
-def _home(corpus: Corpus, name: str) -> str:
-    """The module of a definition."""
-    while name and name not in corpus.uri:
-        name = name.rpartition(".")[0]
-    return name
+def _parent(corpus: Corpus, name: str) -> str:
+    """The key of what contains a symbol."""
+    return corpus.home[name].key(corpus.symbols[name].parent)
 
 
 # ---- edges -----------------------------------------------------------------------------------------
 
 
 def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    package = file.module.rpartition(".")[0]
+    module = file.key(file.module)
+    package = MODULE + file.module.rpartition(".")[0]
     if package in corpus.symbols:
-        yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
+        yield Edge("contains", package, module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
         if one.parent:  # of what is no symbol, a namespace, the module
-            parent = one.parent if one.parent in corpus.symbols else file.module
+            parent = file.key(one.parent)
+            parent = parent if parent in corpus.symbols else module
             yield Edge("contains", parent, one.name, SAME_FILE, file.uri, one.start, one.end)
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    seen = set()
+    seen, module = set(), file.key(file.module)
     for given in file.imports:
         found = dotted(corpus, given.target, file.module)
-        if found and found != file.module and (found, given.start) not in seen:
+        if found and found != module and (found, given.start) not in seen:
             seen.add((found, given.start))
-            yield Edge("imports", file.module, found, IMPORTED, file.uri, given.start, given.end)
+            yield Edge("imports", module, found, IMPORTED, file.uri, given.start, given.end)
 
 
 def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
@@ -471,7 +513,8 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         if not found and not certainty:
             found, certainty = _only(corpus, one.name, TYPES), ONLY
         if found and found != one.inside and corpus.symbols[found].kind in TYPES:
-            yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
+            source = corpus.impls.get(one.inside, one.inside)
+            yield Edge("inherits", source, found, certainty, file.uri, one.start, one.end)
 
 
 def _interfaces(file: SourceFile) -> set[str]:
@@ -488,7 +531,7 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
     if not interfaces:
         return []
-    places = {one.name: (file.uri, one) for file in files for one in file.symbols}
+    places = {file.key(one.name): (file.uri, one) for file in files for one in file.symbols}
     own: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for _, one in places.values():
         if one.kind == "method":
@@ -532,13 +575,15 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         if one.kind == "calls":
             target, certainty = _called(corpus, file, one)
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
-            if kind in CALLABLE and one.inside in corpus.symbols:
-                yield Edge("calls", one.inside, target, certainty, file.uri, one.start, one.end)
+            inside = file.key(one.inside)
+            if kind in CALLABLE and inside in corpus.symbols:
+                yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
-    if one.type in ("?", "="):  # a variable or an import of its function hides the definition
-        imported = corpus.imports.get(file.uri, {}).get(one.name, "") if one.type == "=" else ""
+    imports = corpus.imports.get(file.uri, {})
+    if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
+        imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver and one.type:  # a function that is known in a part of the file
         return one.type, SAME_FILE
@@ -558,20 +603,18 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         if owner:
             return member(corpus, owner, one.name), MEMBER
         head = one.type.partition(".")[0].removesuffix("()")
-        if (target := corpus.imports.get(file.uri, {}).get(head, "")) and not dotted(
-            corpus, target, file.module
-        ):
+        if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
             return "", 0.0
         made = one.type.endswith("()") and file.language != "python"
         if (one.type[:1].isupper() or "." in one.type) and not made:
-            imported = one.type.partition(".")[0] in corpus.imports.get(file.uri, {})
-            owner = "" if imported else _only(corpus, one.type.rpartition(".")[2], TYPES)
+            last = one.type.rpartition(".")[2]
+            owner = "" if one.type.partition(".")[0] in imports else _only(corpus, last, TYPES)
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-        if found or (
-            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.uri, {})
-        ):
+        head = one.receiver.partition(".")[0]
+        std = file.language == "rust" and head in _RUST
+        if found or std or (certainty and head in imports):
             return found, certainty
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
 
@@ -581,7 +624,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 def _class_around(corpus: Corpus, name: str) -> str:
     while name in corpus.symbols and corpus.symbols[name].kind not in TYPES:
-        name = corpus.symbols[name].parent
+        name = _parent(corpus, name)
     return name if name in corpus.symbols else ""
 
 
@@ -589,10 +632,10 @@ def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
     if len(found) > 1:  # a class, not its constructor
-        found = [one for one in found if corpus.symbols[one].parent not in found]
+        found = [one for one in found if _parent(corpus, one) not in found]
     if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
         return ""
-    parent = corpus.symbols.get(corpus.symbols[found[0]].parent)
+    parent = corpus.symbols.get(_parent(corpus, found[0]))
     return "" if parent is not None and parent.kind in ("function", "method") else found[0]
 
 
@@ -600,7 +643,7 @@ def documented(corpus: Corpus, name: str) -> str:
     """The symbol that a document means by a name as written; "" where none or several could be."""
     last = name.rpartition(".")[2]
     found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
-    found = [one for one in found if one == name or one.endswith("." + name)]
+    found = [one for one in found if one in (name, MODULE + name) or one.endswith("." + name)]
     if not found and "." in name:  # by a module that imports it from elsewhere
         return dotted(corpus, name, "")
     return found[0] if len(found) == 1 else ""

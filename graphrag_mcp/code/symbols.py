@@ -27,6 +27,7 @@ PACKAGE_FILES = {
     **dict.fromkeys(("javascript", "typescript", "tsx"), ("index",)),
 }
 BY_FOLDER = frozenset(("go", "java", "kotlin", "scala", "c_sharp", "swift", "php"))
+MODULE = ":"  # before the name of a module as a key: a definition may have the same name
 # A line of a comment, a decorator or an attribute that belongs to the definition under it.
 _ABOVE = re.compile(r"[ \t]*(?:#|//|/\*|\*|--|@)[^\n]*\n\Z")
 
@@ -68,7 +69,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`local` is bound to `target`, a dotted module or a name in one; "*" for all names of it."""
+    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names."""
 
     local: str
     target: str
@@ -97,6 +98,10 @@ class SourceFile:
     @cached_property
     def starts(self) -> list[int]:
         return [one.start for one in self.symbols]
+
+    def key(self, name: str) -> str:
+        """The key of a symbol: its name, of the module with a mark."""
+        return MODULE + name if name == self.module else name
 
     def begin_in(self, start: int, end: int) -> list[Symbol]:
         """The symbols that begin between two places."""
@@ -174,7 +179,7 @@ def module_name(uri: str, language: str = "python") -> str:
 
 def called(name: str) -> str:
     """A qualified name without the label of the source."""
-    label, _, rest = name.partition(".")
+    label, _, rest = name.removeprefix(MODULE).partition(".")
     return rest or label
 
 

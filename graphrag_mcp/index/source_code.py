@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
@@ -61,11 +62,12 @@ def names_of(
     named: dict[str, Named] = {}
     places = []
     for one in held:
-        if one.name not in named:
+        key = file.key(one.name)
+        if key not in named:
             parent = file.by_name.get(one.parent)
             title = title_of(one.name, one.kind, parent.kind if parent else "")
-            named[one.name] = _definition(one, title, id, text, start)
-            places.append((max(one.start, core) - start, one.name))
+            named[key] = replace(_definition(one, title, id, text, start), key=key)
+            places.append((max(one.start, core) - start, key))
     return UnitNames(id, text, [*named.values()], []), places
 
 
@@ -117,8 +119,14 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         new = [file for row, file, _ in files.values() if row["links"] == UNLINKED]
         old = [loaded(row["facts"])[0] for row in before]
         only = touched(old, new, (file for _, file, _ in files.values()))
-    kinds = {one.name: one.kind for file in sources for one in file.symbols}
-    titles = _Titles(kinds, {one.name: one.parent for file in sources for one in file.symbols})
+    kinds = {file.key(one.name): one.kind for file in sources for one in file.symbols}
+    parents = {file.key(one.name): file.key(one.parent) for file in sources for one in file.symbols}
+
+    @cache
+    def title(name: str) -> str:
+        # A name may have members and no definition here: `mod tests` of Rust, a C++ namespace.
+        return title_of(name, kinds.get(name, ""), kinds.get(parents.get(name, ""), ""))
+
     edges: dict[str, list[Edge]] = {}
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
     for edge in resolve(sources, corpus, only) if corpus else ():
@@ -130,8 +138,8 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
-            said[id].append(_statement(edge, titles, start, end))
-        named = _mentioned(file, units, titles, kinds, corpus, links.instead) if corpus else {}
+            said[id].append(_statement(edge, title, start, end))
+        named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
             links.core |= {unit[0]: unit[1] - unit[2] for unit in units}
         links.said |= said if file.language != PROSE else {}
@@ -145,21 +153,8 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     return links
 
 
-class _Titles(dict[str, str]):
-    """Titles of symbols, each made when it is first asked for."""
-
-    def __init__(self, kinds: Mapping[str, str], parents: Mapping[str, str]) -> None:
-        self._kinds, self._parents = kinds, parents
-
-    def __missing__(self, name: str) -> str:
-        # A name may have members and no definition here: `mod tests` of Rust, a C++ namespace.
-        parent = self._kinds.get(self._parents.get(name, ""), "")
-        found = self[name] = title_of(name, self._kinds.get(name, ""), parent)
-        return found
-
-
-def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> Said:
-    said = f"{titles[edge.source]} {SAYS[edge.kind]} {titles[edge.target]}."
+def _statement(edge: Edge, title: Callable[[str], str], start: int, end: int) -> Said:
+    said = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
     weight = WEIGHTS[edge.kind] * edge.certainty
     return Said(edge.source, edge.target, said, edge.kind, weight, start, end)
 
@@ -167,7 +162,7 @@ def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> S
 def _mentioned(
     file: SourceFile,
     units: Sequence[Any],
-    titles: Mapping[str, str],
+    title: Callable[[str], str],
     kinds: Mapping[str, str],
     corpus: Any,
     instead: dict[str, dict[str, str]],
@@ -178,14 +173,14 @@ def _mentioned(
     for one in file.references:
         if one.kind != "documents" or not (key := documented(corpus, one.name)):
             continue
-        if one.inside == key:
+        if file.key(one.inside) == key:
             continue
         id, start, end = placed(units, starts, one.start, one.end)
         instead.setdefault(id, {})[normalise_name(one.name)] = key
         row = found.setdefault(id, {}).get(key)
         if row is None:
             place = [start, end], start, end
-            found[id][key] = Named(key, id, titles[key], kinds[key], True, 1, *place, "")
+            found[id][key] = Named(key, id, title(key), kinds[key], True, 1, *place, "")
         else:
             row.count += 1
     return {id: list(rows.values()) for id, rows in found.items()}

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow.compute as pc
 
+from graphrag_mcp.code.symbols import MODULE
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
@@ -134,7 +135,7 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
-    where = f"(key = '{name}' OR ends_with(key, '.{name}')) AND type IN ({types})"
+    where = f"(key IN ('{name}', ':{name}') OR ends_with(key, '.{name}')) AND type IN ({types})"
     ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     owner, _, last = name.rpartition(".")
     if owner and not ids:  # a module that imports it from elsewhere
@@ -159,7 +160,9 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
         return found[0], []
     asked = composed(asked)
     if found := symbols_named(snapshot, asked[:300]):
-        return (found[0], []) if len(found) == 1 or found[0]["key"] == asked else (None, found[:12])
+        whole = [row for row in found if row["key"].removeprefix(MODULE) == asked]
+        one = whole if len(whole) == 1 else found
+        return (one[0], []) if len(one) == 1 else (None, found[:12])
     asked = asked[:300]
     key = normalise_name(asked)
     # "Harbour Tide Authority (HTA)"

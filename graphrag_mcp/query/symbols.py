@@ -477,7 +477,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
     head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:
-            return given.target.partition(".")[0] in sys.stdlib_module_names
+            return given.target.lstrip(":").partition(".")[0] in sys.stdlib_module_names
     return called_on != one.receiver and head != "super" and hasattr(builtins, head)
 
 
@@ -513,9 +513,9 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
         facts = snapshot.by_key("code", [document["id"]], "id", ["facts"])["facts"].to_pylist()
         spans = [
             (one.start, one.end)
-            for text in facts
-            for one in loaded(text)[0].symbols
-            if one.name == row["key"]
+            for file in (loaded(text)[0] for text in facts)
+            for one in file.symbols
+            if file.key(one.name) == row["key"]
         ][:SAME]
         stored = snapshot.by_key("passages", [document["id"]], "document_id")
         passages = stored.to_pylist()

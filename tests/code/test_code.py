@@ -87,7 +87,7 @@ def test_uses_say_what_is_called_in_what_and_on_which_type() -> None:
         "self.close()", "hooks.dispatch(request)", "self.adapter.deliver(request)",
     ]  # fmt: skip
     assert {(one.local, one.target) for one in file.imports} >= {
-        ("p", "os.path"), ("HTTPAdapter", "lab.requests.adapters.HTTPAdapter"), ("hooks", "lab.requests.hooks"),
+        ("p", ":os.path"), ("HTTPAdapter", "lab.requests.adapters.HTTPAdapter"), ("hooks", "lab.requests.hooks"),
     }  # fmt: skip
 
 

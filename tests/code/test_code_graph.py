@@ -102,7 +102,7 @@ def edges(snapshot: Snapshot) -> set[tuple[str, str, str, float]]:
 
 
 def short(key: str) -> str:
-    return key.removeprefix("crates.")
+    return key.removeprefix(":").removeprefix("crates.")
 
 
 @pytest.fixture(scope="module")

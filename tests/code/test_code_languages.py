@@ -101,9 +101,9 @@ def test_definitions_imports_bases_and_calls(language: str) -> None:
     files, wanted = FULL[language]
     parsed = [parse(f"lab/{name}", text) for name, text in files.items()]
     assert None not in parsed
-    found = {(one.kind, one.source.removeprefix("lab").strip("."), one.target.removeprefix("lab.")) for one in resolve(parsed)}
+    found = {(one.kind, one.source.removeprefix(":").removeprefix("lab").strip("."), one.target.removeprefix(":").removeprefix("lab.")) for one in resolve(parsed)}
     assert wanted - found == set()
-    known = {one.name for file in parsed for one in file.symbols}
+    known = {file.key(one.name) for file in parsed for one in file.symbols}
     assert all(one.source in known and one.target in known for one in resolve(parsed))
 
 

@@ -3,10 +3,15 @@ interfaces stand for what implements them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.query.entities import resolve as resolve_name
+from graphrag_mcp.query.lookup import get_entity, get_source
+from tests.code.test_code_graph import index, write
 
 
 def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
@@ -16,6 +21,7 @@ def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
     modules = sorted((file.module + "." for file in parsed), key=len, reverse=True)
 
     def short(name: str) -> str:
+        name = name.removeprefix(":")
         return next((name[len(one) :] for one in modules if name.startswith(one)), name)
 
     return {(short(one.source), short(one.target)) for one in resolve(parsed) if one.kind == kind}
@@ -131,6 +137,25 @@ def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
     found = resolve([file for name in ("a", "other") if (file := parse(f"lab/{name}.py", text if name == "a" else "def weigh(x): pass\n"))])
     calls = {(one.source, one.target) for one in found if one.kind == "calls"}
     assert calls == {("lab.a.f", "lab.other.weigh"), ("lab.a.g", "lab.a.weigh")}
+
+
+# Of names that a class body or a comprehension binds, and of those that a module binds again.
+BOUND = {
+    "def weigh(): pass\nclass A:\n    weigh = load()\n    x = weigh(1)\n    y = [1 for q in weigh()]\n    def m(self): weigh()\n": {("A.m", "weigh")},
+    "def f(): pass\ndef inner(f): return [f for f in f()]\ndef outer(xs): return [f for f in f(xs)]\n": {("outer", "f")},
+    "def f(): pass\ndef g(xs):\n    [(f := x) for x in xs]\n    return f()\n": set(),
+    "from other import f\ndef f(): pass\ndef u(): f()\n": {("u", "f")},
+    "def f(): pass\nfrom other import f\ndef u(): f()\n": {("u", "other.f")},
+    "try:\n    from other import f\nexcept ImportError:\n    def f(): pass\ndef u(): f()\n": {("u", "other.f")},
+    "try:\n    from other import f\nexcept ImportError:\n    f = None\ndef u(): f()\n": {("u", "other.f")},
+}
+
+
+@pytest.mark.parametrize("text", BOUND)
+def test_a_name_of_python_means_what_was_bound_to_it_last(text: str) -> None:
+    files = [parse(f"lab/{name}.py", one) for name, one in (("a", text), ("other", "def f(): pass\n"))]
+    calls = (one for one in resolve([file for file in files if file]) if one.kind == "calls")
+    assert {tuple(name.removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
 
 
 METHODS = {
@@ -252,6 +277,26 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Scale.weigh", "open"), ("main", "Scale.weigh"), ("main", "open"), ("main", "extra"), ("test", "extra")},
     ),
+    "imports of a function of Rust": (
+        {
+            "src/lib.rs": "pub mod types;\nmod user;\npub fn top() {}\n",
+            "src/types.rs": "pub struct Foo;\nimpl Foo { pub fn new() -> Self { Foo } pub fn run(&self) {} }\npub struct Bar;\nimpl Bar { pub fn run(&self) {} pub fn new() {} }\npub fn top() {}\n",
+            "src/user.rs": "fn a() { use crate::types::Foo; let f = Foo::new(); f.run(); use crate::top; top() }\nfn b() { Foo::new(); top() }\n"
+            "fn c() { use crate::types::{Bar as Foo, top}; Foo::new(); top() }\nfn d() { use std::io::IsTerminal; std::io::alone() }\nfn alone() {}\n",
+        },
+        "calls",
+        {("a", "Foo.new"), ("a", "Foo.run"), ("a", "top"), ("c", "Bar.new"), ("c", "top")},
+    ),
+    "methods that another file gives to a type of Rust": (
+        {
+            "src/lib.rs": "mod types;\nmod go;\nmod near;\n", "src/types.rs": "pub struct Foo;\nimpl Foo { pub fn run(&self) {} }\n",
+            "src/go.rs": "use crate::types::Foo;\npub trait Go { fn go(&self); fn twice(&self) { self.go() } }\nimpl Go for Foo { fn go(&self) { self.run() } }\n"
+            "impl Foo { fn more(&self) {} }\nfn near(f: &Foo) { f.go(); f.twice(); f.more() }\n",
+            "src/near.rs": "pub struct Foo;\nfn far(f: &Foo) { f.go() }\nstruct Own; impl Own { fn more(&self) {} fn go(&self) {} }\n",
+        },
+        "calls",
+        {("Go.twice", "Go.go"), ("Foo.go", "Foo.run"), ("near", "Foo.go"), ("near", "Go.twice"), ("near", "Foo.more")},
+    ),
     "generic and anonymous classes of Java": (
         {
             "Store.java": "interface Store<T> { T get(); }\n", "Mem.java": "class Mem<T> implements Store<T> { public T get() { return null; } void go() {} }\n",
@@ -263,6 +308,21 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         {
             ("Main.a", "Store.get"), ("Main.b", "Mem.get"), ("Main.c", "Store.get"), ("Main.d.Store$1", "Store"), ("Main.d.Store$1.get", "Main.e"),
             ("Main.f", "Mem"), ("Main.f", "Main"), ("Main.f", "Mem.go"), ("Main.f", "Store.get"),
+        },
+    ),
+    "tests and returned types of Java": (
+        {
+            "src/main/java/lab/Foo.java": "package lab;\nclass Foo { void bar() {} static Foo make() { return null; } public List<Foo> all() { return null; } }\n",
+            "src/main/java/lab/Other.java": "package lab;\nclass Other { void bar() {} void own() {} }\n",
+            "src/main/java/lab/Use.java": "package lab;\nclass Use {\n  Foo one() { return null; }\n  void a() { one().bar(); }\n  void b() { Foo.make().bar(); }\n"
+            "  void c() { this.one().bar(); }\n  void d() { Foo.all().bar(); other(1).x().bar(); }\n}\n",
+            "src/test/java/lab/FooTest.java": "package lab;\nclass FooTest { void t() { Foo f = Foo.make(); f.bar(); new Foo(); help(); } void help() {} }\n",
+            "src/more/java/lab/Foo.java": "package lab;\nclass Foo { void bar() {} static Foo make() { return null; } }\n",
+        },
+        "calls",
+        {
+            ("Use.a", "Use.one"), ("Use.a", "Foo.bar"), ("Use.b", "Foo.make"), ("Use.b", "Foo.bar"), ("Use.c", "Use.one"), ("Use.c", "Foo.bar"),
+            ("Use.d", "Foo.all"), ("FooTest.t", "Foo.make"), ("FooTest.t", "Foo.bar"), ("FooTest.t", "Foo"), ("FooTest.t", "FooTest.help"),
         },
     ),
     "bases of anonymous classes of Java": (
@@ -318,6 +378,28 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
+    "blocks of JavaScript": (
+        {
+            "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"
+            "function k() { { function deep() {}\n deep() } }\nfunction l() { deep() }\nclass A { static { function s() {}\n s() } }\n",
+        },
+        "calls",
+        {("lab.a", "$1.f"), ("lab.a", "f"), ("h", "h.$2.inner"), ("k", "k.$3.deep"), ("l", "deep"), ("A", "A.$4.s")},
+    ),
+    "exports of CommonJS": (
+        {
+            "b.js": "exports.open = function () { close() }\nmodule.exports.shut = () => open()\nfunction close() {}\n"
+            "function Foo() {}\nFoo.prototype.bar = function () { this.baz() }\nFoo.prototype.baz = () => 2\n",
+            "c.js": "module.exports = { x: function () {}, y: () => 1, w }\nfunction w() {}\n", "d.js": "module.exports = function () {}\n",
+            "e.ts": "const b = require('./b')\nconst { open } = require('./b')\nimport c = require('./c')\nconst run = require('./d')\n"
+            "function t() { b.open(); b.shut(); run() }\nfunction u() { open(); c.x(); c.y(); c.w() }\n",
+        },
+        "calls",
+        {
+            ("exports.open", "close"), ("Foo.bar", "Foo.baz"), ("t", "exports.open"), ("t", "exports.shut"), ("t", "default"),
+            ("u", "exports.open"), ("u", "exports.x"), ("u", "exports.y"), ("u", "w"),
+        },
+    ),
     "scopes of JavaScript": (
         {
             "a.js": "const api = { fetch() {} }\nfunction load() { return fetch('/x') }\n(function () { function inner() {}\n inner() })()\n"
@@ -337,3 +419,49 @@ def test_names_mean_what_the_language_says(rule: str) -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
     files, kind, wanted = RULES[rule]
     assert edges(files, kind) == wanted
+
+
+# A module and a definition of one qualified name are two; the mark is that of the module.
+ONE_NAME = {
+    "Go": ({
+        "a.go": 'package lab\nimport "example.org/lab/foo"\nfunc foo() {}\nfunc use() { foo() }\nfunc far() { foo.Bar() }\n',
+        "foo/b.go": "package foo\nfunc Bar() { inner() }\nfunc inner() {}\n",
+    }, {("lab.use", "lab.foo"), ("lab.far", "lab.foo.Bar"), ("lab.foo.Bar", "lab.foo.inner")}),
+    "Rust": ({
+        "src/lib.rs": "mod parse;\npub fn parse() { parse::go(); helper() }\nfn helper() { parse() }\n",
+        "src/parse.rs": "pub fn go() { inner(); crate::parse() }\nfn inner() {}\n",
+    }, {
+        ("lab.src.parse", "lab.src.parse.go"), ("lab.src.parse", "lab.src.helper"), ("lab.src.helper", "lab.src.parse"),
+        ("lab.src.parse.go", "lab.src.parse.inner"), ("lab.src.parse.go", "lab.src.parse"),
+    }),
+    "JavaScript": ({
+        "a/index.js": "export function load() {}\n", "a/load.js": "export function file() {}\nfile()\n",
+        "b.js": "import {load} from './a'\nimport * as all from './a/load'\nfunction f() { load(); all.file() }\n",
+    }, {(":lab.a.load", "lab.a.load.file"), ("lab.b.f", "lab.a.load"), ("lab.b.f", "lab.a.load.file")}),
+    "Python": ({
+        "a/__init__.py": "def b(): pass\ndef f(): b()\n", "a/b.py": "def c(): pass\nc()\n",
+        "d.py": "import a.b\nfrom a import b\nfrom a.b import c\ndef g():\n    c()\n    b()\ndef h(): a.b.c()\n",
+    }, {("lab.a.f", "lab.a.b"), (":lab.a.b", "lab.a.b.c"), ("lab.d.g", "lab.a.b.c"), ("lab.d.g", "lab.a.b"), ("lab.d.h", "lab.a.b.c")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ONE_NAME)
+def test_a_module_and_a_definition_of_one_name_are_two(language: str) -> None:
+    if language != "Python":
+        pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    files, wanted = ONE_NAME[language]
+    found = resolve([file for name, text in files.items() if (file := parse(f"lab/{name}", text))])
+    assert {(one.source, one.target) for one in found if one.kind == "calls"} == wanted
+    inside = {one.target: one.source for one in found if one.kind == "contains"}
+    assert all(inside[name].startswith(":") for name in inside)
+
+
+def test_a_name_of_a_module_and_a_definition_offers_both(tmp_path: Path) -> None:
+    files, _ = ONE_NAME["Python"]
+    write(tmp_path / "lab", files)
+    corpus = index(tmp_path / "lab", tmp_path / "home")
+    candidates = get_entity(corpus, "b").candidates
+    assert {(one["title"], one["type"]) for one in candidates} == {("a.b", "module"), ("b", "function")}
+    assert {row["key"] for row in (resolve_name(corpus, one["id"])[0] for one in candidates)} == {":lab.a.b", "lab.a.b"}
+    assert len(get_entity(corpus, "lab.a.b").candidates) == 2 and get_entity(corpus, "lab.a.b.c").candidates == []
+    assert get_source(corpus, [next(one["id"] for one in candidates if one["type"] == "function")]).text.count("def b(): pass") == 1

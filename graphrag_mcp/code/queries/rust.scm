@@ -9,6 +9,7 @@
 (mod_item name: (identifier) @name body: (_)) @scope
 (impl_item type: (type_identifier) @name) @scope
 (impl_item type: (generic_type type: (type_identifier) @name)) @scope
+(impl_item type: (scoped_type_identifier name: (type_identifier) @name)) @scope
 (impl_item trait: (type_identifier) @base)
 (impl_item trait: (generic_type type: (type_identifier) @base))
 (impl_item trait: (scoped_type_identifier name: (type_identifier) @base))
