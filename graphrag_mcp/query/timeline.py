@@ -186,8 +186,9 @@ def _naming(
 def _tells(one: Statement, names: Set[str]) -> bool:
     """Does a sentence tell something of these names, in a conversation what the person says of
     themselves, or what others say of the person but not to them?"""
-    worth = substance(" ".join(one.bare.split())) if one.own else substance(one.text)
-    if not _says(one) or worth < (DATED if one.own else TELLING):
+    dated = one.own and one.raw.endswith(_STOPS)
+    worth = substance(" ".join(one.bare.split()) if dated else one.text)
+    if not _says(one) or worth < (DATED if dated else TELLING):
         return False
     speaker = SPEAKER.match(one.text)
     who = speaker[0].strip(" *:：") if speaker else ""
