@@ -44,6 +44,7 @@ SHORT = 20  # characters of a day without its year
 RANKED = 60  # characters before "in two weeks" in which "the third" or "twice" counts
 CLAUSE = 3  # words of a clause that has its own tense; one character of Chinese
 NEARLY = 100  # days to a day without its year and tense
+TOLD = 500  # characters above a day without its year in which another year counts
 NEAR = 200  # characters in which a word of the future or of another calendar counts
 
 
@@ -803,7 +804,9 @@ class _Vocabulary:
                 found[name] = _number(word)
         found["slack"] = int("number" in found and match["number"].lower() in self._few)
         sentence, told = (_sentence_around(match.string, *match.span(), n) for n in (1, 2))
-        found["years"] = {int(year) for year in _FORMS.year.findall(told)}
+        above = match.string[max(match.start() - TOLD, 0) : match.start()]
+        last = _FORMS.year.findall(above)[-1:]  # of a history, whose day it may be
+        found["years"] = {int(year) for year in (*_FORMS.year.findall(told), *last)}
         found["saying"] = bool(_FORMS.saying.search(sentence))
         before = match.string[max(match.start() - RANKED, 0) : match.start()]
         found["ranked"] = bool(self._ranked.search(before))
