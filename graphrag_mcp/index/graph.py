@@ -11,6 +11,7 @@ of the corpus."""
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -31,6 +32,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import composed, is_cjk, terms
 from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import content_id
@@ -144,6 +146,13 @@ BEARER = 0.9
 # "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
 SURNAME = 20
 KEPT, PART = 40, 3
+# A sentence of LIST names with fewer than SPACING characters each, or of NAMES names and a smaller
+# share of words in small letters than SMALL, is a list: it says nothing about any two of them.
+LIST, SPACING = 5, 18
+NAMES, SMALL = 3, 0.12
+# Prose has a sign of code at most every 25 characters, also where it names functions.
+_CODE, CODE_SPACING = re.compile(r"[{};=$]|\w\(|<-|->"), 20
+_POINTS = ".,;:!?()[]\"'*_“”‘’"
 
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
@@ -153,10 +162,11 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     every = mentions(core_text)
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
     starts = [start for start, _ in spans]
+    mute = _mute(core_text, spans, starts, every)
     groups: dict[str, list[Fields]] = {}
     for mention in every:
         groups.setdefault(mention[0], []).append(mention)
-    named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
+    named = [_group(unit_id, found, spans, starts, mute, core) for found in groups.values()]
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
         unit.keep(KEPT)
@@ -188,14 +198,49 @@ def _with_lists_parted(
     return parted, True
 
 
+def _mute(
+    text: str, spans: Sequence[tuple[int, int]], starts: list[int], every: Sequence[Fields]
+) -> set[int]:
+    """The sentences that say nothing about any two of their names: source code and lists."""
+    blocks = fences(text)
+    held: dict[int, set[str]] = defaultdict(set)
+    for mention in every:
+        held[max(0, bisect_right(starts, mention[4]) - 1)].add(mention[0])
+    return {
+        at
+        for at, names in held.items()
+        if bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
+    }
+
+
+def _says_nothing(sentence: str, names: Collection[str]) -> bool:
+    if len(_CODE.findall(sentence)) * CODE_SPACING > len(sentence):
+        return True
+    room = sum(SPACING // 3 if is_cjk(name[:1]) else SPACING for name in names)
+    if len(names) >= LIST and len(sentence) < room:
+        return True  # Guests: Mary Somerville, Luigi Menabrea, Edinburgh, Turin, Bournemouth.
+    if len(names) < NAMES or sentence[:1] == "|" or any(map(is_cjk, sentence)):
+        return False
+    words = [word.strip(_POINTS) for word in sentence.split()]
+    small = sum(word.isalpha() and word == word.lower() for word in words)
+    return small < SMALL * len(words)  # Systems: AIX, Irix, Solaris
+
+
 def _group(
-    unit_id: str, found: list[Fields], spans: list[tuple[int, int]], starts: list[int], shift: int
+    unit_id: str,
+    found: list[Fields],
+    spans: list[tuple[int, int]],
+    starts: list[int],
+    mute: set[int],
+    shift: int,
 ) -> Named:
     flat: list[int] = []
     for mention in found:
-        start, end = spans[max(0, bisect_right(starts, mention[4]) - 1)]
+        at = max(0, bisect_right(starts, mention[4]) - 1)
+        start, end = spans[at]
         if not flat or flat[-2] != start + shift:
-            flat += (start + shift, end + shift)
+            # a sentence that ends with the name is shared with no other name
+            flat += (start + shift, (mention[5] if at in mute else end) + shift)
     # All mentions of a key in one text have one type, one strength and one alias.
     key, _, kind, strong, start, end, alias_of = found[0]
     form = majority(mention[1] for mention in found)
@@ -229,7 +274,7 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     types: Counter[str] = Counter()
     mentions = sum(row.count for row in found)
     for row in found:
-        form = composed(row.form)
+        form = " ".join(composed(row.form).split())  # a name that goes on in the next line
         forms[form] += row.count
         if row.key == key:
             own[form] += row.count
@@ -303,12 +348,9 @@ def group(
     return groups, {key: target for key, target in canonical.items() if target in groups}
 
 
-# A sentence that lists many names says little about any far pair: each name is linked to the next
-# six.
-REACH = 6
-# A sentence of at least LIST names with fewer than LIST_SPACING characters each is a list: it says
-# nothing about any two of them.
-LIST, LIST_SPACING = 5, 18
+# A sentence of many names says little about a far pair, so each name is linked to the next three. Of
+# 30 pairs that only a reach of six gave, the sentence was about 6.
+REACH = 3
 SAYS_SOMETHING = 26, 300  # characters of a sentence that is quoted first
 # Sentences kept with an entity or a relationship. More would only repeat what the text units say.
 SENTENCES = 3
@@ -358,12 +400,14 @@ def pairs(
     found: dict[tuple[str, str], Evidence] = {}
     best: dict[tuple[str, str], tuple[int, ...]] = {}
     for (start, end), members in sorted(by_sentence.items()):
-        if len(members) < 2 or _is_list(end - start, members):
+        if len(members) < 2:
             continue
         order = sorted(members, key=lambda key: (members[key][1], key))
         ids = [entity_id(key) for key in order]
         for i, a in enumerate(ids):
             for j in range(i + 1, min(i + 1 + reach, len(ids))):
+                if _one_in_other(order[i], order[j]):
+                    continue
                 weight = 1.0 if members[order[i]][0] and members[order[j]][0] else 0.5
                 pair = (a, ids[j]) if a < ids[j] else (ids[j], a)
                 known = found.get(pair)
@@ -383,10 +427,10 @@ def pairs(
     return list(found.values())[:MOST_PAIRS]
 
 
-def _is_list(length: int, names: Collection[str]) -> bool:
-    """Does a sentence of so many characters hold little but these names?"""
-    room = sum(LIST_SPACING // 3 if is_cjk(name[:1]) else LIST_SPACING for name in names)
-    return len(names) >= LIST and length < room
+def _one_in_other(one: str, other: str) -> bool:
+    """Does one name hold the other? Where both stand ("Joe Sepi is away, ask Joe") they are mostly
+    one thing, of which the sentence does not tell how it relates to itself."""
+    return f" {one} " in f" {other} " or f" {other} " in f" {one} "
 
 
 def _unreadable(length: int) -> int:

@@ -44,8 +44,6 @@ _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
 _GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
 _NEXT = re.compile(r" ([a-z]+)")
-_AND = re.compile(r",? (?:and|&) [A-Z]")
-_ADJECTIVES = ("ian", "ean", "ish", "ese", "ic", "al")
 _NUMBERED = frozenset(
     "figure figures fig fig. table tables dataset option section sections appendix exhibit vol".split()
 )
@@ -112,13 +110,6 @@ def _numbered(name: Place) -> bool:
     return name.before in _NUMBERED or (name.kind == "person" and any(map(str.isdigit, name.form)))
 
 
-def _inside(name: Place) -> bool:
-    first = name.words[0]
-    if any(word.isdigit() for word in name.words[1:-1]) or (first.isdigit() and len(first) < 4):
-        return True
-    return "the" in name.lows[1:-1] and len(name.words) > 3 and " of the " not in name.form
-
-
 def _ordinary_words(name: Place) -> bool:
     if len(name.words) < 2 or name.known or (name.kind not in ("", "person") and not name.opening):
         return False
@@ -133,15 +124,6 @@ def _opener(name: Place) -> bool:
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
     return name.opening and name.language == "en" and ordinary(first)  # not Marta Olsen
-
-
-def _adjective(name: Place) -> bool:
-    """The National Oceanic | and Atmospheric Administration; Hawaiian pizza."""
-    last = name.lows[-1]
-    if name.known or last in GIVEN or not last.endswith(_ADJECTIVES):
-        return False
-    lower = name.plain and last[-2:] != "al" and _NEXT.match(name.after)
-    return bool(_AND.match(name.after) or lower)
 
 
 def _single(name: Place) -> bool:
@@ -175,16 +157,13 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: name.label and name.kind != "person", "Discussions-To: the list"),
     (lambda name: sum(map(str.isupper, name.words)) > 1 and name.form.isupper(), "THE END"),
     (_numbered, "Figure S1"),
-    (_inside, "Nonie Canderer 18 Arevalo Plaza"),
     (_ordinary_words, "the Strategic Initiatives"),
     (_opener, "Exploring Japan"),
     (
         lambda name: len(name.words) > 1 and (name.lows[-1] in _NO_ENDS or name.words[-1] == "I"),
         "Delta Airlines I",
     ),
-    (lambda name: name.lows[-1] in DEMONYMS and not name.kind, "Banned American"),
     (lambda name: _SYMBOL.fullmatch(name.form) and not name.known, "Let L1 denote 5 mM EGTA"),
-    (_adjective, "National Oceanic | and Atmospheric Administration"),
     (_single, "an Apartment of two rooms"),
     (_acronym, "You MUST"),
 )

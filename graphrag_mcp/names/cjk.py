@@ -41,6 +41,7 @@ from graphrag_mcp.names.lexicon import (
     ZH_WIDE,
 )
 from graphrag_mcp.text.folding import SIMPLIFY
+from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]
@@ -84,7 +85,6 @@ def _typed(found: Candidate) -> Candidate:
 _LATIN_RUN = re.compile(
     r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?!@)(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
-_FENCE = re.compile("```")
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:
@@ -92,8 +92,8 @@ def _latin(text: str, short: bool) -> Iterator[Candidate]:
     what is written around blocks of code repeats them, for words of a programming language are in
     every block."""
     spans = [match.span() for match in _LATIN_RUN.finditer(text) if len(match[0]) > 1]
-    fences = [match.start() for match in _FENCE.finditer(text)]
-    counts = Counter(text[start:end] for start, end in spans if bisect(fences, start) % 2 == 0)
+    blocks = fences(text)
+    counts = Counter(text[start:end] for start, end in spans if bisect(blocks, start) % 2 == 0)
     for start, end in spans:
         form = text[start:end]
         plain = form.isascii() and form.isalpha() and form.islower()
@@ -510,6 +510,7 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     if kind == "person":
         before = words[at - 1] if at else None
         begins = before is None or before.tag[0] in "cpvu" or before.word[-1] in _ROLE_ENDS
+        begins = begins and not (before and before.tag == "v" and word[0] in _LEAD)  # 存在于布隆
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
         long = len(word) > 2 or bool(acts)
         return begins and long and word[-1] not in ZH_HEAD_TYPE

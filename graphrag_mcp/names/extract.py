@@ -30,6 +30,7 @@ from graphrag_mcp.text.folding import (
     table,
     with_origins,
 )
+from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
@@ -39,6 +40,7 @@ MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
 _FORMS = compiled(table(__file__))
+_TARGET = re.compile(r"!\[[^\[\]\n]{0,200}\]\([^()\s]{1,300}|(?<=\]\()[^()\s#]{1,300}(?=\))")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
 # of JSON
@@ -64,6 +66,8 @@ def without_markup(text: str) -> str:
     of HTML, keys of JSON and front matter. Their words would stand beside everything: `https`
     beside 3,299 names of one corpus."""
     spans = [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
+    if "](" in text:
+        spans += [match.span() for match in _TARGET.finditer(text)]
     if "<" in text:
         spans += [match.span() for match in _TAG.finditer(text)]
         at = 0
@@ -114,7 +118,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-16"
+VERSION = "nlp-17"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -170,21 +174,15 @@ def _named(text: str, short: bool) -> list[Fields]:
     groups = (pairs, speakers(text), _code(text), *proper, phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
-    fences = [] if short else _fences(text)
+    blocks = [] if short else fences(text)
     for group in groups:
         for start, end, kind, strong in group:
-            strong = strong and bisect_right(fences, start) % 2 == 0
+            strong = strong and bisect_right(blocks, start) % 2 == 0
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
     found = _mentions(text, _with_quoted(text, kept, short), aliases)
     return _with_variants(text, found) if short and not text.isascii() else found
-
-
-def _fences(text: str) -> list[int]:
-    """Where blocks of code begin and end, in turns: what only examples hold is no entity."""
-    places = [match.start() for match in _FENCE.finditer(text)] if "```" in text else []
-    return places if len(places) % 2 == 0 else []
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
@@ -445,7 +443,6 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 
 
 _LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
-_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _NUMBER_BEHIND = re.compile(r"\.\d")
 _IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
 
@@ -502,7 +499,9 @@ def _code(text: str) -> Iterator[Candidate]:
             if _NUMBER_BEHIND.match(text, match.end()):
                 continue  # libc.so.6
         if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
-            yield *match.span(), "artifact", True
+            start = match.start()  # bates at stat.wisc.edu; a for() loop
+            sure = not (kind == "dotted" and text.endswith(" at ", 0, start))
+            yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 
 
 def _phrases(

@@ -62,7 +62,7 @@ _SEP = (
 _NUMBER = r"\d{1,4}(?:st|nd|rd|th)?"
 _PHRASE = re.compile(
     rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
-    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,]\d| per ?cent)))*+"
+    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:]\d| per ?cent)))*+"
 )
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOW = rf"[{LOWER}]{{2,}}+(?:-[{LOWER}]++)*+"
@@ -245,6 +245,8 @@ class Names:
         if gap.startswith(" of") and len(name.tokens) > 1 and last not in HEAD_TYPE:
             if name.tokens[0].low in GIVEN:
                 return True  # Hannah Quill of the Tidal Power Board
+        if gap in ("' ", "’ ") and name.tokens[0].low in GIVEN:
+            return True  # Mike Nichols' Closer
         if word.isdigit():
             before = name.tokens[0].start
             score = _SCORED.search(self.text, max(0, before - 30), before)
@@ -256,7 +258,7 @@ class Names:
         after_number = last.isdigit() and len(name.tokens) > 1
         if low in self.starters and (name.tokens[-1].word.endswith(".") or after_number):
             return True  # Acme Inc. The
-        return loud and low in STARTERS
+        return (loud and low in STARTERS) or low[:2] in ("i'", "i’")  # From the CPC I'm
 
     def _drops(self, name: Name, token: Token, following: Token | None, dated: bool) -> bool:
         """Is this word no part of any name? The name before it ends."""

@@ -41,6 +41,21 @@ def language_of(uri: str) -> str:
     return SUFFIXES.get(uri.rpartition("/")[2].rpartition(".")[2].lower(), "")
 
 
+_FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
+
+
+def fences(text: str) -> list[int]:
+    """Where blocks of code begin and end, in turns. A text that was cut inside a block is told by a
+    fence that names a language, since such a fence opens a block."""
+    found = list(_FENCE.finditer(text)) if "```" in text else []
+    places = [match.start() for match in found]
+    opens = next((at for at, match in enumerate(found) if match[1]), None)
+    if opens is None:
+        return places if len(places) % 2 == 0 else []
+    places = [0] * (opens % 2) + places
+    return places + [len(text)] * (len(places) % 2)
+
+
 def readable(text: str) -> str:
     """The text as it is shown; the same text where there is nothing to leave out."""
     if not any(mark in text for mark in ("[", "<", "&", "|", "  ", "\t", "===", "---")):
@@ -124,7 +139,10 @@ def substance(sentence: str) -> float:
     said = bare or sentence
     worth = (
         0.1
-        if _FORMS.noise.search(sentence) or _FORMS.greeting.match(said) or _FORMS.talk.search(said)
+        if any(
+            (_FORMS.noise.search(sentence), _ITEM.fullmatch(sentence), _FORMS.greeting.match(said))
+        )
+        or _FORMS.talk.search(said)
         else 1.0
     )
     worth *= 0.4 if _FORMS.reaction.match(said) else 1.0
@@ -165,11 +183,14 @@ def _entry(said: str) -> float:
 
 
 def _clause(said: str) -> float:
-    """Little for words in a row without grammar, as in a menu; less for a heading without a verb."""
+    """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
+    no sentence; less for a heading without a verb."""
     words = [word.strip("\"'“”‘(),.;:!?").casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
-    if len(words) < 4 or not said[:80].isascii() and not _latin(said):
+    if not said[:80].isascii() and not _latin(said):
         return 1.0
+    if len(words) < 4:  # Even Stensberg (@evenstensberg)
+        return 1.0 if said.rstrip("\"'”’)*_")[-1:] in (".", "!", "?") else 0.2
     grammar = sum(word in _GRAMMAR for word in words)
     if grammar < _LEAST_GRAMMAR * len(words):
         return 0.3

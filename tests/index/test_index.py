@@ -245,6 +245,38 @@ def test_a_relationship_shows_its_best_sentence_and_a_list_of_names_makes_none(t
     assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
 
 
+@pytest.mark.parametrize("silent", [
+    "Systems: Ada Lovelace, Charles Babbage, Luigi Menabrea.",
+    "Ada Lovelace (@ada)\nCharles Babbage (@cb)\nMary Somerville (@mary)",
+    "```\nrun(Ada Lovelace, Charles Babbage)\n```",
+    "notes$by = c(Ada Lovelace); notes$to = c(Charles Babbage);",
+])  # fmt: skip
+def test_a_list_and_source_code_say_nothing_about_two_names(tmp_path: Path, silent: str) -> None:
+    apart = "The engine was planned by Charles Babbage. The notes were written by Ada Lovelace. They were read by Mary Somerville."
+    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(f"{apart}\n\n{silent}\n", "a"),)), Settings())
+    snapshot = open_snapshot(tmp_path / "kb")
+    found = {row["title"]: row["frequency"] for row in rows(snapshot, "entities")}
+    assert {"Ada Lovelace", "Charles Babbage"} <= found.keys() and rows(snapshot, "relationships") == []
+
+
+def test_a_name_is_linked_to_the_next_three_of_its_sentence(tmp_path: Path) -> None:
+    text = "It was said by Ada Lovelace that Charles Babbage had asked Luigi Menabrea in Turin for what Mary Somerville had read."
+    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
+    snapshot = open_snapshot(tmp_path / "kb")
+    title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
+    ends = {frozenset((title[row["source_id"]], title[row["target_id"]])) for row in rows(snapshot, "relationships")}
+    assert frozenset(("Ada Lovelace", "Turin")) in ends and frozenset(("Ada Lovelace", "Mary Somerville")) not in ends
+
+
+def test_a_name_and_a_name_that_holds_it_are_not_related(tmp_path: Path) -> None:
+    text = "The Quillon Tide Authority has its hall in Quillon and was asked by Ada Lovelace to stay there."
+    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
+    snapshot = open_snapshot(tmp_path / "kb")
+    title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
+    ends = {frozenset((title[row["source_id"]], title[row["target_id"]])) for row in rows(snapshot, "relationships")}
+    assert frozenset(("Quillon", "Ada Lovelace")) in ends and frozenset(("Quillon", "Quillon Tide Authority")) not in ends
+
+
 def test_an_entity_without_evidence_of_its_type_has_none(tmp_path: Path) -> None:
     text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark left London.", "a")
     index_documents(tmp_path / "kb", IndexRequest(texts=(text,)), Settings())

@@ -304,3 +304,8 @@ def test_lists_menus_and_entries_of_bibliographies_are_worth_less_than_sentences
     ):
         assert substance(text) == stands_alone(text) == 1.0, text
     assert stands_alone("They moved it to May.") < 1.0
+
+
+def test_a_bare_name_and_a_line_that_is_a_link_are_worth_little() -> None:
+    assert substance("Mara Quill (@quill)") < substance("Mara Quill left.")
+    assert substance("- [Rollout and Upgrade Planning](#rollout)") < substance("Mara Quill left.")

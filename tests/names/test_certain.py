@@ -36,13 +36,10 @@ TEXTS = {
     "Discussions-To: the list": ("Zorvath-To: the list of all who have read it and said so", "Zorvath-To"),
     "THE END": ("It was said in the hall of KELL BRIG that it rains.", "KELL BRIG"),
     "Figure S1": ("The rest of it is shown in Figure QX7 below the line.", "Figure QX7"),
-    "Nonie Canderer 18 Arevalo Plaza": ("It was found by Mara Quill 18 Arevalo Plaza on the day before.", "Mara Quill 18 Arevalo Plaza"),
     "the Strategic Initiatives": ("They talked about the Strategic Initiatives for an hour.", "Strategic Initiatives"),
     "Exploring Japan": ("Exploring Zephyria was what they had wanted for years.", "Exploring Zephyria"),
     "Delta Airlines I": ("He said on Zephyr Airlines I was told to wait for an hour.", "Zephyr Airlines I"),
-    "Banned American": ("The race was won by Legendary Dutch of the team in blue.", "Legendary Dutch"),
     "Let L1 denote 5 mM EGTA": ("It was kept in mM EGTA for a day and then washed.", "mM EGTA"),
-    "National Oceanic | and Atmospheric Administration": ("It was made for the Zorvath Oceanic and Atmospheric Bureau of the state.", "Zorvath Oceanic"),
     "an Apartment of two rooms": ("They have seen an Apartment of two rooms near the hall.", "Apartment"),
     "You MUST": ("They say that you MUST be there before the others come.", "MUST"),
 }  # fmt: skip
@@ -138,3 +135,25 @@ def test_letters_of_a_person_that_are_a_word_or_another_name_are_no_alias() -> N
 
 def test_a_quotation_of_blanks_alone_is_left_out() -> None:
     assert sure("They wrote “  ” in the book of Skerrow.") == {"Skerrow": "other"}
+
+
+@pytest.mark.parametrize("text, names", [
+    ("* Notify Zorvath of the new link, which was sent to all of them.", {"Zorvath"}),
+    ("She was praised for her part in Mark Quillon' Zorvath by all of them.", {"Mark Quillon"}),
+    ("It was from the KCB I’m told that they have four of them.", {"KCB"}),
+    ("The rules of the QuillSpec 1:1 are those that they have now.", {"QuillSpec"}),
+    ("请求数据的键不存在于布隆过滤器中，这个开销也太大了。", set()),
+])  # fmt: skip
+def test_a_name_ends_where_the_next_thing_begins(text: str, names: set[str]) -> None:
+    assert set(sure(text)) == names
+
+
+def test_a_name_that_goes_on_in_the_next_line_has_a_title_of_one_line(tmp_path: Path) -> None:
+    broken = "The old hall was given to the people of the town by Ada\nBrandt, who kept it in the years before."
+    found = entities(tmp_path / "n", broken, f"{broken} So it was.", "They had a long talk with Ada Brandt about the harbour.")
+    assert found["Ada Brandt"] == []
+
+
+def test_names_that_differ_in_case_are_one_entity_under_the_commonest_spelling(tmp_path: Path) -> None:
+    texts = ("They have called `toString` here and `toString` there.", "It was `ToString` in the text before.")
+    assert entities(tmp_path / "case", *texts) == {"toString": ["ToString"]}

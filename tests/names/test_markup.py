@@ -48,3 +48,28 @@ def test_two_times_with_a_colon_make_no_chat_of_a_timetable() -> None:
 def test_no_half_of_a_mark_is_slow(piece: str) -> None:
     with ends():
         extract(piece * (60_000 // len(piece)))
+
+
+def test_targets_of_links_and_images_are_no_names() -> None:
+    text = "See [the plan](docs/tide_plan.md) of Ada Brandt and ![mq-6](./images/mq-6.png) on the wall."
+    assert forms(text) == {"Ada Brandt"}
+
+
+def certain(text: str) -> set[str]:
+    return {one.form for one in extract(text) if one.strong}
+
+
+def test_the_host_of_an_address_in_words_and_a_keyword_that_is_called_are_no_certain_names() -> None:
+    text = (
+        "The notes were kept by Ada Brandt and sent to brandt at stat.kell_brig.edu on the day before. Long for() loops "
+        "and read_tide() were what they had spoken of in the rooms of the old library, and nobody had asked them for more, "
+        "since it was late in the year and the harbour was closed to all who had no boat of their own to bring them home."
+    )
+    assert len(text) > 300 and certain(text) == {"Ada Brandt", "read_tide"}
+
+
+def test_a_text_that_begins_or_ends_inside_a_block_of_code_has_no_certain_names_there() -> None:
+    said = "The lock was written by Ada Brandt in the spring of the year, and most of those who had read it agreed that it was slow. "
+    begun = f"    oldLock = waitNode;\n```\n\n{said}{said}\n\n```java\nint lastStamp;\n```\n\n{said}\n"
+    assert certain(begun) == {"Ada Brandt"}
+    assert certain(f"{said}{said}{said}\n\n```java\nint lastStamp;\n") == {"Ada Brandt"}
