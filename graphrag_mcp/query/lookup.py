@@ -69,7 +69,9 @@ LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
 AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
-LITTLE = 0.25  # of the worth of the best document, below which a document is only named
+# Of the worth of the best document, below which a document is only named; of up to SELECT documents,
+# which somebody chose, each is shown.
+LITTLE, SELECT = 0.25, 5
 PLACES = 4  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
 QUERY = 1_000  # characters of that question
@@ -248,7 +250,8 @@ def _bearing(
     apart: dict[str, list[str]] = {"Same text as others shown": [], "Little on this question": []}
     for document, own in places.items():
         runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
-        if not own or best[document] < LITTLE * max(best.values()):
+        many = len(places) > SELECT
+        if not own or (many and best[document] < LITTLE * max(best.values())):
             apart["Little on this question"].append(document)
         elif any(passages.alike(runs, other) for other in shown):
             apart["Same text as others shown"].append(document)

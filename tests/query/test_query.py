@@ -342,6 +342,16 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert 'query="the court' in short.next_call
 
 
+def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
+    texts = ["The court fined the mill of Orl for its smoke.", *(f"Hall {n} of Venn opened its doors to {n} guests." for n in range(7))]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    ids = [f"d{n}" for n in range(1, 9)]
+    assert "Little on this question" in get_source(found, ids, query="the court's fine for smoke").hint
+    few = get_source(found, ids[:4], query="the court's fine for smoke")
+    assert "Little" not in few.hint and all(text in few.text for text in texts[:4])
+
+
 def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read_on_a_question(tmp_path: Path) -> None:
     plain = " ".join(f"They said that it was good that this could be done in such a way, part {n} of it." for n in "abcdefgh")
     news = f"Phones sell well in Orl. {plain} Some 674 million handsets went in 2004, up 30 % on 2003. {plain} {plain}"
