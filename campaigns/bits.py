@@ -32,7 +32,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import checksums, tables
+from graphrag_mcp.store import schema, tables
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import KEY, TABLES
@@ -88,7 +88,7 @@ def files(folder: Path) -> list[Path]:
         path
         for path in found
         if path.relative_to(folder).parts[0] not in left_out
-        and path.name != checksums.HINT
+        and path.name != schema.HINT
         and path.stat().st_size
     ]
 
@@ -122,7 +122,7 @@ def flipped(path: Path, place: int, bit: int) -> Iterator[None]:
 
 def like_a_new_process(folder: Path) -> None:
     tables.disconnect(folder)
-    checksums._seen.clear()
+    schema._seen.clear()
 
 
 def contents(folder: Path) -> dict[str, set[str]]:

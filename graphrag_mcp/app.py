@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings, address_of
-from graphrag_mcp.trust.key import SUBJECT, folder_name
+from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:

@@ -23,15 +23,14 @@ from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.trust.fencing import SHOW_SECRETS
-from graphrag_mcp.trust.key import HOME, SUBJECT
+from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
-    from graphrag_mcp.tools.updates import Updates
+    from graphrag_mcp.tools.resources import Updates
 
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
@@ -120,14 +119,13 @@ def build_server(
     from mcp.server import MCPServer
 
     from graphrag_mcp.tools import offered, prompts, resources, with_page
-    from graphrag_mcp.tools.results import THREADS, Desk
-    from graphrag_mcp.tools.updates import Updates
+    from graphrag_mcp.tools.contract import THREADS, Desk
 
     app.read_only = app.read_only or read_only
     warmer = _Once(app.warm if warm else lambda: None)
     plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
     given, extensions = with_page(plain)
-    updates = Updates(app)
+    updates = resources.Updates(app)
     names = {tool.name for tool in given}
 
     @contextlib.asynccontextmanager

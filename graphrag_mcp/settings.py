@@ -23,6 +23,7 @@ from platformdirs import user_cache_path, user_data_path
 from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.trust.fencing import spans
 
 ENVIRONMENT = {
     "GRAPHRAG_MCP_HOME": "home",
@@ -408,8 +409,6 @@ def _secret_place(path: tuple[str, ...]) -> bool:
 
 def _holds_key(name: str, value: Any) -> bool:
     """Does the value hold what may be a key, beside what was substituted?"""
-    from graphrag_mcp.trust.credentials import spans  # its patterns take 12 ms
-
     for path, text in _texts(value):
         literal = re.sub(_VARIABLE, "", shown_as(text))
         substituted = isinstance(text, Substituted)

@@ -20,7 +20,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.text import terms
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.key import HOME
+from graphrag_mcp.trust.fencing import HOME
 from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:
@@ -280,10 +280,13 @@ def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials in it are masked as in the tools, unless it is `exact` because it
     will be read back."""
-    from graphrag_mcp.packing import wire
-    from graphrag_mcp.trust.credentials import masked
+    from graphrag_mcp.packing import budget as packing_budget
 
-    shown = value if exact or fencing.SHOW_SECRETS.get() else wire.shown(value, masked)
+    shown = (
+        value
+        if exact or fencing.SHOW_SECRETS.get()
+        else packing_budget.shown(value, fencing.masked)
+    )
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
     # the same value, and nothing for the terminal
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))

@@ -23,7 +23,7 @@ from graphrag_mcp.query import entities, timeline
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import content_id
@@ -88,13 +88,12 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
 
 def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     hashed = hashlib.sha256()
-    key_of = dict(zip(entities["id"].to_pylist(), entities["key"].to_pylist(), strict=True))
+    key_of = dict(rows_of(entities))
     rows = snapshot.rows("communities", columns=["id", "level", "parent", "entity_ids"]).to_pylist()
     members = {row["id"]: sorted(key_of.get(id, id) for id in row["entity_ids"]) for row in rows}
     units: dict[str, list[str]] = defaultdict(list)
     entity_ids = {id for row in rows for id in row["entity_ids"]}
-    paths = snapshot.rows("memberships", columns=["entity_id", "path"]).columns
-    for id, path in sorted(zip(*(column.to_pylist() for column in paths), strict=True)):
+    for id, path in sorted(rows_of(snapshot.rows("memberships", columns=["entity_id", "path"]))):
         for community in path if id not in entity_ids else ():
             units[community].append(id)
     # Members alone do not tell a community from its only child; the level does.
@@ -144,8 +143,7 @@ def _feed(hashed: Any, kind: str, table: pa.Table) -> None:
     """Hash the rows in their order, columns by name."""
     table = table.select(sorted(table.column_names))
     for start in range(0, table.num_rows, ROWS):
-        part = table.slice(start, ROWS)
-        _add(hashed, kind, list(zip(*(column.to_pylist() for column in part.columns), strict=True)))
+        _add(hashed, kind, list(rows_of(table.slice(start, ROWS))))
 
 
 def _add(hashed: Any, kind: str, rows: list[Any]) -> None:
@@ -314,7 +312,7 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
         advice = f"Nearest: {entities.named_list(near[:5])}" if near else "Use search_text"
         raise NotFound(f"there is no entity {one_line(about, 80)!r}", advice)
     rows = old.by_key("documents", [*filter(None, new.values())], "id", ["id", "text"])
-    texts = dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    texts = dict(rows_of(rows))
     known = {id: texts.get(was, "") for id, was in new.items()}
     return timeline.lines(snapshot, row, known, SHOWN)
 
@@ -343,4 +341,4 @@ def _readable(folder: Path, manifest: Manifest) -> bool:
 
 def _documents(folder: Path, manifest: Manifest) -> dict[str, str]:
     found = segment_store.live_documents(folder, manifest, ("uri", "id"))
-    return dict(zip(found["uri"].to_pylist(), found["id"].to_pylist(), strict=True))
+    return dict(rows_of(found.select(["uri", "id"])))

@@ -30,10 +30,10 @@ from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import normalise_name, sentences, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 
 KIND = "tune"
 FOUND = "tuned.json"
@@ -172,7 +172,7 @@ def sample(snapshot: Snapshot, selection: str, limit: int, seed: int) -> list[st
 def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
     best: dict[str, str] = {}  # hash of seed and text -> id
     for batch in snapshot.batches("text_units", ["id", "text"]):
-        for id, text in zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True):
+        for id, text in rows_of(batch):
             best[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
         best = dict(sorted(best.items())[:limit])
     return _texts(snapshot, list(best.values()))

@@ -36,8 +36,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.trust.credentials import masked, spans
-from graphrag_mcp.trust.fencing import SHOW_SECRETS
+from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
 from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Sources:
 
     def __init__(self, snapshot: Snapshot, ids: Iterable[str], texts: bool = False) -> None:
         names = ["id", "n", "document_id", "line_start", *(["text"] if texts else [])]
-        rows = snapshot.by_key("text_units", list(dict.fromkeys(ids)), "id", names).to_pylist()
+        rows = snapshot.served("text_units", list(dict.fromkeys(ids)), names)
         self.units = {row["id"]: row for row in rows}
         self.documents = filters.documents(snapshot)
 
@@ -198,7 +197,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
     ranked = sorted(light.to_pylist(), key=lambda one: (-one["weight"], one["id"]))
     links = snapshot.served("relationships", [one["id"] for one in ranked[:RELATIONS]])
     others = [one["target_id"] if one["source_id"] == id else one["source_id"] for one in links]
-    rows = snapshot.by_key("entities", others, "id", ["id", "n", "title", "type"]).to_pylist()
+    rows = snapshot.served("entities", others, ["id", "n", "title", "type"])
     names = {other["id"]: other for other in rows}
     claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
     cited = [one["text_unit_id"] for link in [row, *links] for one in link["evidence"]]
@@ -262,7 +261,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Data:
     found = connect(snapshot, ends[0]["id"], ends[1]["id"])
     ways = sorted(found, key=lambda one: -round(one.strength, 12))
     ids = [id for way in ways for id in way.entities]
-    rows = snapshot.by_key("entities", ids, "id", ["id", "n", "title", "type"]).to_pylist()
+    rows = snapshot.served("entities", ids, ["id", "n", "title", "type"])
     names = {row["id"]: named(row) for row in rows}
     ids = [id for way in ways for id in way.relationships]
     links = {row["id"]: row for row in snapshot.served("relationships", ids)}
@@ -295,7 +294,7 @@ def passage(snapshot: Snapshot, n: int) -> Data:
     neighbour = {row["chunk_index"]: f"t{row['n']}" for row in neighbours}
     rows = sorted(context.numbered(snapshot, "passages", [n]), key=lambda row: row["part"])
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
-    people = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
+    people = snapshot.served("entities", ids, NUMBERED)
     people.sort(key=lambda row: (-row["degree"], row["n"]))
     return {
         "id": f"t{n}",

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.trust.fencing import SHOW_SECRETS
-from graphrag_mcp.trust.key import HOME, SUBJECT
+from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
 if TYPE_CHECKING:
     from starlette.requests import Request

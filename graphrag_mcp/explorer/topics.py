@@ -254,9 +254,9 @@ def map_(snapshot: Snapshot, under: int = 0) -> dict[str, Any]:
 
 def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     """The entities of a community, those of most relationships in the middle."""
-    community = snapshot.by_key("communities", [one.id], "id", ["entity_ids"]).to_pylist()
+    community = snapshot.served("communities", [one.id], ["entity_ids"])
     ids = community[0]["entity_ids"] if community else []
-    rows = snapshot.by_key("entities", ids, "id", NUMBERED).to_pylist()
+    rows = snapshot.served("entities", ids, NUMBERED)
     rows.sort(key=lambda row: (-row["degree"], row["n"]))
     rows = rows[:DOTS]
     around = spiral([1.0] * len(rows))

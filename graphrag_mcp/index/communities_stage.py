@@ -368,7 +368,6 @@ class Reporting:
         )
 
     def _claims(self) -> dict[str, list[Claim]]:
-        """The claims about members of these communities, by any of their names."""
         members = sorted(self.content.entities)
         names = listed(self.snapshot.by_key("entities", members, "id", ["id", "names"]))
         meant = {entity_id(name): id for id, own in names for name in own}

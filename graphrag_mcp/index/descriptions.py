@@ -46,7 +46,7 @@ def retitled(
     if snapshot is None or rows is None:
         return {}
     now = {row["id"]: row for row in rows.select(["id", "key", "title"]).to_pylist()}
-    old = snapshot.by_key("entities", sorted(now), "id", ["id", "title"]).to_pylist()
+    old = snapshot.served("entities", sorted(now), ["id", "title"])
     # Of a name that was given by hand no one knows what the documents said before.
     moved = [
         row["id"]
@@ -152,7 +152,7 @@ def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str
 
 def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
     """What the documents call entities, by id."""
-    rows = snapshot.by_key("entities", ends, "id", ["id", "key", "title", "names"]).to_pylist()
+    rows = snapshot.served("entities", ends, ["id", "key", "title", "names"])
     edits = logs.in_force(snapshot)
     by_hand = [row for row in rows if "title" in edits.words(row["key"])]
     found = _mentions(snapshot, by_hand)

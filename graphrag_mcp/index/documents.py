@@ -37,10 +37,10 @@ from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import Document, Unit, content_id
 
 if TYPE_CHECKING:
@@ -217,7 +217,6 @@ def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
 def _named(
     unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
 ) -> list[Sequence[str]]:
-    """Ids of what each passage of a unit names."""
     if len(unit.passages) == 1:
         return [[entity_id(one.key) for one in names.named]]
     origin = unit.span.start
@@ -575,7 +574,7 @@ def _read(
     known: dict[str, int] = {}
     if snapshot is not None:
         before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
+        known = dict(rows_of(before))
     read = settle(
         run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
     )

@@ -47,7 +47,7 @@ from graphrag_mcp.store.edit_log import (
 )
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import EditResult
 
@@ -587,7 +587,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
     numbers = dict(manifest.parameters.get(NUMBERS, {}))
     if gone:
         rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
-        numbers |= dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
+        numbers |= dict(rows_of(rows))
     return dict(list(numbers.items())[-MOST_NUMBERS:])
 
 
@@ -671,7 +671,7 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
         numbers = dict(snapshot.manifest.next)
         merged = merge(snapshot, units, {}, numbers, edits=logs.in_force(snapshot))
     gone = _vanished(merged.changes.get("entities", Change()))
-    lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
+    lost = snapshot.served("entities", gone, ["title", "frequency", "n"])
     lost.sort(key=lambda row: (-row["frequency"], row["n"]))
     relationships = len(_vanished(merged.changes.get("relationships", Change())))
     counts = {"documents": len(ids), "text_units": len(units), "passages": passages}

@@ -31,10 +31,10 @@ from graphrag_mcp.names.extract import Fields, mentions
 from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import composed, is_cjk, terms
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
@@ -262,8 +262,7 @@ def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Tab
 
 
 def mentions_from_table(table: pa.Table) -> list[Named]:
-    columns = [table.column(name).to_pylist() for name in TABLES["mentions"].names]
-    return [Named(*values) for values in zip(*columns, strict=True)]
+    return [Named(*values) for values in rows_of(table.select(TABLES["mentions"].names))]
 
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
@@ -473,7 +472,6 @@ def _way(one: Evidence) -> int:
 
 
 def as_said(rows: Iterable[Evidence]) -> list[Said]:
-    """What `stated` made its rows of."""
     return [Said(*_STATED(row)) for row in rows if row.source_key]
 
 
@@ -502,8 +500,7 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
 
 
 def pairs_from_table(table: pa.Table) -> list[Evidence]:
-    columns = [table.column(name).to_pylist() for name in TABLES["evidence"].names]
-    return [Evidence(*values) for values in zip(*columns, strict=True)]
+    return [Evidence(*values) for values in rows_of(table.select(TABLES["evidence"].names))]
 
 
 Row = dict[str, object]
@@ -970,7 +967,7 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     if not missing or state.snapshot is None:
         return
     ids = sorted({unit for unit, _, _ in missing})
-    units = state.snapshot.by_key("text_units", ids, "id", ["id", "text"]).to_pylist()
+    units = state.snapshot.served("text_units", ids, ["id", "text"])
     texts = {row["id"]: masked(row["text"]) for row in units}
     for unit, start, end in missing:
         state.texts[unit, start, end] = texts[unit][start:end]

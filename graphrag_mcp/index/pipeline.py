@@ -421,9 +421,9 @@ def _corrected_units(run: Run) -> dict[str, str]:
     """Text units whose answer was replaced, with the uri of their document."""
     ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
     snapshot = run.snapshot()
-    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
+    units = snapshot.served("text_units", sorted(ids), ["id", "document_id"])
     of = sorted({row["document_id"] for row in units})
-    found = snapshot.by_key("documents", of, "id", ["id", "uri"]).to_pylist()
+    found = snapshot.served("documents", of, ["id", "uri"])
     uris = {row["id"]: row["uri"] for row in found}
     return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
 

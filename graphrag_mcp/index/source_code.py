@@ -29,7 +29,7 @@ from graphrag_mcp.index.graph import (
 )
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import normalise_name
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:

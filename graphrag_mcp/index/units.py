@@ -32,7 +32,7 @@ from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import normalise_name, sentences
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
@@ -113,13 +113,13 @@ def stored(
     """Text units as indexing asks about them: id, text, and the line on the document. `known` holds
     the last documents that were read."""
     columns = ["id", "text", "document_id", "char_start"]
-    for row in snapshot.by_key("text_units", ids, "id", columns).to_pylist():
+    for row in snapshot.served("text_units", ids, columns):
         id = row["document_id"]
         if id not in known:
             if len(known) >= HELD:
                 known.clear()
             columns = ["id", "uri", "title", "text", "metadata"]
-            (told,) = snapshot.by_key("documents", [id], "id", columns).to_pylist()
+            (told,) = snapshot.served("documents", [id], columns)
             metadata = json.loads(told["metadata"])
             known[id] = Context(told["uri"], told["title"], told["text"], metadata)
         yield row["id"], masked(row["text"]), known[id].line(row["char_start"])

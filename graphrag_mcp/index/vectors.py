@@ -16,7 +16,7 @@ import pyarrow as pa
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")

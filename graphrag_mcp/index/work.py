@@ -396,9 +396,8 @@ def method_of(manifest: Manifest) -> str:
 
 
 def _down_to(snapshot: Snapshot, rows: Sequence[Row], level: int) -> list[Row]:
-    """The rows of reports down to a level."""
     ids = [row["subject"] for row in rows if row["kind"] == "report"]
-    found = snapshot.by_key("communities", ids, "id", ["id", "level"]).to_pylist()
+    found = snapshot.served("communities", ids, ["id", "level"])
     kept = {row["id"] for row in found if row["level"] <= level}
     return [row for row in rows if row["subject"] in kept]
 

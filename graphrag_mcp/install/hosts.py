@@ -66,7 +66,6 @@ def printed(host: Host, name: str, made: Mapping[str, Any]) -> str:
 def user_file(
     host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform
 ) -> Path:
-    """The configuration of this user, whether or not it is there."""
     if host.name == "claude-desktop":
         return _claude_folder(environ, home, platform) / "claude_desktop_config.json"
     if host.name == "vscode":

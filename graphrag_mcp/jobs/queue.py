@@ -21,7 +21,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.executors import with_package
 from graphrag_mcp.settings import Settings, record_of
 from graphrag_mcp.store.manifest import write_durably
-from graphrag_mcp.trust.key import may_open
+from graphrag_mcp.trust.fencing import may_open
 from graphrag_mcp.types import IndexRequest, InlineText
 
 
@@ -237,7 +237,6 @@ def waiting(home: Path, corpus: str) -> list[str]:
 
 
 def corpora_at_work(home: Path) -> list[str]:
-    """Corpora in which something is open."""
     return [name for name in _entries(home / "jobs" / "open") if waiting(home, name)]
 
 

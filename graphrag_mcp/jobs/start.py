@@ -40,7 +40,7 @@ from graphrag_mcp.jobs.queue import (
 )
 from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.store.manifest import writer_lock, writing
-from graphrag_mcp.trust.key import SUBJECT
+from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart

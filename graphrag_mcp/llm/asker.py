@@ -271,7 +271,6 @@ class Asker:
 
     @property
     def exhausted(self) -> bool:
-        """The budget of this run is spent."""
         return self.budget.spent(self._spent)
 
     def may_answer(self, kind: str) -> bool:
@@ -318,7 +317,6 @@ class Asker:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
-        """`start`, and its result."""
         return self.start(work).result()
 
     def stop(self) -> None:

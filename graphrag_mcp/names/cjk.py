@@ -59,8 +59,6 @@ def is_han(ch: str) -> bool:
 
 def candidates(text: str, short: bool) -> list[Candidate]:
     """All candidates of the scripts without capitals; `short`: take words seen once as well."""
-    if text.isascii():
-        return []
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
@@ -118,7 +116,7 @@ _SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못
 def alone(question: str) -> list[str]:
     """Chinese and Japanese words of one character in a question: in pairs with what stands beside
     them (狗吃, 弟は) they are not found where something else does (狗喜, 弟の)."""
-    if question.isascii() or not _HAN_CHAR.search(question):
+    if not _HAN_CHAR.search(question):
         return []
     japanese = _KANA.search(question)
     found = _ALONE.findall(question) if japanese else _single_nouns(question)

@@ -146,6 +146,8 @@ def terms_of(question: str) -> list[str]:
     of these alone."""
     question = composed(question)
     found = query_terms(question, QUESTION_TERMS)
+    if question.isascii():
+        return found
     return [*found, *(word for word in cjk.alone(question) if word not in found)]
 
 
@@ -168,7 +170,7 @@ def _named(text: str, short: bool) -> list[Fields]:
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
     phrases = _phrases(text, runs, names.language, short)
-    proper = (subjects(text), names.find(), cjk.candidates(text, short))
+    proper = (subjects(text), names.find(), () if text.isascii() else cjk.candidates(text, short))
     if not short:
         proper = tuple(certain(text, found, lower, names.language) for found in proper)
     groups = (pairs, speakers(text), _code(text), *proper, phrases)

@@ -1,20 +1,224 @@
 """Rows into a token budget: whole items in order of worth, citations, cursors, short aliases. A
-result's tokens are those of the text that is read."""
+result's tokens are those of the text that is read.
+
+And the text of a result as it is sent: fences around words of documents, flags, footer, size."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
-from graphrag_mcp.packing.wire import outgoing, sent, size
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.trust.key import mark
-from graphrag_mcp.types import Citation, Result
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.fencing import credentials, mark, quoted, suspicions
+from graphrag_mcp.types import (
+    Citation,
+    DriftResult,
+    EntityResult,
+    ExploreResult,
+    IndexResult,
+    ListResult,
+    ReportResult,
+    Result,
+    SearchResult,
+    SourceResult,
+    StatusResult,
+    WorkResult,
+)
+
+# Fields of a search that are left out while they are empty: half of what an empty result would
+# cost.
+QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates", "more"}
+QUIET_PLACE = ("line_start", "line_end", "why", "said", "when")  # the same of a citation
+# Values that are handed back or looked up as they are; all others are shown as text is, without
+# what cannot be seen.
+EXACT = set(
+    (
+        "text id uri url document_id entity_id parent source target corpus corpora "
+        "next_cursor job_id session_id work_id open_node"
+    ).split()
+)
+FLAGS = 8  # ids that are named as suspicious
+
+_HEAD = re.compile(
+    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|",
+    re.MULTILINE,
+)
+_TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
+# nothing but ids in its quotes
+_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)
+# a name with its id stands before or behind it
+_NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
+
+
+def wire(result: Result) -> dict[str, Any]:
+    """The result as it goes out: without the fields of a search, and of a citation, that say
+    nothing."""
+    quiet = {"suspicious", *(QUIET if isinstance(result, SearchResult) else ())}
+    data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
+    for place in data.get("citations", ()):
+        for name in [name for name in QUIET_PLACE if not place.get(name)]:
+            place.pop(name, None)
+    return {name: one if name in EXACT else shown(one) for name, one in data.items()}
+
+
+def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
+    """A value with its texts as they may be shown; those of `EXACT` stay."""
+    if isinstance(value, str):
+        return as_shown(value)
+    if isinstance(value, list | tuple):
+        return [shown(one, as_shown) for one in value]
+    if isinstance(value, dict):
+        exact = EXACT - {"text"}
+        pairs = value.items()
+        return {name: one if name in exact else shown(one, as_shown) for name, one in pairs}
+    return value
+
+
+def structured(result: Result) -> bool:
+    """Does a program act on this result's fields? All others are text that a model reads."""
+    reads = (SearchResult, EntityResult, ReportResult, SourceResult, ExploreResult, ListResult)
+    return not isinstance(result, reads)
+
+
+def fields(result: Result) -> dict[str, Any]:
+    """The fields as they are sent: the citations of a walk stand in its text."""
+    data = wire(result)
+    data.pop("citations", None)
+    return data
+
+
+def size(result: Result) -> tuple[int, int]:
+    """(tokens, characters) of what is sent: the text, or the JSON that holds it too."""
+    if not structured(result):
+        return count_tokens(result.text), len(result.text)
+    data = json.dumps(fields(result), ensure_ascii=False)
+    return count_tokens(data), len(data)
+
+
+def footer(result: Result, page: str = "") -> list[str]:
+    """Lines that repeat the fields which a host that shows only text would not show, the most
+    needed first; then the address of the page that shows the same."""
+    lines = []
+    if result.next_cursor and result.next_cursor not in result.text:
+        more = getattr(result, "more", 0)
+        behind = f"{more} more passages" if more > 1 else "1 more passage" if more else "More"
+        lines.append(f'{behind}: cursor="{result.next_cursor}"')
+    if result.next_call and result.next_call not in result.text:
+        lines.append(f"Next: {result.next_call}")
+    if result.hint and result.hint not in result.text:
+        lines.append(f"Hint: {result.hint}")
+    if page:
+        lines.append(f"Page for people: {page}")
+    return lines
+
+
+def sent(result: Result, below: bool = True) -> tuple[int, int]:
+    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
+    not `below`."""
+    text, flags = dressed(result, result.text, footer(result) if below else ())
+    return size(result.model_copy(update={"text": text, "suspicious": flags}))
+
+
+def outgoing(result: Result, below: bool = True) -> int:
+    """The tokens of it alone."""
+    return sent(result, below)[0]
+
+
+def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
+    """The text as a tool sends it, with these lines under it, and what is suspicious in it by id."""
+    lines = [_cleaned(line, fencing.SHOW_SECRETS.get())[0] for line in lines]
+    if not text.strip():
+        return "\n\n".join(filter(None, (text, *lines))), {}
+    body, found = _cleaned(text, fencing.SHOW_SECRETS.get())
+    if not _quotes(result, body):
+        return "\n\n".join((body, *lines)), dict(found)
+    own, body = _own(result, body)
+    within = [line for line in lines if _holds_names(line)]
+    named = ", ".join(f"{id} ({what})" for id, what in found.items())
+    said = [f"Flagged: {named}."] if found else []
+    whole = fencing.fenced("\n\n".join((body, *within)))
+    rest = [line for line in lines if line not in within]
+    return "\n\n".join((*own, *said, whole, *rest)), dict(found)
+
+
+@lru_cache(maxsize=64)
+def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
+    """The text as it may stand in a fence, and its flags; packing looks at the same text several
+    times."""
+    return fencing.clean(text), flagged(text)
+
+
+def _quotes(result: Result, text: str) -> bool:
+    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
+    themselves."""
+    if isinstance(result, WorkResult):
+        return False
+    if isinstance(result, IndexResult):
+        return bool(result.errors)
+    if isinstance(result, StatusResult) and not result.corpora and not result.jobs:
+        return False  # nothing is indexed yet
+    if isinstance(result, DriftResult) and text.startswith(("{", "flowchart ")):
+        return False
+    return getattr(result, "state", "") != "stale"
+
+
+def _holds_names(line: str) -> bool:
+    """Does a line of the footer hold more than ids and our own words?"""
+    kind, _, said = line.partition(": ")
+    if kind == "Next":
+        return not _OUR_CALL.fullmatch(said)
+    return kind == "Hint" and _NAMES.search(said) is not None
+
+
+def _own(result: Result, text: str) -> tuple[list[str], str]:
+    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
+    is only data."""
+    if not isinstance(result, DriftResult) or not result.open_node:
+        return [], text
+    for name in ("drift_primer", "drift_step"):
+        template = prompts.load(name).template.splitlines()
+        ours = [line for line in template if line.strip() and "$" not in line]
+        if ours and all(line in text for line in ours):
+            for line in ours:
+                text = text.replace(f"{line}\n" if f"{line}\n" in text else line, "", 1)
+            return ours, text.strip("\n")
+    return [], text
+
+
+def flagged(text: str) -> dict[str, str]:
+    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
+    it."""
+    plain, places = fencing.uncovered(text)
+    found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
+    found += [(at, "hidden characters") for at in fencing.hiding(text)]
+    found += [(at, "looks like a fence") for at in fencing.imitations(text)]
+    said = "credential shown" if fencing.SHOW_SECRETS.get() else "credential masked"
+    found += [(at, said) for at in credentials(text)]
+    if not found:
+        return {}
+    heads = [(match.start(), match[1] or match[2]) for match in _HEAD.finditer(text)]
+    starts = [start for start, _ in heads]
+    named: dict[str, list[str]] = {}
+    for at, kind in sorted(found):
+        end = text.find("\n", at)
+        tail = _TAIL.search(text[: end if end >= 0 else len(text)].rstrip()[-24:])
+        place = bisect_right(starts, at) - 1
+        id = tail[1] if tail else heads[place][1] if place >= 0 else "text"
+        kinds = named.setdefault(id, [])
+        if kind not in kinds:
+            kinds.append(kind)
+    flags = {id: ", ".join(kinds) for id, kinds in list(named.items())[:FLAGS]}
+    return flags | ({"more": str(len(named) - FLAGS)} if len(named) > FLAGS else {})
+
 
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: in any script this stays below it
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
@@ -22,7 +226,7 @@ PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 _REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
-_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
+_ITEM_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
 NEAR = 3  # characters between two passages that are read as one: white space
 
 
@@ -93,7 +297,7 @@ def adjoin(one: Item, other: Item) -> bool:
 
 def _block(items: Sequence[Item]) -> str:
     head, _, text = items[0].text.partition("\n")
-    found = [_HEAD.match(item.text.partition("\n")[0]) for item in items]
+    found = [_ITEM_HEAD.match(item.text.partition("\n")[0]) for item in items]
     if len(items) == 1 or None in found:
         return "\n\n".join(item.text for item in items)
     end = items[0].span[1]
@@ -331,7 +535,7 @@ def compose(
     result: ResultType,
     sections: Sequence[Section],
     budget: int,
-    cursor: Callable[[tuple[int, ...]], str],
+    cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
     *,
     intro: str = "",
     first: str = "Sources",

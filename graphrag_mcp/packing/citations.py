@@ -48,7 +48,6 @@ class Cited:
 
 
 def cited(text: str) -> list[Cited]:
-    """All references of a text, in order."""
     found: list[Cited] = []
 
     def keep(one: Cited) -> str:

@@ -30,6 +30,7 @@ from graphrag_mcp.packing.budget import (
     one_line,
     referenced_ids,
     shorten,
+    size,
 )
 from graphrag_mcp.packing.citations import (
     Checked,
@@ -39,7 +40,6 @@ from graphrag_mcp.packing.citations import (
     restored,
     streamed,
 )
-from graphrag_mcp.packing.wire import size
 from graphrag_mcp.query import context
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
 from graphrag_mcp.store.tables import Snapshot
@@ -411,6 +411,6 @@ def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
 def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The two names of each relationship."""
     ends = sorted({row[end] for row in rows for end in ENDS})
-    named = snapshot.by_key("entities", ends, "id", ["id", "title"]).to_pylist()
+    named = snapshot.served("entities", ends, ["id", "title"])
     title = {row["id"]: one_line(row["title"], 70) for row in named}
     return [" - ".join(title.get(row[end], "") for end in ENDS) for row in rows]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.types import Citation, content_id
 
@@ -36,15 +36,12 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
     document is."""
     rows = snapshot.by_key("documents", list(ids), "id", ["id", "n"])
-    numbers = zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)
-    return {id: f"d{n}" for id, n in numbers}
+    return {id: f"d{n}" for id, n in rows_of(rows)}
 
 
 def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
-    """The titles of both ends of relationships, by id."""
     ends = {row[end]: None for row in relationships for end in ("source_id", "target_id")}
-    rows = snapshot.by_key("entities", list(ends), "id", ["id", "title"])
-    return dict(zip(rows["id"].to_pylist(), rows["title"].to_pylist(), strict=True))
+    return dict(rows_of(snapshot.by_key("entities", list(ends), "id", ["id", "title"])))
 
 
 def first_sentence(text: str, characters: int) -> str:
@@ -111,9 +108,9 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     if not ids:
         return {}
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
-    units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
+    units = snapshot.served("text_units", list(ids), names)
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    rows = snapshot.by_key("documents", wanted, "id", ["id", "n", "title", "uri"]).to_pylist()
+    rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
     documents = {
         row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
         for row in rows

@@ -24,8 +24,8 @@ from graphrag_mcp.packing.budget import (
     finish,
     one_line,
     short_references,
+    size,
 )
-from graphrag_mcp.packing.wire import size
 from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import (
@@ -282,7 +282,7 @@ class Drift:
             return finish(result, budget)
         counts = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
         sections, intro = [Section("Answers", items, 1.0)], f"# {query}\n{counts}"
-        return compose(result, sections, budget, lambda _: "", intro=intro, first="Answers")
+        return compose(result, sections, budget, intro=intro, first="Answers")
 
     def walk(self) -> Walk:
         """The state as it is on disk now. NotFound when no session was started there."""
@@ -368,7 +368,7 @@ class Drift:
         items = self._report_items(query) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
             sections = [Section("Reports", items, 1.0)]
-            result = compose(result, sections, share, lambda _: "", first="Reports")
+            result = compose(result, sections, share, first="Reports")
         budget = max(budget - result.tokens, 200)
         found = local_search(self.snapshot, query, max_tokens=budget)
         nothing = found.state == "not_found" and not result.text
@@ -473,13 +473,6 @@ def export(session: Drift, form: str = "tree") -> str:
     """The whole session in one form. BadInput for another form, NotFound when there is no session."""
     form, walk = checked(form), session.walk()
     return _text(session, walk.shortened(_gone(session, walk), WHOLE, 0), form)
-
-
-def to_graph(session: Drift) -> Any:
-    """The session as a networkx `MultiDiGraph`: nodes {parent, query, kind, status, score, answer,
-    gone, ...}."""
-    walk = session.walk()
-    return walk.shortened(_gone(session, walk), WHOLE, 0).graph
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:

@@ -18,7 +18,7 @@ from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
-from graphrag_mcp.store import vectors
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.folding import SIMPLIFY, folded
@@ -90,7 +90,7 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
 
 def _near_in_meaning(snapshot: Snapshot, vector: bytes, count: int) -> dict[str, float]:
     """The nearest entities, best first: 1 for the best, 0 for the middle of the candidates."""
-    nearest = vectors.nearest(snapshot, "entities", vector, CANDIDATES) if vector else []
+    nearest = tables.nearest(snapshot, "entities", vector, CANDIDATES) if vector else []
     if not nearest:
         return {}
     high, low = nearest[0][1], nearest[len(nearest) // 2][1]

@@ -105,9 +105,7 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
     intro += " Did you mean one of these?" if items else ""
     result.hint = f"{result.hint} {advice}".strip()
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
-    return compose(
-        result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into
-    )
+    return compose(result, sections, budget, intro=intro, first="Candidates", into=into)
 
 
 def _note(result: ExploreResult, sentence: str) -> None:
@@ -119,7 +117,7 @@ def _note(result: ExploreResult, sentence: str) -> None:
 
 def _entities(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Row]:
     """Rows by id, in the order of the ids; an entity whose row is gone is missing."""
-    rows = snapshot.by_key("entities", list(ids), "id", NAMES).to_pylist()
+    rows = snapshot.served("entities", list(ids), NAMES)
     return {row["id"]: row for row in rows}
 
 
@@ -194,7 +192,7 @@ def _composed(
     """The sections within the budget, the first of them before others; of nodes, which come in
     groups, each one."""
     nodes, first = result.nodes, sections[0].name
-    result = compose(result, sections, budget, lambda _: "", intro=intro, first=first, into=INTO)
+    result = compose(result, sections, budget, intro=intro, first=first, into=INTO)
     result.nodes = nodes or [one for group in result.nodes for one in group["group"]]
     return result
 
@@ -254,7 +252,7 @@ def _connected(
             steps[id] = min(at, steps.get(id, at))
     rows = _entities(snapshot, steps)
     links = list(dict.fromkeys(id for path in paths for id in path.relationships))
-    numbers = snapshot.by_key("relationships", links, "id", ["id", "n"]).to_pylist()
+    numbers = snapshot.served("relationships", links, ["id", "n"])
     alias = {row["id"]: f"r{row['n']}" for row in numbers}
     strongest = max(paths, key=lambda path: round(path.strength, 12))
     items = []
@@ -316,7 +314,7 @@ def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
     ]
     documents = [dict.fromkeys(rows["document_id"].to_pylist()) for rows in named]
     both = [id for id in documents[0] if id in documents[1]][:5]
-    rows = snapshot.by_key("documents", both, "id", ["n", "title"]).to_pylist()
+    rows = snapshot.served("documents", both, ["n", "title"])
     found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
     ids = [row["id"] for row in ends]
     ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
@@ -332,7 +330,6 @@ TREE = ["id", "n", "level", "parent", "children", "size"]
 
 
 def _overview(snapshot: Snapshot, result: ExploreResult, budget: int) -> ExploreResult:
-    """Central entities and the top of the community tree."""
     found = snapshot.rows("communities", "level <= 1", TREE).to_pylist()
     counters = snapshot.manifest.counters
     counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]

@@ -25,7 +25,7 @@ from graphrag_mcp.query import entities, times
 from graphrag_mcp.query.retrieval import Passage, scaled
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
@@ -158,8 +158,7 @@ class Filters:
             return {id for row in rows["text_unit_ids"].to_pylist() for id in row}
 
         rows = snapshot.rows("text_units", "", ["id", "document_id"])
-        pairs = zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
-        units = {id for id, document in pairs if self.passage(document, ())}
+        units = {id for id, document in rows_of(rows) if self.passage(document, ())}
         units &= naming(row["id"] for row in self.first) if self.first else units
         return sorted(units - naming(self.without) if self.without else units)
 
@@ -503,12 +502,8 @@ class Narrowed(Snapshot):
         return self.filters.in_time(self.inner, rows) if table == "passages" else rows
 
     def _passages(self, found: pa.Table) -> pa.Table:
-        columns = (found[name].to_pylist() for name in ("id", "document_id", "entity_ids"))
-        passing = [
-            id
-            for id, document, ids in zip(*columns, strict=True)
-            if self.filters.passage(document, ids)
-        ]
+        rows = rows_of(found.select(["id", "document_id", "entity_ids"]))
+        passing = [id for id, document, ids in rows if self.filters.passage(document, ids)]
         timely = self.filters.timely(self.inner, passing)
         return found.filter(pc.is_in(found["id"], pa.array(sorted(timely), pa.string())))
 

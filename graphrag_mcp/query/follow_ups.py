@@ -43,13 +43,11 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
         return []
     columns = ["id", "title", "key", "type", "degree"]
     named = _entities_of(snapshot, answer, node["context"])
-    rows = snapshot.by_key("entities", sorted(named), "id", columns).to_pylist()
+    rows = snapshot.served("entities", sorted(named), columns)
     rows.sort(key=lambda row: (-named[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
     starts = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
     best = _neighbours(snapshot, list(starts))
-    there = {
-        row["id"]: row for row in snapshot.by_key("entities", list(best), "id", columns).to_pylist()
-    }
+    there = {row["id"]: row for row in snapshot.served("entities", list(best), columns)}
     nodes = [one for _, one in walk.graph.nodes(data=True)]
     texts = [answer, *(one[part] for one in nodes for part in ("query", "answer"))]
     texts_so_far = " | ".join(map(normalise_name, texts))

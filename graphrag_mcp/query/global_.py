@@ -620,7 +620,7 @@ def with_answer(
         result.state = "failed"
         note(result, failed(found.answer.reason if found.answer else ""))
         section = Section("Points", _point_items(found), 1.0)
-        return compose(result, [section], budget, lambda _: "", first="Points")
+        return compose(result, [section], budget, first="Points")
     _, communities = finding_items(snapshot, query, chosen.reports[:READ])
     result.communities = communities[:20]
     note(result, found.failures())
@@ -744,7 +744,6 @@ async def _ratings(
 
 
 def _headlines(row: Row) -> str:
-    """Title, summary and the headlines of the findings, without references."""
     lines = [one_line(row["title"], 200), row["summary"]]
     lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in context.findings(row)]
     return without_references("\n".join(lines))[:RATED_CHARACTERS]

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 
 PATHS = 3  # between two entities
 TOLL = 100.0  # of an entity of an earlier path, more than a path costs without
@@ -100,10 +100,7 @@ def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:
     listed = ", ".join(f"'{id}'" for id in ids) or "''"
     where = f"source_id IN ({listed}) AND target_id IN ({listed})"
     rows = snapshot.rows("relationships", where, ["source_id", "target_id", "weight", "id"])
-    return {
-        (min(a, b), max(a, b)): (weight, id)
-        for a, b, weight, id in zip(*(column.to_pylist() for column in rows.columns), strict=True)
-    }
+    return {(min(a, b), max(a, b)): (weight, id) for a, b, weight, id in rows_of(rows)}
 
 
 # ---- neighbours ----------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from graphrag_mcp.query import (
     digests,
     entities,
     local,
-    named,
     passages,
     series,
     text_search,
@@ -29,7 +28,7 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.passages import Page
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import readable, says_something
 from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -81,7 +80,7 @@ def list_documents(
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
-    every = (*PERIODS, *named.KINDS, "statement")
+    every = (*PERIODS, *topics.KINDS, "statement")
     if by and by not in every:
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(every)}")
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
@@ -139,10 +138,12 @@ def _documents(
     if dated and len(dated) < len(ids):
         span += f", {len(ids) - len(dated)} without a date of their own"
     head = f"{counted(len(ids), 'documents')}{about}{span}."
-    if by in named.KINDS:
-        counts = named.most_named(snapshot, by, None if kept is None and not query else set(ids))
-        head += f" {named.KINDS[by]} by the number of documents that name them:"
-        return head, [partial(named.line, snapshot, id, number, set(ids)) for id, number in counts]
+    if by in topics.KINDS:
+        counts = topics.most_named(snapshot, by, None if kept is None and not query else set(ids))
+        head += f" {topics.KINDS[by]} by the number of documents that name them:"
+        return head, [
+            partial(topics.line_named, snapshot, id, number, set(ids)) for id, number in counts
+        ]
     if by:
         head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, dates, PERIODS[by])
@@ -221,7 +222,7 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
     ends: dict[str, list[int]] = defaultdict(list)
-    for id, end in zip(rows["document_id"].to_pylist(), rows["char_end"].to_pylist(), strict=True):
+    for id, end in rows_of(rows):
         ends[id].append(end)
     return {id: (max(some), len(some)) for id, some in ends.items()}
 
@@ -258,7 +259,6 @@ def _line(
 
 
 def _first_words(text: str) -> str:
-    """The first sentence, if it says something, on one line."""
     spans = sentences(text)[:1]
     first = text[slice(*spans[0])] if spans else ""
     return one_line(first, TELLING) if says_something(first) else ""
@@ -324,7 +324,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
     unit that does."""
     forms = [entity["title"], *entity["aliases"]]
     columns = ["id", "n", "document_id"]
-    rows = snapshot.by_key("text_units", entity["text_unit_ids"], "id", columns).to_pylist()
+    rows = snapshot.served("text_units", entity["text_unit_ids"], columns)
     rows.sort(key=lambda row: -row["n"])
     first = {row["document_id"]: row for row in rows}  # the first text unit of each
 
@@ -399,9 +399,7 @@ def characteristic(
     others. `dates` of documents by id."""
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for id, ids in zip(
-        rows["document_id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True
-    ):
+    for id, ids in rows_of(rows):
         if dates.get(id):
             counts[dates[id][:length]].update(ids)
     within = Counter(id for counter in counts.values() for id in counter)
@@ -410,7 +408,7 @@ def characteristic(
         value = {id: counter[id] * math.log(1 + len(counts) / within[id]) for id in counter}
         best[period] = sorted(value, key=lambda id: (-value[id], id))[: NAMES * 3]
     wanted = list(dict.fromkeys(id for some in best.values() for id in some))
-    found = snapshot.by_key("entities", wanted, "id", ["id", "title"]).to_pylist()
+    found = snapshot.served("entities", wanted, ["id", "title"])
     title = {row["id"]: one_line(row["title"], 40) for row in found}
     return {
         period: [title[id] for id in some if id in title][:NAMES] for period, some in best.items()

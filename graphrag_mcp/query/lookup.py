@@ -42,7 +42,7 @@ from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import language_of, readable, says_something, substance
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -119,7 +119,7 @@ def shown(
         sections = [Section("Sources", _fair(items, room), 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
         into = {"Sources": "sources"}
-        result = finish(compose(result, sections, room, lambda _: "", into=into), room)
+        result = finish(compose(result, sections, room, into=into), room)
         rest = [
             one for one in items if quoted(one.text.partition("\n")[2].strip()) not in result.text
         ]
@@ -523,9 +523,7 @@ def get_entity(
     intro, into = _intro(snapshot, row, groups, symbol, budget), {"Relationships": "relationships"}
     most = 40 if response_format == "detailed" else 12
     sections = _sections(snapshot, row, groups, symbol, most)
-    result = compose(
-        result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into
-    )
+    result = compose(result, sections, budget, intro=intro, first="Evidence", into=into)
     if symbol:
         result.hint = f"{result.hint} {symbols.text_of(result.id)}".strip()
     elif result.truncated and not result.hint:
@@ -605,10 +603,7 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
         id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
     )
     intro = f"# {title}: {how_many}, by time"
-    return finish(
-        compose(result, [Section("Timeline", items, 1.0)], budget, lambda _: "", intro=intro),
-        budget,
-    )
+    return finish(compose(result, [Section("Timeline", items, 1.0)], budget, intro=intro), budget)
 
 
 def _candidates(
@@ -659,7 +654,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
     ]
     known = snapshot.by_key("entities", far, "id", ["id", "degree"])
-    degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
+    degree = dict(rows_of(known))
     strength = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
         for row, other in zip(light, far, strict=True)
@@ -700,17 +695,13 @@ def get_community_report(
         gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
         raise NotFound(f"there is no community {asked[:60]!r}{gone}", known)
     row = found[0]
-    family = snapshot.by_key(
-        "communities", [row["id"]], "id", ["parent", "children", "size"]
-    ).to_pylist()
+    family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     kin = snapshot.by_key(
         "reports", [*([parent] if parent else []), *children], "id", ["id", "n", "title"]
     ).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
-    members = snapshot.by_key(
-        "entities", row["entity_ids"], "id", ["id", "n", "title", "degree"]
-    ).to_pylist()
+    members = snapshot.served("entities", row["entity_ids"], ["id", "n", "title", "degree"])
     members.sort(key=lambda one: (-one["degree"], one["id"]))
     result = ReportResult(
         id=f"c{row['n']}",

@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context, retrieval
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word, terms
 
@@ -97,9 +95,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     names = ["id", "level", "rank", "n_text_units"]
     rows = snapshot.rows("reports", "", names).to_pylist()
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
-    leaf = pc.equal(pc.list_value_length(tree["children"]), 0).to_pylist()
-    parents = zip(tree["parent"].to_pylist(), leaf, strict=True)
-    family = dict(zip(tree["id"].to_pylist(), parents, strict=True))
+    family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     found = {}
     for row in rows:
@@ -116,7 +112,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
 def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Rated]) -> None:
     """Rate the reports that full text proposes, and all that they are part of."""
     proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
-    words = dict(zip(proposed["id"].to_pylist(), proposed["terms"].to_pylist(), strict=True))
+    words = dict(rows_of(proposed.select(["id", "terms"])))
     above = {every[id].parent for id in words} - {""}
     ancestors: set[str] = set()
     while above := {id for id in above if id in every} - ancestors:
@@ -124,7 +120,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Ra
         above = {every[id].parent for id in above}
     missing = sorted(ancestors - words.keys())
     rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
-    words |= dict(zip(rows["id"].to_pylist(), rows["terms"].to_pylist(), strict=True))
+    words |= dict(rows_of(rows))
     whole = sum(worth.values())
     similar = {id: similarity(text, worth) / whole for id, text in words.items()}
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
@@ -252,7 +248,7 @@ def finding_items(
 def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]) -> list[str]:
     """Of each text the statements that cite one of these documents, or none at all."""
     wanted = {id for text in texts for id in referenced_ids(text).get("Sources", ())}
-    rows = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"]).to_pylist()
+    rows = snapshot.served("text_units", sorted(wanted), ["id", "document_id"])
     fits = {row["id"] for row in rows if row["document_id"] in documents}
     kept = []
     for text in texts:

@@ -26,8 +26,8 @@ import pyarrow.compute as pc
 from graphrag_mcp.names.cjk import other_particles
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import times
-from graphrag_mcp.store import vectors
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import temporal
 from graphrag_mcp.text.prose import OWN, language_of
 from graphrag_mcp.text.terms import (
@@ -269,9 +269,7 @@ class _Candidates:
             self._weigh_first_person()
         if vector := self.found.vector:
             known = list(self.passages)
-            self.similar = vectors.similarities(
-                self.snapshot, "passages", vector, CANDIDATES, known
-            )
+            self.similar = tables.similarities(self.snapshot, "passages", vector, CANDIDATES, known)
             ids = [id for id in self.similar if id not in self.passages]
             self._add(self.snapshot.by_key("passages", ids, "id", LIGHT))
 
@@ -282,11 +280,11 @@ class _Candidates:
 
     def _add(self, rows: pa.Table) -> list[Passage]:
         """The passages of these rows that are no candidates yet become some."""
-        names = ("id", "title_id", "document_id", "entity_ids", "terms", "position", "n_terms")
+        names = ["id", "title_id", "document_id", "entity_ids", "terms", "position", "n_terms"]
         added = [
             Passage(id, self._score(terms, length), title_id, document_id, entity_ids, terms, at)
-            for id, title_id, document_id, entity_ids, terms, at, length in zip(
-                *(rows[name].to_pylist() for name in names), strict=True
+            for id, title_id, document_id, entity_ids, terms, at, length in rows_of(
+                rows.select(names)
             )
             if id not in self.passages
         ]
@@ -298,7 +296,7 @@ class _Candidates:
         best = self._by_words()[:FIRST_PERSON_READ]
         new = [one.id for one in best if one.id not in self._own]
         rows = self.snapshot.by_key("passages", new, "id", ("id", "text"))
-        for id, text in zip(*(rows[name].to_pylist() for name in ("id", "text")), strict=True):
+        for id, text in rows_of(rows):
             self._own[id] = own_terms(text)
         heard = [self._own[one.id] for one in best]
         average = sum(map(len, heard)) / (sum(map(bool, heard)) or 1)
@@ -318,8 +316,7 @@ class _Candidates:
         often = {term: share for term, share in shares.items() if share > SEVERAL}
         rows = self.snapshot.by_key("terms", sorted(often), "term", ["term", "passages"])
         total = self.snapshot.manifest.counters.get("passages", 0)
-        held = zip(*(rows[name].to_pylist() for name in ("term", "passages")), strict=True)
-        worth = {term: often[term] * rarity(total, count) for term, count in held}
+        worth = {term: often[term] * rarity(total, count) for term, count in rows_of(rows)}
         first = sorted(worth, key=lambda term: (-round(worth[term], 9), term))[:WORDS_IN_COMMON]
         mean = self.weights.common * sum(terms.values()) / len(terms)
         return {term: mean * worth[term] / worth[first[0]] for term in first}
@@ -360,7 +357,7 @@ class _Candidates:
         added = self._add(rows)
         if self.similar and added:
             ids = [passage.id for passage in added]
-            self.similar |= vectors.similarities(
+            self.similar |= tables.similarities(
                 self.snapshot, "passages", self.found.vector, 1, ids
             )
         for passage in added:
@@ -385,8 +382,7 @@ def term_worth(
     """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
     if not wanted:
         return {}, []
-    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
-    holding = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
+    holding = dict(rows_of(snapshot.by_key("terms", wanted, "term", ["term", "passages"])))
     total = snapshot.manifest.counters.get("passages", 0)
     worth: dict[str, float] = {}
     unknown: list[str] = []
@@ -469,7 +465,6 @@ def _rare_terms(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
 
 
 def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
-    """The known terms of each name with a rare one."""
     names = (
         [term for term in terms_of(one.form) if term in found.terms]
         for one in found.names
@@ -604,9 +599,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
     rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT)
     rows = rows.filter(pc.less(rows["position"], LEADS))
     documents: dict[str, set[str]] = defaultdict(set)
-    for title, document in zip(
-        rows["title_id"].to_pylist(), rows["document_id"].to_pylist(), strict=True
-    ):
+    for title, document in rows_of(rows.select(["title_id", "document_id"])):
         documents[title].add(document)
     titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
     fresh = candidates.join(
@@ -673,11 +666,7 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
     documents = sorted({document for document, _ in places})
     names = ["id", "document_id", "position"]
     rows = snapshot.by_key("passages", documents, "document_id", names)
-    ids = [
-        id
-        for id, *place in zip(*(rows[name].to_pylist() for name in names), strict=True)
-        if tuple(place) in places
-    ]
+    ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
     return snapshot.by_key("passages", ids, "id", LIGHT)
 
 
@@ -773,6 +762,14 @@ def _is_code(passage: Passage) -> bool:
     return bool(language_of(passage.terms.partition(" ")[0]))
 
 
+def _files(passages: Iterable[Passage]) -> Iterable[list[Passage]]:
+    """The passages of source code by their file."""
+    files: dict[str, list[Passage]] = defaultdict(list)
+    for passage in filter(_is_code, passages):
+        files[passage.document_id].append(passage)
+    return files.values()
+
+
 def give_definitions(
     passages: Sequence[Passage], worth: Mapping[str, float], weights: Weights
 ) -> None:
@@ -796,11 +793,8 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
     worth by their words: a file that speaks of the matter in several definitions comes before one
     that repeats its words in one. The best passage of all source code keeps its score, so that it
     stands to prose as before."""
-    files: dict[str, list[Passage]] = defaultdict(list)
-    for passage in filter(_is_code, passages):
-        files[passage.document_id].append(passage)
     after: list[tuple[Passage, float]] = []
-    for some in files.values():
+    for some in _files(passages):
         own = sorted((passage.parts.get("text", 0.0) for passage in some), reverse=True)
         after += [(one, one.total() + weights.file * sum(own[1:3])) for one in some]
     if not after:
@@ -813,10 +807,7 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
 def _spread(passages: Iterable[Passage], weights: Weights) -> None:
     """Of a file of source code those behind the FROM_FILE best passages count less, so that it does
     not fill a result alone."""
-    files: dict[str, list[Passage]] = defaultdict(list)
-    for passage in filter(_is_code, passages):
-        files[passage.document_id].append(passage)
-    for some in files.values():
+    for some in _files(passages):
         some.sort(key=lambda one: (-round(one.total(), 9), one.id))
         for one in some[FROM_FILE:]:
             one.parts["file"] = one.parts.get("file", 0.0) - weights.further * one.total()
@@ -895,8 +886,7 @@ def nearest(
     if not where:
         return {}
     rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
-    columns = (rows[name].to_pylist() for name in ("term", "passages"))
-    held = {term: count for term, count in zip(*columns, strict=True) if count > 0}
+    held = {term: count for term, count in rows_of(rows) if count > 0}
     found = {
         term: [form for form in forms if form in held] for term, forms in particles.items()
     } | {term: nearest_words(term, held) for term in wanted}

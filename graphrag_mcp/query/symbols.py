@@ -18,7 +18,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.store.schema import in_lists
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.text.tokens import count_tokens
@@ -83,9 +83,7 @@ class Uses:
         names.append("relationship_id")
         kinds = ", ".join(f"'{kind}'" for kind in WEIGHT)
         rows = snapshot.rows("evidence", f"keywords IN ({kinds}) AND source_id != ''", names)
-        for kind, source, target, weight, *place in zip(
-            *(rows[name].to_pylist() for name in names), strict=True
-        ):
+        for kind, source, target, weight, *place in rows_of(rows):
             one = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
             self.of[source].append(one)
             self.on[target].append(one)
@@ -230,9 +228,7 @@ def explore(
         )
         sections.append(_unresolved(snapshot, wanted, named, 0.3, members))
     into = {"Relationships": "edges"}
-    result = compose(
-        result, sections, budget, lambda _: "", intro=intro, first="Relationships", into=into
-    )
+    result = compose(result, sections, budget, intro=intro, first="Relationships", into=into)
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
     if begun := next((row for _, symbols in start for row in symbols), None):
         result.hint = f"{result.hint} {text_of('e' + str(begun['n']))}".strip()
@@ -317,7 +313,7 @@ class _Texts:
     def __init__(self, snapshot: Snapshot, units: Iterable[str]) -> None:
         ids = list(dict.fromkeys(units))
         self.cited = context.unit_citations(snapshot, ids)
-        rows = snapshot.by_key("text_units", ids, "id", ["id", "text"]).to_pylist()
+        rows = snapshot.served("text_units", ids, ["id", "text"])
         self.texts = {row["id"]: row["text"] for row in rows if row["id"] in self.cited}
 
     def place(self, unit: str, start: int, end: int) -> tuple[Citation, str]:
@@ -354,7 +350,7 @@ def _items(
     result."""
     texts = _Texts(snapshot, [one.use.unit for one in steps])
     ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
-    number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
+    number = dict(rows_of(ids))
     items: list[Item] = []
     tests: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
     in_tests: list[Item] = []

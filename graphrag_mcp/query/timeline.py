@@ -107,7 +107,7 @@ def of_passages(
     """Statements of passages (rows with COLUMNS) that pass, by day, how many of them have none, and
     how many say little. Only sentences that name the same entity of their passages are compared."""
     ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
-    named = snapshot.by_key("entities", ids, "id", ["id", "title", "aliases"]).to_pylist()
+    named = snapshot.served("entities", ids, ["id", "title", "aliases"])
     forms = {row["id"]: _forms(row) for row in named}
     every, short = [], 0
     for row, one in _statements(snapshot, rows):
@@ -163,7 +163,7 @@ def _naming(
     known = {id: one_line(text, len(text)) for id, text in (documents or {}).items()}
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
     units = [id for id in entities[0]["text_unit_ids"] if id in shared]
-    held = snapshot.by_key("text_units", units, "id", ["n", "document_id"]).to_pylist()
+    held = snapshot.served("text_units", units, ["n", "document_id"])
     wanted = [row["n"] for row in held if documents is None or row["document_id"] in documents]
     rows = snapshot.by_key("passages", wanted[:UNITS], "n", COLUMNS).to_pylist()
     ids = {row["id"] for row in entities}

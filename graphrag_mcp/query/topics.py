@@ -1,7 +1,9 @@
 """The topics of a corpus: its communities, with what is characteristic of each, and their map.
 
 Terms of a community are weighed by p(term | community) * log(p(term | community) / p(term)). What a
-model or an agent wrote about a community stands in place of what is found by counting."""
+model or an agent wrote about a community stands in place of what is found by counting.
+
+And the entities of a type that most documents name, each with a sentence that names it."""
 
 from __future__ import annotations
 
@@ -9,21 +11,128 @@ import math
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import context, digests, named, passages, series, times
+from graphrag_mcp.query import context, digests, entities, passages, series, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
-from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something, stands_alone
+from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.prose import readable, says_something, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult
+
+# ---- names by the number of documents that hold them ---------------------------------------------
+
+KINDS = {
+    "person": "People",
+    "organization": "Organizations",
+    "location": "Places",
+    "event": "Events",
+}
+NAMING = 160  # characters of the sentence that names an entity
+MOST_NAMED = 10  # names of a kind in an overview
+NAMED_BY = 2  # documents that name what an overview shows
+
+SHARED = 2  # full names that hold a single name, from which on it means none of them
+_all: WeakKeyDictionary[Snapshot, dict[str, list[tuple[str, int]]]] = WeakKeyDictionary()
+
+
+def most_named(
+    snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
+) -> list[tuple[str, int]]:
+    """(id, number of documents) of the entities of a type, those that most documents name first.
+    `documents` are the content ids of those that count; None: all."""
+    if documents is not None:
+        return _counted(snapshot, kind, documents)
+    known = _all.setdefault(snapshot, {})
+    if kind not in known:
+        known[kind] = _counted(snapshot, kind, None)
+    return known[kind]
+
+
+def _counted(
+    snapshot: Snapshot, kind: str, documents: Collection[str] | None
+) -> list[tuple[str, int]]:
+    typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
+    if kind == "person":
+        typed = _without_shared(typed)
+    degree = {row["id"]: row["degree"] for row in typed}
+    parts = entities.part_of(snapshot) if kind == "organization" else {}
+    named: dict[str, set[str]] = {id: set() for id in degree}
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
+    for document, ids in rows_of(rows):
+        if documents is None or document in documents:
+            for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
+                if id in named:
+                    named[id].add(document)
+    found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
+    return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
+
+
+def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """People without single names that several full names share: "Ferguson" beside Alex Ferguson
+    and Barry Ferguson is no third person."""
+    full = [row["title"].split() for row in people if " " in row["title"]]
+    shared = Counter(name for words in full for name in {words[0], words[-1]})
+    return [row for row in people if shared[row["title"]] < SHARED]
+
+
+def line_named(
+    snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None
+) -> str:
+    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
+    row = snapshot.served("entities", [id])[0]
+    sentence = _naming(snapshot, row["evidence"], documents)
+    return (
+        f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {sentence}"
+    )
+
+
+def _naming(
+    snapshot: Snapshot, evidence: Sequence[Mapping[str, str]], documents: Collection[str] | None
+) -> str:
+    """The first sentence of the evidence that says something, of these documents where one is."""
+    units = snapshot.by_key(
+        "text_units", [one["text_unit_id"] for one in evidence], "id", ["id", "n", "document_id"]
+    )
+    place = {row["id"]: row for row in units.to_pylist()}
+    known = [(place[id], one["text"]) for one in evidence if (id := one["text_unit_id"]) in place]
+    inside = [one for one in known if documents is None or one[0]["document_id"] in documents]
+    telling = [one for one in inside if says_something(one[1])]
+    for unit, text in telling or inside or known:
+        return f"{one_line(readable(text), NAMING)} [t{unit['n']}]"
+    return ""
+
+
+def named_overview(
+    snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = ""
+) -> str:
+    """`People, Tony Blair [e3] 55, ...`, one line a type; "" where
+    none is named by two documents. `prefix` stands before ids."""
+    lines = []
+    for kind in ("person", "organization"):
+        found = [
+            one for one in most_named(snapshot, kind, documents)[:MOST_NAMED] if one[1] >= NAMED_BY
+        ]
+        if not found:
+            continue
+        rows = {row["id"]: row for row in snapshot.served("entities", [id for id, _ in found])}
+        shown = [
+            f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
+            for id, number in found
+            if id in rows
+        ]
+        lines.append(f"{KINDS[kind]}: {', '.join(shown)}")
+    return "\n".join(["Named by most documents:", *lines]) if lines else ""
+
+
+# ---- topics --------------------------------------------------------------------------------------
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
 READ = 30  # passages of a community whose sentences are compared
@@ -135,7 +244,7 @@ def _add_series(
         shown = [f"{prefix}c{one.n}" for one, _ in found]
         titles = [f"{one.title} [{id}]" for (one, _), id in zip(found, shown, strict=True)]
         page.add(f"Topics of all: {'; '.join(titles)}; {max(len(topics) - LARGEST, 0)} more.\n")
-        page.add(named.overview(snapshot, passing(snapshot, kept), prefix) + "\n")
+        page.add(named_overview(snapshot, passing(snapshot, kept), prefix) + "\n")
     for number, (one, ids) in enumerate(list(held.items())[first:], first):
         room = page.room // (len(held) - number)
         head = series.described(snapshot, one, ids)
@@ -190,7 +299,7 @@ def _add_map(
     left = len(found) - first - len(shown)
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
-        page.add(named.overview(snapshot, passing, prefix))
+        page.add(named_overview(snapshot, passing, prefix))
     if left:
         rest = counted(total - len(seen), "more documents")
         page.add(f"{counted(left, 'more topics')} with {rest}.")
@@ -264,8 +373,8 @@ def count(snapshot: Snapshot) -> Counts:
         return _counts[snapshot]
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
-    documents = _column(snapshot, "text_units", "id", "document_id")
-    path_of = _column(snapshot, "memberships", "entity_id", "path")
+    documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
+    path_of = dict(rows_of(snapshot.rows("memberships", "", ["entity_id", "path"])))
     names = ["id", "text_unit_id", "terms", "entity_ids"]
     rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
@@ -284,11 +393,6 @@ def count(snapshot: Snapshot) -> Counts:
         entities.update(row["entity_ids"])
     _counts[snapshot] = Counts(communities, path, rows, documents, dict(places), entities)
     return _counts[snapshot]
-
-
-def _column(snapshot: Snapshot, table: str, key: str, value: str) -> dict[str, Any]:
-    rows = snapshot.rows(table, "", [key, value])
-    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
 
 
 def all_pass(kept: Filters | None) -> bool:
@@ -412,7 +516,7 @@ def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
     here = Counter(id for row in rows for id in row["entity_ids"])
     score = _apart(here, len(rows), known.entities.__getitem__, len(known.passages))
     best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
-    found = snapshot.by_key("entities", best, "id", ["id", "title", "type"]).to_pylist()
+    found = snapshot.served("entities", best, ["id", "title", "type"])
     shown = [
         (score[row["id"]] * (1 if row["type"] in ("", "other") else 2), one_line(row["title"], 40))
         for row in found

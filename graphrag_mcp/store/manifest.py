@@ -2,7 +2,7 @@
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
 in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
-generation. What the tables' files must be is recorded first (checksums.py)."""
+generation. What the tables' files must be is recorded first (schema.py)."""
 
 from __future__ import annotations
 
@@ -191,9 +191,9 @@ def commit(folder: Path, manifest: Manifest) -> None:
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
         # Arrow and numpy: the one that only reads a manifest does without
-        from graphrag_mcp.store import checksums
+        from graphrag_mcp.store import schema
 
-        files, record = checksums.record(
+        files, record = schema.record(
             folder, before.files, before.tables, manifest.tables, manifest.generation
         )
         if record:

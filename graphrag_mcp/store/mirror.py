@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.settings import address_of
-from graphrag_mcp.store.checksums import recorded
+from graphrag_mcp.store.schema import recorded
 
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that

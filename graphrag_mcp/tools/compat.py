@@ -11,10 +11,9 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import wire
-from graphrag_mcp.tools.contract import Query, Text, argument
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
-from graphrag_mcp.tools.results import Ctx, apart, desk_of, sendable
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -111,6 +110,6 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
 
 async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
     """Only the fields that these hosts know, in both channels."""
-    body = sendable(wire.shown((await apart(ctx, tool, work)).model_dump()))
+    body = sendable(packing_budget.shown((await apart(ctx, tool, work)).model_dump()))
     text = json.dumps(body, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body)

@@ -4,23 +4,389 @@ The SDK drops an unknown argument silently and shows pydantic's own text for a w
 first is named with its nearest known name, the second becomes two sentences. A tool that only reads
 still answers and says what it ignored; one that writes refuses. Types take what models send
 (numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
-oneOf, allOf or $ref, because clients reject them."""
+oneOf, allOf or $ref, because clients reject them.
+
+From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
+`GraphRAGError` becomes a `ToolError`."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
+import logging
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import quote
 
+import anyio
+import anyio.to_thread
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
 
-from graphrag_mcp.tools.results import REMARKS
-from graphrag_mcp.trust.key import unsealed
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
+from graphrag_mcp.logs import place_of
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
+from graphrag_mcp.types import (
+    DriftResult,
+    EditResult,
+    EntityResult,
+    ExploreResult,
+    ListResult,
+    RemoveResult,
+    ReportResult,
+    Result,
+    SearchResult,
+    SourceResult,
+    StatusResult,
+    WorkResult,
+)
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
+    Parts = list[tuple[str, Snapshot]]
+
+T = TypeVar("T")
+SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
+MOST = 20_000  # tokens of any reply: hosts cut at 25,000
+# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
+# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. See
+# docs/hosts.md.
+SHORT = 2_000
+SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
+EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
+SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
+MOST_OF_VIEW = 160  # characters in an address: some 60 tokens, as below
+PAGE_TOKENS = 70
+THREADS = 4  # engine calls at a time
+
+# What a call gives that took too long: its kind of result, and what to call then.
+LATE: dict[str, tuple[type[Result], str]] = {
+    "local_search": (SearchResult, "search_text(query=...)"),
+    "global_search": (SearchResult, "local_search(query=...)"),
+    "search_text": (SearchResult, "local_search(query=...)"),
+    "drift_search": (DriftResult, "drift_search(query=...)"),
+    "drift_step": (DriftResult, "drift_step(...) with the same arguments"),
+    "drift_finish": (DriftResult, "drift_finish(session_id=...)"),
+    "get_entity": (EntityResult, "search_text(query=...)"),
+    "get_community_report": (ReportResult, "global_search(query=...)"),
+    "get_source": (SourceResult, "search_text(query=...)"),
+    "explore_graph": (ExploreResult, "get_entity(id_or_name=...)"),
+    "list_documents": (ListResult, "list_documents()"),
+    "graph_status": (StatusResult, "graph_status()"),
+    "remove_documents": (RemoveResult, "graph_status()"),
+    "edit_graph": (EditResult, 'edit_graph(op="log")'),
+    "claim_work": (WorkResult, "claim_work()"),
+    "submit_work": (WorkResult, "submit_work(...) with the same results: nothing counts twice"),
+}
+# Calls in advice that may name a corpus.
+_ADVISED = re.compile(
+    r"\b(get_source|get_entity|get_community_report|explore_graph|local_search|index_documents|"
+    r'edit_graph)\(((?:[^()"]|"[^"]*")*)\)'
+)
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every call of one server shares."""
+
+    app: App
+    threads: anyio.CapacityLimiter
+
+
+Ctx = Context[Desk]
+
+# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its
+# `hint`.
+REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
+
+
+def desk_of(ctx: Ctx) -> Desk:
+    return ctx.request_context.lifespan_context
+
+
+def remark(sentence: str) -> None:
+    """Say something about this call's arguments in its hint."""
+    remarks = REMARKS.get()
+    if remarks is None:
+        REMARKS.set(remarks := [])
+    if sentence and sentence not in remarks:
+        remarks.append(sentence)
+
+
+def clamp(name: str, value: int, low: int, high: int) -> int:
+    """`value` brought into its range, with a remark when it was not in it."""
+    used = min(max(value, low), high)
+    if used != value:
+        said = str(value) if abs(value) < 10**12 else "of that size"
+        remark(f"{name} {said} was changed to {used} ({low} to {high}).")
+    return used
+
+
+# ---- budgets --------------------------------------------------------------------------------------
+
+
+def budgets(
+    ctx: Ctx, max_tokens: int, default: int, corpus: str = "", page: bool = False
+) -> tuple[int, int]:
+    """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
+
+    Room is kept for remarks, for a cursor's mark, for a `corpus` that the next call names too, and
+    for the address of the `page`. A default is less in a host that does not show longer results."""
+    from graphrag_mcp.text.tokens import count_tokens
+
+    if max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
+        max_tokens = min(default, SHORT)
+    used, hint = packing_budget.clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
+    remark(hint)
+    said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
+    kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)
+    kept += count_tokens(corpus) + 6 if corpus.strip() else 0
+    kept += PAGE_TOKENS if page and _base_of_page(ctx) else 0
+    return max(packing_budget.LOWEST, used - kept), used
+
+
+def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
+    """The result as it is sent. Hint, next page, next call and the address of the page end the text.
+
+    No reply passes its budget: what is below the text gives way before the text does."""
+    if result.next_cursor and SUBJECT.get():
+        result.next_cursor = sealed(result.next_cursor)
+    body = result.text.rstrip()
+    if fits_whole(result, budget, page):
+        return _sent(result)
+    result.text, result.suspicious = body, {}
+    room = budget - (packing_budget.outgoing(result, below=False) - packing_budget.size(result)[0])
+    for _ in range(8):  # what fence and flags cost depends on the text that is left
+        packing_budget.finish(result, max(room, 60))
+        result.text, result.suspicious = packing_budget.dressed(result, body := result.text)
+        result.tokens, characters = packing_budget.size(result)
+        if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
+            break
+        room -= max(result.tokens - budget, (characters - packing_budget.CHARACTERS) // 3, 4)
+        result.text, result.suspicious = body, {}
+    return _sent(result)
+
+
+def fits_whole(result: Result, budget: int, page: str = "") -> bool:
+    """Make the result ready to be sent with its text uncut; False where it passes its budget even
+    without what ends the text."""
+    own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
+    for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
+        result.hint, result.text = hint, body
+        footer = packing_budget.footer(result, page)
+        for shown in range(len(footer), -1, -1):
+            result.text, result.suspicious = packing_budget.dressed(result, body, footer[:shown])
+            result.tokens, characters = packing_budget.size(result)
+            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
+                return True
+    return False
+
+
+def _sent(result: Result) -> CallToolResult:
+    """Text; and for results on which programs act, their fields. A host that is given fields may
+    show the model these alone, so other results have none."""
+    content = [TextContent(type="text", text=sendable(result.text))]
+    fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
+    return CallToolResult(content=content, structured_content=fields, _meta=meta_of(result))
+
+
+def encodable(text: str) -> str:
+    """A text of its own (an error, a resource) as it can be sent, with nothing in it unseen."""
+    return sendable(fencing.shown(text))
+
+
+def sendable(value: Any) -> Any:
+    """The value as it can be sent: lone surrogates, which file names that are not UTF-8 have, are
+    escaped."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list | tuple):
+        return [sendable(item) for item in value]
+    if isinstance(value, dict):
+        return {sendable(name): sendable(item) for name, item in value.items()}
+    return value
+
+
+# ---- clients and the page -------------------------------------------------------------------------
+
+
+def client_name(ctx: Ctx) -> str:
+    """How the client calls itself; "" if it did not say."""
+    params = getattr(ctx.session, "client_params", None)
+    return str(getattr(getattr(params, "client_info", None), "name", "") or "")
+
+
+def who(ctx: Ctx) -> str:
+    """The client's name for itself, as provenance."""
+    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
+
+
+def meta_of(result: Result) -> dict[str, Any] | None:
+    """Which view of the page shows a result; None for results that it does not show."""
+    view = result.view
+    if isinstance(result, ExploreResult):
+        view = view or "map"
+        if result.start.startswith("e"):
+            view = f"entity/{result.start[1:]}"
+        if result.goal.startswith("e"):
+            view = f"path/{result.start[1:]}/{result.goal[1:]}"
+    elif isinstance(result, DriftResult) and result.session_id:
+        view = f"drift/{result.session_id}"
+    corpus = getattr(result, "corpus", "")
+    return {EXPLORER: {"view": view, "corpus": corpus}} if view and "," not in corpus else None
+
+
+def search_view(query: str) -> str:
+    """The view of the page that searches for a question."""
+    return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
+
+
+def _base_of_page(ctx: Ctx) -> str:
+    """The address of the page as this client reaches the server; "" where no page is served."""
+    app, request = desk_of(ctx).app, ctx.request_context.request
+    return f"{request.url.scheme}://{request.url.netloc}{app.page}" if app.page and request else ""
+
+
+def _address(ctx: Ctx, result: Result) -> str:
+    """Where the page shows a result. It never holds a token: the page asks for one where it has
+    none. For a long question it is that of the map."""
+    base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
+    if not base or not shown:
+        return ""
+    corpus, view = shown["corpus"], shown["view"]
+    several = corpus and len(desk_of(ctx).app.corpora()) > 1
+    named = f"?corpus={quote(corpus, safe='')}" if several else ""
+    return f"{base}{named}#{view if len(view) <= MOST_OF_VIEW else 'map'}"
+
+
+# ---- calls ----------------------------------------------------------------------------------------
+
+
+async def serve(
+    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST
+) -> CallToolResult:
+    """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so."""
+    desk = desk_of(ctx)
+    kind, instead = LATE[tool]
+
+    def finished() -> CallToolResult:
+        try:
+            result = work(desk.app)
+        except GraphRAGError as error:
+            if not error.names or "state" not in kind.model_fields:
+                raise
+            # The advice stands outside of the fence; names of documents are within.
+            advice = str(error)[:1].upper() + str(error)[1:]
+            fields = {"state": "not_found", "text": f"{error.names}.", "hint": advice}
+            result = kind.model_validate(fields)
+        return reply(result, budget, _address(ctx, result) if tool in SHOWN else "")
+
+    with anyio.move_on_after(SECONDS):
+        return await apart(ctx, tool, finished)
+    with telling(tool):
+        late = kind(
+            state="partial",
+            text=f"{tool} was not finished after {SECONDS:.0f} s.",
+            hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
+            next_call=instead,
+        )
+        return reply(late)
+
+
+async def apart(ctx: Ctx, tool: str, work: Callable[[], T]) -> T:
+    """The result of `work` in a worker thread, which only reads: a cancelled call does not wait for
+    it."""
+    with telling(tool):
+        threads = desk_of(ctx).threads
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
+
+
+async def read(
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    work: Callable[[Parts], Result],
+    budget: int,
+    ids: Sequence[str] | None = None,
+) -> CallToolResult:
+    """`serve` for work on the newest generation of the corpus that is meant, under the name "". With
+    `ids` it may also be on several: all that `corpus` lists or ids such as `a/e12` name."""
+
+    def on_newest(app: App) -> Result:
+        if ids is not None and (names := app.several(corpus, ids)):
+            return work([(name, app.snapshot(name)) for name in names])
+        name = app.corpus_for_reading(corpus)
+        result = app.newest(name, lambda snapshot: work([("", snapshot)]))
+        if corpus.strip():
+            result.next_call = staying(result.next_call, name)
+            result.hint = staying(result.hint, name)
+        if "corpus" in type(result).model_fields:
+            setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
+        return result
+
+    return await serve(ctx, tool, on_newest, budget)
+
+
+def staying(advice: str, corpus: str) -> str:
+    """Advice whose calls name the corpus that was named: without it they might mean another one."""
+
+    def named(call: re.Match[str]) -> str:
+        if "corpus=" in call[2]:
+            return call[0]
+        return f'{call[1]}({call[2]}{", " if call[2] else ""}corpus="{corpus}")'
+
+    return _ADVISED.sub(named, advice)
+
+
+@contextmanager
+def telling(tool: str) -> Iterator[None]:
+    """The one place where failures become text for a model: ours as they are, anything else without
+    its insides."""
+    try:
+        yield
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(encodable(_explained(tool, error))) from None
+
+
+def _explained(tool: str, error: Exception) -> str:
+    """What a model is told of a failure."""
+    if out_of_files(error):
+        log.error("%s could not open a file", tool, exc_info=error)
+        return str(too_many_files())
+    if isinstance(error, GraphRAGError):
+        return " ".join([str(error), *(REMARKS.get() or ())])
+    if isinstance(error, OSError):
+        log.error("%s could not read or write", tool, exc_info=error)
+        said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
+        advice = "Free disk space or give this user the right to read and write there"
+        return f"{tool} could not read or write ({said}). {advice}, then call again."
+    # The same error has the same mark: a log that counts repetitions has it once.
+    mark = hashlib.sha256(repr((type(error).__name__, place_of(error))).encode()).hexdigest()[:8]
+    log.error("internal error in %s (%s)", tool, mark, exc_info=error)
+    searches = tool.startswith(("search", "graph", "index", "cancel"))
+    other = "graph_status" if searches else "search_text"
+    return f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
+
+
+# ---- arguments -----------------------------------------------------------------------------------
 
 NO_PAGE = "0.00000000.0"  # a cursor of no generation: searches say that they do not know it
 

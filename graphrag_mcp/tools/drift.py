@@ -11,7 +11,7 @@ from pydantic import WithJsonSchema
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.tools import contract
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, serve
+from graphrag_mcp.tools.contract import Ctx, budgets, clamp, desk_of, read, remark, serve
 from graphrag_mcp.types import DriftResult, Result
 
 if TYPE_CHECKING:

@@ -17,8 +17,17 @@ from pydantic import BeforeValidator
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import Corpus, Strings, argument, as_flag, as_strings, choice
-from graphrag_mcp.tools.results import Ctx, serve, who
+from graphrag_mcp.tools.contract import (
+    Corpus,
+    Ctx,
+    Strings,
+    argument,
+    as_flag,
+    as_strings,
+    choice,
+    serve,
+    who,
+)
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:

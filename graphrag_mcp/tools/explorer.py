@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
-from graphrag_mcp.tools.contract import Corpus, Text
-from graphrag_mcp.tools.results import SHOWN, Ctx, apart, desk_of, sendable
+from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension

@@ -20,7 +20,7 @@ from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
-from graphrag_mcp.tools.results import Ctx, clamp, desk_of, remark, reply, serve, telling
+from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
 if TYPE_CHECKING:
@@ -421,7 +421,7 @@ def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:
         return []
     shown = rows[:SHOWN_LOSSES]
     subjects = [row["subject"] for row in shown]
-    units = snapshot.by_key("text_units", subjects, "id", ["id", "n"]).to_pylist()
+    units = snapshot.served("text_units", subjects, ["id", "n"])
     ids = {row["id"]: f"t{row['n']}" for row in units}
     said = [f"- {ids.get(row['subject'], 'a text unit')}: {row['reason']}" for row in shown]
     return [f"Records of the replies: {losses_told(result.losses)}.", *said]

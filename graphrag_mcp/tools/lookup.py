@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
 
 from graphrag_mcp.tools import contract
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, desk_of, read, telling
+from graphrag_mcp.tools.contract import MOST, Ctx, budgets, clamp, desk_of, read, telling
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
@@ -131,13 +132,11 @@ async def list_documents(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     given |= {"by": by, "document": document, "cursor": cursor}
-    return await read(
-        ctx,
-        "list_documents",
-        corpus,
-        lambda parts: listing.list_documents(parts[0][1], **given),
-        whole,
-    )
+
+    def work(parts: Parts) -> Result:
+        return listing.list_documents(parts[0][1], **given)
+
+    return await read(ctx, "list_documents", corpus, work, whole)
 
 
 NameOrId = contract.argument(
@@ -176,14 +175,8 @@ async def get_entity(
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "response_format": response_format}
     given |= {"order": order, "other": other}
-    return await read(
-        ctx,
-        "get_entity",
-        corpus,
-        lambda parts: federated.get_entity(parts, id_or_name, **given),
-        whole,
-        [id_or_name],
-    )
+    work = partial(federated.get_entity, name=id_or_name, **given)
+    return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
 
 
 async def get_community_report(
@@ -226,11 +219,5 @@ async def get_source(
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
-    return await read(
-        ctx,
-        "get_source",
-        corpus,
-        lambda parts: federated.get_source(parts, ids, **given),
-        whole,
-        ids,
-    )
+    work = partial(federated.get_source, ids=ids, **given)
+    return await read(ctx, "get_source", corpus, work, whole, ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
 from graphrag_mcp.tools import contract
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, desk_of, read, remark, search_view
+from graphrag_mcp.tools.contract import Ctx, budgets, clamp, desk_of, read, remark, search_view
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -135,14 +136,8 @@ async def search_text(
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
     given: dict[str, Any] = {"max_tokens": inner, "cursor": cursor, "filters": filters}
 
-    return await read(
-        ctx,
-        "search_text",
-        corpus,
-        lambda parts: text_search.search(parts, query, **given),
-        whole,
-        (),
-    )
+    work = partial(text_search.search, query=query, **given)
+    return await read(ctx, "search_text", corpus, work, whole, ())
 
 
 # ---- a model's answer -------------------------------------------------------------------------------

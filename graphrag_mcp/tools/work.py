@@ -13,9 +13,21 @@ from mcp.types import CallToolResult
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import Budget6000, Corpus, choice, number, objects
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, fits_whole, serve, who
-from graphrag_mcp.trust.key import SUBJECT, folder_name
+from graphrag_mcp.tools.contract import (
+    MOST,
+    Budget6000,
+    Corpus,
+    Ctx,
+    budgets,
+    choice,
+    clamp,
+    fits_whole,
+    number,
+    objects,
+    serve,
+    who,
+)
+from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp.types import Implementation
 
 from graphrag_mcp.app import App
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
@@ -85,7 +85,7 @@ def test_no_search_passes_its_budget(
         more = {"response_format": "detailed" if detailed else "concise", "explain": explain, "history": history}
     result = SEARCHES[name](snapshot, question, max_tokens=budget, **more)
     assert weight(result) <= budget and result.tokens <= budget
-    assert wire.outgoing(result) <= budget  # with the lines that a tool puts under the text
+    assert packing_budget.outgoing(result) <= budget  # with the lines that a tool puts under the text
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

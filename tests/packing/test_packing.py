@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.budget import (
     Item,
     Section,
@@ -118,7 +117,7 @@ def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[
 def test_the_wall_shortens_lists_and_text_of_any_result() -> None:
     result = EntityResult(text=ENGLISH * 300, relationships=[{"id": f"r{n}", "entity": ENGLISH} for n in range(200)])
     done = finish(result, 500)
-    assert done.truncated and wire.size(done)[0] <= 500 and done.text.endswith("…")
+    assert done.truncated and packing_budget.size(done)[0] <= 500 and done.text.endswith("…")
 
 
 def test_the_wall_cites_only_what_the_text_still_shows() -> None:
@@ -129,7 +128,7 @@ def test_the_wall_cites_only_what_the_text_still_shows() -> None:
 
 def test_the_wall_holds_the_character_cap_too() -> None:
     done = finish(SearchResult(text="e " * 60_000), 10**6)
-    assert wire.size(done)[1] <= packing_budget.CHARACTERS
+    assert packing_budget.size(done)[1] <= packing_budget.CHARACTERS
 
 
 def test_a_result_within_its_budget_is_left_as_it_is() -> None:

@@ -20,7 +20,6 @@ from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.protocols import Reply, Usage
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
 from graphrag_mcp.query.model_replies import read_answer, read_keywords, read_node
@@ -274,7 +273,7 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
 ) -> None:
     said = " ".join(f"word{n}" for n in range(words)) + " [t1]."
     result, _ = answered(snapshot, said, query, max_tokens=budget)
-    tokens, characters = wire.size(result)
+    tokens, characters = packing_budget.size(result)
     assert tokens <= budget and characters <= packing_budget.CHARACTERS and result.tokens <= budget
     if budget >= 1500:
         assert said.partition(" [")[0] in result.text and said.partition(" [")[0] in result.answer

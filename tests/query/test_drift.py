@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score
 from graphrag_mcp.query.follow_ups import FORMS, question
@@ -60,7 +60,7 @@ def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift)
     assert result.next_call == (
         f'drift_step(session_id="walk-1", node_id="{result.open_node}", answer="...", score=0-100, follow_ups=["..."])'
     )
-    assert result.tokens <= 3000 and wire.size(result)[0] <= 3000
+    assert result.tokens <= 3000 and packing_budget.size(result)[0] <= 3000
 
 
 def test_an_answer_opens_the_best_follow_up_and_keeps_the_others_on_the_frontier(drift: Drift) -> None:

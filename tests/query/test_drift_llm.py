@@ -17,7 +17,7 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import AnswerOptions, page_text
@@ -104,7 +104,7 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert "t999" not in result.answer and "t999" in result.hint and "### References" in result.text
     cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
     assert cited and {*cited} <= {citation.id for citation in result.citations}
-    assert wire.size(result)[0] <= 6000 and "## Answers" not in result.text
+    assert packing_budget.size(result)[0] <= 6000 and "## Answers" not in result.text
 
 
 def test_a_corpus_that_fits_into_two_prompts_takes_at_most_8_calls(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
     node = session.walk().graph.nodes[opened]
     assert len(chat.calls) == 1 and node["by"] == result.method == "llm:scripted" and result.answer == node["answer"]
     assert result.open_node not in ("", opened) and "## Sources" in result.text
-    assert wire.size(result)[0] <= 6000 and result.usage["calls"] == 1
+    assert packing_budget.size(result)[0] <= 6000 and result.usage["calls"] == 1
     size = session.path.stat().st_size
     again = drift_llm.answer_node(session, opened, door)
     assert session.path.stat().st_size == size and (again.open_node, again.answer) == (result.open_node, result.answer)

@@ -13,7 +13,7 @@ import pytest
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import global_, reports
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.model_replies import Point, read_points, read_rating
@@ -150,7 +150,7 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
     reduced = prompts_with(chat, REDUCE)[0]
     assert reduced.index("水很清") < reduced.index("Eelgrass grows")  # best first
     assert "I do not know" not in reduced and "99" not in reduced.partition("<context>")[2]
-    assert result.usage["by_stage"]["reduce"]["calls"] == 1 and wire.size(result)[0] <= 6000
+    assert result.usage["by_stage"]["reduce"]["calls"] == 1 and packing_budget.size(result)[0] <= 6000
 
 
 def test_points_of_different_batches_meet_under_one_numbering(
@@ -250,7 +250,7 @@ def test_a_slow_model_gives_points_now_and_the_answer_next_time(snapshot: Snapsh
 def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -> None:
     door, _ = asker((REDUCE, "The meadow grows. " * 40 + "[Data: Reports (c1)]"))
     result = global_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=budget)
-    assert wire.size(result)[0] <= budget and result.state == "answered"
+    assert packing_budget.size(result)[0] <= budget and result.state == "answered"
 
 
 # ---- replies ---------------------------------------------------------------------------------------

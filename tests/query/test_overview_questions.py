@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import global_
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.reports import OVERVIEW, asked_about
@@ -117,7 +117,7 @@ def test_words_about_how_it_is_asked_choose_no_sentences(tmp_path: Path) -> None
 def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "What is this about?")
     assert "More: get_community_report" in result.text
-    text, flags = wire.dressed(result, result.text, wire.footer(result))
+    text, flags = packing_budget.dressed(result, result.text, packing_budget.footer(result))
     assert not flags and "Flagged" not in text
 
 

@@ -13,7 +13,6 @@ import pytest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.packing import wire
 from graphrag_mcp.query import lookup, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
@@ -99,7 +98,7 @@ def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: in
     for question in (QUESTION, CHINESE, "🌊 back-run 🗼"):
         result = SEARCHES[search](snapshot, question, max_tokens=budget)
         used = min(max(budget, packing_budget.LOWEST), packing_budget.HIGHEST)
-        tokens, characters = wire.size(result)
+        tokens, characters = packing_budget.size(result)
         assert tokens <= result.tokens <= used and characters <= packing_budget.CHARACTERS
         assert result.text and (used == budget or str(budget) in result.hint)
 

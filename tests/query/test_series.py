@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import listing, series
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
@@ -111,7 +111,7 @@ def test_the_map_of_series_says_who_talks_with_whom_and_what_sets_each_apart(cha
         about = result.text.split(f"uri=talks/{pair}_*.txt)\n  About: ", 1)[1].partition("\n")[0]
         assert what in about and pair.partition("_")[0] not in about
     assert {one.id for one in result.citations} >= set(re.findall(r"  - \[(t[\d.]+)\]", result.text))
-    assert result.text.startswith("36 documents in 3 series.") and wire.size(result)[0] <= 1_500
+    assert result.text.startswith("36 documents in 3 series.") and packing_budget.size(result)[0] <= 1_500
     topics = global_search(chats, "What are these chats about?", level=0).text
     assert " topics.\n" in topics and "series" not in topics
 

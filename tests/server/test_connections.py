@@ -15,7 +15,7 @@ import pytest
 from graphrag_mcp.connections import Server, listening, most_connections
 from graphrag_mcp.errors import Damaged, GraphRAGError, out_of_files
 from graphrag_mcp.store.manifest import writing
-from graphrag_mcp.tools.results import ToolError, telling
+from graphrag_mcp.tools.contract import ToolError, telling
 from tests.support.http_server import HOST, asked, running, served
 from tests.support.workload import until
 

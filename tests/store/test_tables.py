@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.checksums import check_values, sealed
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS
+from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS, check_values, sealed
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot
 
 PLAIN = [name for name in TABLES if name not in VECTORS.values()]  # vectors have a length that a model decides

@@ -20,7 +20,7 @@ from graphrag_mcp.store import leases, tables
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.tools.results import telling
+from graphrag_mcp.tools.contract import telling
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.jobs.test_jobs import over
 from tests.support.promises import doctor

@@ -16,7 +16,7 @@ from graphrag_mcp.query import entities, retrieval
 from graphrag_mcp.query.retrieval import Passage
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import tables, vectors
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 
@@ -57,7 +57,7 @@ SPREAD = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.0], "
 
 def test_the_nearest_come_first_and_length_does_not_count(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
-    found = vectors.nearest(snapshot, "passages", vector([2.0, 0.0]), 4)
+    found = tables.nearest(snapshot, "passages", vector([2.0, 0.0]), 4)
     assert found == [("a", 1.0), ("b", 0.8), ("e", 0.8), ("c", 0.0)]
 
 
@@ -67,28 +67,28 @@ def test_of_equally_near_rows_the_first_ids_are_kept_whatever_came_first(tmp_pat
     back = [tables.Change([], table({id: [1.0, 0.0]})) for id in ids[::-1]]
     backward = stored(tmp_path / "b", *back)
     wanted = [(id, 1.0) for id in ids[:5]]
-    assert vectors.nearest(forward, "passages", vector([1.0, 0.0]), 5) == wanted
-    assert vectors.nearest(backward, "passages", vector([1.0, 0.0]), 5) == wanted
+    assert tables.nearest(forward, "passages", vector([1.0, 0.0]), 5) == wanted
+    assert tables.nearest(backward, "passages", vector([1.0, 0.0]), 5) == wanted
 
 
 def test_rows_that_are_asked_for_are_compared_too(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
-    assert vectors.similarities(snapshot, "passages", vector([1.0, 0.0]), 1, ["d", "gone"]) == {"a": 1.0, "d": -1.0}
+    assert tables.similarities(snapshot, "passages", vector([1.0, 0.0]), 1, ["d", "gone"]) == {"a": 1.0, "d": -1.0}
 
 
 def test_large_tables_are_searched_by_the_store_with_the_same_result(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
-    small = vectors.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"])
-    large = vectors.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"], flat=1)
+    small = tables.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"])
+    large = tables.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"], flat=1)
     assert large == pytest.approx(small, abs=1e-4)
-    assert vectors.similarities(snapshot, "passages", vector([1.0, 0.1, 0.0]), 2, ["d"], flat=1) == {}
+    assert tables.similarities(snapshot, "passages", vector([1.0, 0.1, 0.0]), 2, ["d"], flat=1) == {}
 
 
 def test_vectors_of_another_length_or_of_nothing_find_nothing(tmp_path: Path) -> None:
     snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
-    assert vectors.nearest(snapshot, "passages", vector([1.0, 0.0, 0.0]), 3) == []
-    assert vectors.nearest(snapshot, "passages", vector([0.0, 0.0]), 3) == []
-    assert vectors.nearest(snapshot, "entities", vector([1.0, 0.0]), 3) == []
+    assert tables.nearest(snapshot, "passages", vector([1.0, 0.0, 0.0]), 3) == []
+    assert tables.nearest(snapshot, "passages", vector([0.0, 0.0]), 3) == []
+    assert tables.nearest(snapshot, "entities", vector([1.0, 0.0]), 3) == []
 
 
 # ---- in retrieval -------------------------------------------------------------------------------

@@ -15,13 +15,13 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult
 
-from graphrag_mcp.packing.wire import wire
-from graphrag_mcp.tools import results
+from graphrag_mcp.packing.budget import wire
+from graphrag_mcp.tools import contract
 from graphrag_mcp.types import Result
 from tests.support.command import ROOT
 
 FIELDS: dict[str, dict[str, Any]] = {}  # of the results of servers in this process, by their text
-_send = results._sent
+_send = contract._sent
 
 
 def _sent(result: Result) -> CallToolResult:
@@ -31,7 +31,7 @@ def _sent(result: Result) -> CallToolResult:
     return sent
 
 
-results._sent = _sent
+contract._sent = _sent
 
 
 @dataclass

@@ -22,9 +22,8 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.tools import results
-from graphrag_mcp.tools.contract import OurTool
-from graphrag_mcp.tools.results import Ctx, Desk, serve
+from graphrag_mcp.tools import contract
+from graphrag_mcp.tools.contract import Ctx, Desk, OurTool, serve
 from graphrag_mcp.types import SearchResult
 from tests.support.client import Caller, connected, over_stdio
 from tests.support.files import many_files
@@ -204,7 +203,7 @@ def odd_server(app: App) -> MCPServer[Any]:
 def test_time_running_out_and_crashes_become_answers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "SECONDS", 0.1)
+    monkeypatch.setattr(contract, "SECONDS", 0.1)
     with connected(odd_server(App(Settings(home=tmp_path)))) as caller:
         slow = caller("local_slow")
         assert "not finished" in slow.content[0].text and "Next: search_text" in slow.content[0].text, slow.content[0].text

@@ -304,7 +304,7 @@ def test_a_client_of_the_old_protocol_that_leaves_is_forgotten(tmp_path: Path) -
 
 
 def test_nobody_looks_at_files_while_nobody_listens(tmp_path: Path) -> None:
-    from graphrag_mcp.tools.updates import Updates
+    from graphrag_mcp.tools.resources import Updates
 
     async def idle() -> tuple[int, int]:
         updates = Updates(App(Settings(home=tmp_path)))

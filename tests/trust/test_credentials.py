@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.trust.credentials import credentials, masked
+from graphrag_mcp.trust.fencing import credentials, masked
 from tests.support.command import clean_environment, run_cli
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 12

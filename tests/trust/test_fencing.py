@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from graphrag_mcp.packing import wire
+from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.fencing import ANGLES, ESCAPES, fold, located
-from graphrag_mcp.trust.key import HOME
+from graphrag_mcp.trust.fencing import ANGLES, ESCAPES, HOME, fold, located
 
 TEXT = "The harbour crane moved in May."
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -77,7 +76,7 @@ def test_a_mark_in_any_disguise_is_broken_and_flagged(name: str) -> None:
         seen = fencing.clean(text)
         assert fencing.imitations(text) and not fencing.imitations(seen), seen
         assert fencing.clean(seen) == seen
-        assert "looks like a fence" in wire.flagged(text)["text"]
+        assert "looks like a fence" in packing_budget.flagged(text)["text"]
         assert len(seen.replace(fencing.shown(text), "")) > 0
 
 

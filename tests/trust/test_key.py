@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.packing.budget import read_cursor, write_cursor
-from graphrag_mcp.trust import key
-from graphrag_mcp.trust.key import HOME, SUBJECT, key_of, mark, sealed, unsealed
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.fencing import HOME, SUBJECT, key_of, mark, sealed, unsealed
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
-ASKED = "import sys; from pathlib import Path; from graphrag_mcp.trust.key import key_of; print(key_of(Path(sys.argv[1])).hex())"
+ASKED = "import sys; from pathlib import Path; from graphrag_mcp.trust.fencing import key_of; print(key_of(Path(sys.argv[1])).hex())"
 
 
 def within(home: Path | None, function: Any, *arguments: Any, subject: str = "") -> Any:
@@ -57,9 +57,9 @@ def test_two_homes_have_two_keys_and_a_damaged_one_is_replaced(tmp_path: Path) -
 
 def test_a_home_that_is_not_there_uses_the_key_of_the_process_and_is_not_made(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    assert key_of(missing) == key_of(None) == key._PROCESS and not missing.exists()
+    assert key_of(missing) == key_of(None) == fencing._PROCESS and not missing.exists()
     missing.mkdir()
-    assert key_of(missing) != key._PROCESS
+    assert key_of(missing) != fencing._PROCESS
 
 
 def test_a_mark_has_more_than_forty_bits_and_depends_on_key_purpose_and_text(tmp_path: Path) -> None:
