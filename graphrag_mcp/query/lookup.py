@@ -70,7 +70,7 @@ HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
 AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
 # Of the worth of the best document, below which a document is only named; of up to SELECT documents,
-# which somebody chose, each is shown.
+# which a caller chose, each is shown.
 LITTLE, SELECT = 0.25, 5
 PLACES = 4  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
