@@ -167,7 +167,7 @@ def test_a_generation_that_is_not_kept_is_refused_with_those_that_are(history: P
     (history / "generations" / "00000002.json").unlink()
     listed = ", ".join(str(number) for number in range(1, last + 1) if number != 2)
     for number in (2, 99, -1, 0):
-        for look in (rollback, changes):
+        for look in (rollback, changes) if number else (rollback,):  # since 0 all is new
             with pytest.raises(NotFound, match=f"generation {number} of kb is not kept. Kept are {listed}"):
                 look(history, number)
     with pytest.raises(BadInput, match="is the current one"):
@@ -197,7 +197,7 @@ def test_all_is_new_since_a_day_before_the_first_index(tmp_path: Path) -> None:
     now = manifests.current(folder)
     for day in ("2020", now.created[:10]):
         found = changes(folder, generation_of(folder, day))
-        assert (found.since, found.added, found.changed) == (0, ["docs/1.txt", "docs/2.txt"], [])
+        assert (found.since, found.added, found.changed) == (0, ["text:note0001", "text:note0002"], [])
         assert found.counts["entities"]["before"] == 0
         assert told(found)[0] == f"All is new in generation {found.generation}: nothing was indexed before."
 
