@@ -292,6 +292,7 @@ def _speaking(
     found = local.find(narrowed, query, filters=kept)
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
     hits = [] if local.only_common_words(found) else passages.read(snapshot, scored)
+    hits = [passages.of_then(hit, kept) for hit in hits]
     for line in passages.best_lines(hits, found.terms, found.names, query):
         said.setdefault(line.hit.document, lambda _, line=line: f"[{line.hit.id}] {line.text}")
     others = len({one.document_id for one in found.passages} - said.keys()) if said else 0

@@ -761,7 +761,23 @@ def lines(sources: Sequence[Source]) -> list[Line]:
     """One sentence from each of the places that have something to say on the question."""
     names = [one for source in sources for one in source.found.names]
     hits = _hits(sources, _merged(sources)[:LINES_READ])
+    kept = {source.corpus: source.filters for source in sources}
+    hits = [of_then(hit, kept.get(hit.corpus)) for hit in hits]
     return best_lines(hits, _worth(sources), names, sources[0].found.query if sources else "")
+
+
+def of_then(hit: Hit, kept: Filters | None) -> Hit:
+    """The passage with only those sentences that speak of the days of a filter on `when`."""
+    if kept is None or not kept.of("when"):
+        return hit
+    said = []
+    for start, end in sentences(hit.raw):
+        at, until = hit.times.start + start, hit.times.start + end
+        days = [(one.start, one.end) for one in hit.times.when if at <= one.char_start < until]
+        day = hit.times.said_at(at)
+        if kept.speaks_of(days or [(day, day)] * bool(day), day):
+            said.append(with_speaker(hit.raw, start, hit.raw[start:end]))
+    return replace(hit, body=readable("\n".join(said)))
 
 
 def things_of(query: str, worth: Worth) -> list[Worth]:

@@ -24,6 +24,7 @@ from graphrag_mcp.types import Citation
 
 UNITS = 500  # text units of an entity that are read
 STATEMENTS = 300  # that are compared with each other
+NEARLY = 0.1  # as much alike as the most alike
 ALIKE = 0.75  # of two forms of a sentence, as difflib measures it
 # Worth of a sentence from which it is part of the timeline of a name; of one that says its day itself.
 TELLING, DATED = 0.4, 0.25
@@ -263,15 +264,18 @@ def _compare(statements: Sequence[Statement], own: frozenset[str] = frozenset())
         one.form = _form(one.bare, own)
         one.words = " ".join(_WORD.findall(one.bare)).casefold()
     for at, one in enumerate(statements):
-        for other in statements[at + 1 :]:
-            if other.moment.startswith(one.moment) or one.words == other.words:
-                continue
-            if one.about.isdisjoint(other.about) and (one.about or other.about):
-                continue
-            if _same_form(one.form, other.form):
-                one.beside = one.beside or f"(later: [{other.id}] {other.date})"
-                other.beside = f"(earlier: [{one.id}] {one.date})"
-                break
+        alike = [
+            (likeness, other)
+            for other in statements[at + 1 :]
+            if not other.moment.startswith(one.moment)
+            and not (one.about.isdisjoint(other.about) and (one.about or other.about))
+            and (likeness := _likeness(one.form, other.form))
+        ]
+        best = max((likeness for likeness, _ in alike), default=0.0)
+        after = next((other for likeness, other in alike if likeness >= best - NEARLY), None)
+        if after is not None and one.words != after.words:
+            one.beside = one.beside or f"(later: [{after.id}] {after.date})"
+            after.beside = f"(earlier: [{one.id}] {one.date})"
 
 
 def _form(text: str, own: frozenset[str]) -> list[str]:
@@ -286,8 +290,10 @@ def _form(text: str, own: frozenset[str]) -> list[str]:
     return [part for word in words for part in (word if is_cjk(word[0]) else [word])]
 
 
-def _same_form(one: Sequence[str], other: Sequence[str]) -> bool:
+def _likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """How much two forms are alike, 0 below ALIKE."""
     if min(len(one), len(other)) < LEAST or not set(one) & set(other) - {"=", "_"}:
-        return False
+        return 0.0
     matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.real_quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+    alike = matcher.ratio() if matcher.real_quick_ratio() >= ALIKE else 0.0
+    return alike if alike >= ALIKE else 0.0

@@ -123,8 +123,10 @@ def moment(date: str, clock: str) -> str:
 
 def in_name(name: str) -> str:
     """minutes-2024-03-02.md; "" for a day that the calendar does not have."""
-    match = _SAID.named.search(name)
-    return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True))) if match else ""
+    if match := _SAID.named.search(name):
+        return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True)))
+    days = {day for *_, day in found(name.replace("_", " "), DAYS)}
+    return days.pop() if len(days) == 1 else ""  # 14.05.2024 Protokoll.md
 
 
 def in_address(metadata: Mapping[str, Any]) -> str:

@@ -501,11 +501,11 @@ def _day_by_tense(anchor: date, values: Values) -> Interval:
     the next one of a future."""
     days = _days_around(anchor, values["d"], values["month"])
     tense = values["past"] - values["future"]
-    if tense < 0:
-        return _by_tense(anchor, days, 0)
     found = _nearest(anchor, days, 183)
-    far = abs((found[0] - anchor).days) > NEARLY
-    if found[0] > anchor if tense > 0 else far:
+    far, ahead = abs((found[0] - anchor).days) > NEARLY, found[0] >= anchor
+    if tense < 0 and far:
+        return _by_tense(anchor, days, 0)
+    if (tense == 0 and far) or (tense < 0 and not ahead) or (tense > 0 and found[0] > anchor):
         raise _Unclear
     return found
 
@@ -732,6 +732,8 @@ class _Vocabulary:
         if rule in ("year", "years"):
             said = _FORMS.hours.match(match[0]) and _sentence_around(text, start, end)
             counted = self._counted.match(text, end) or _FORMS.to_number.match(text, end)
+            named = match[0][0].isdigit() and text[max(start - 16, 0) : start]
+            counted = counted or (named and _FORMS.things.search(named))
             return bool(counted or (said and _FORMS.clock_words.search(said)))
         before = text[max(start - 8, 0) : start]
         return rule in ("month of year", "months") and bool(_FORMS.day_before.search(before))
@@ -832,6 +834,7 @@ class _Vocabulary:
         }
         last = max((one.end() for one in self._tenses["past"].finditer(before)), default=0)
         told["past"] &= not (last and self._tenses["present"].search(before, last))
+        told["past"] &= not _FORMS.planning.search(before)
         return told
 
     def _tense(self, words: str) -> re.Pattern[str]:

@@ -610,6 +610,29 @@ def test_several_questions_are_each_sorted_by_time(tmp_path: Path) -> None:
     assert False in orders[0] and orders[1] and all(orders[1])
 
 
+def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_path: Path) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    said = "The fence was painted on 3 May 2023 by Ana Lopez. The fence was broken on 7 August 2023 by Ben Carter. The fence was mended on 9 September 2024 by Carla Diaz."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(said, "minutes", "Minutes"),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for day, what in (("2023-05", "painted"), ("2023-08", "broken"), ("2024-09", "mended")):
+        for text in (local_search(snapshot, "fence", filters=[f"when={day}"], form=Form("sentences")).text, list_documents(snapshot, query="fence", filters=[f"when={day}"]).text):
+            assert what in text and text.count("The fence was") == 1
+
+
+def test_the_later_statement_is_the_one_most_alike(tmp_path: Path) -> None:
+    texts = tuple(
+        InlineText(f"The salary of Ben Carter is {pay} euros. The age of Ben Carter is {age}.", f"f{year}", f"Facts {year}", {"date": f"{year}-03-01"})
+        for year, pay, age in ((2022, 30000, 40), (2023, 30000, 41), (2024, 35000, 42))
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    lines = [line for line in get_entity(open_snapshot(tmp_path / "c"), "Ben Carter", order="time").text.splitlines() if line.startswith("- ")]
+    salaries, ages = ([line for line in lines if word in line] for word in ("salary", "age of"))
+    assert "later" not in salaries[0] and "(later: [t3]" in salaries[1] and "(earlier: [t2]" in salaries[2]
+    assert "(later: [t2]" in ages[0] and "(earlier: [t1]" in ages[1] and "(earlier: [t2]" in ages[2]
+
+
 DIARY = """# Farm diary
 ## 2024-03-01
 Carla Voss bought the mill yesterday.

@@ -30,6 +30,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
     ("Chat of Audrey and Andrew, 1:10 pm on 27 March, 2023", "2023-03-27"), ("Meeting of the harbour board of the town of Varde, 2024-05-03 14:00", "2024-05-03"),
     ("[2024-03-01 10:00] Ana: The crane is broken, it fell into the harbour last night and nobody saw it", "2024-03-01"),
     ("[3/14/24, 10:12] Ana: The crane is broken, it fell into the harbour last night and nobody saw it", "2024-03-14"),
+    ("Expiry date: 2031-02-03", ""), ("Fecha de vencimiento: 03/02/2031", ""), ("有效期至 2031年2月3日", ""),
     ("Born at 4:10 am on 3 May 1950", ""), ("We met at the pier at 1:56 pm on 8 May 2023 and went to see the boats with all of them", ""),
 ])  # fmt: skip
 def test_a_date_in_the_first_lines_is_read(head: str, day: str) -> None:
@@ -161,3 +162,9 @@ def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have
 def test_a_clock_in_capitals_does_not_leave_a_document_undated() -> None:
     written = {"date": "2024-03-04 1:02 PM"}
     assert (dates.of_metadata(written), dates.clock(written)) == ("2024-03-04", "13:02")
+
+
+def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:
+    names = ("14.05.2024 Protokoll.md", "minutes 14 May 2024.md", "2024年5月14日.md", "Scan_2024-05-14.txt")
+    assert {dates.in_name(name) for name in names} == {"2024-05-14"}
+    assert dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""
