@@ -220,6 +220,18 @@ _DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
+def _in_macro(callee: Any) -> str | None:
+    """Of a name before brackets in the arguments of a macro: "" for a call, "?" for one on an
+    expression; None for a path, and where it calls nothing."""
+    before, after, up = callee.prev_sibling, callee.next_sibling, callee.parent
+    while up.type == "token_tree":
+        up = up.parent
+    if up.type != "macro_invocation" or not after.text.startswith(b"("):
+        return None
+    sign = before.text if before is not None else b""
+    return "?" if sign == b"." else "" if sign not in (b"::", b"!", b"fn", b"$") else None
+
+
 def _whole(node: Any) -> bool:
     """Is it a function, not a block in one?"""
     return "function" in node.type or node.type == "method_definition"
@@ -286,6 +298,7 @@ class _Reader:
         self.offsets = Offsets(text)
         self.scopes = _Spans()  # definitions: name, kind
         self.made: set[int] = set()  # nodes of definitions
+        self.functions: set[str] = set()  # of Rust, whose macros have names of their own
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
@@ -450,6 +463,7 @@ class _Reader:
         kind = "method" if label and kind == "function" else kind  # no bare name means it
         parent = parent if label or name.startswith("exports.") else full.rpartition(".")[0]
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
+        self.functions |= {name} if node.type == "function_item" else set()  # print is not print!
         self._enter(node, full, kind)
 
     def _label(self, node: Any, name: str, parent: str) -> str:
@@ -500,8 +514,13 @@ class _Reader:
         inside, _ = self.inside(callee.start_byte, callee.end_byte)
         name, place = self.text_of(callee), (callee.start_byte, callee.end_byte)
         receiver = known = ""
+        written = _in_macro(callee) if callee.parent.type == "token_tree" else ""
+        if written is None or (node.type == "macro_invocation" and name in self.functions):
+            return
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
+        elif written:
+            receiver = written
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
         (start, end), (named, behind) = self.span(node), self.span(callee)

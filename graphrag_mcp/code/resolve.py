@@ -386,6 +386,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((place, head), "")
+            if found and kind in TYPES and head == corpus.symbols[place].short:
+                found = place  # in Java a constructor, but the name means its class
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)
             if found and passed and corpus.symbols[found].kind == "method":

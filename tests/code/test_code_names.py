@@ -465,3 +465,28 @@ def test_a_name_of_a_module_and_a_definition_offers_both(tmp_path: Path) -> None
     assert {row["key"] for row in (resolve_name(corpus, one["id"])[0] for one in candidates)} == {":lab.a.b", "lab.a.b"}
     assert len(get_entity(corpus, "lab.a.b").candidates) == 2 and get_entity(corpus, "lab.a.b.c").candidates == []
     assert get_source(corpus, [next(one["id"] for one in candidates if one["type"] == "function")]).text.count("def b(): pass") == 1
+
+
+def test_the_name_of_a_java_class_with_a_constructor_means_the_class_inside_it_too() -> None:
+    files = {
+        "Foo.java": "class Foo {\n Foo(int x) {}\n static Foo create() { return null; }\n static void other() { Foo.create(); }\n void go() {}\n"
+        " void y(Foo f) { f.go(); }\n Foo more() { return new Foo(1); }\n class In { void go() {} void z() { Foo.this.go(); } }\n"
+        " static class Kid extends Foo { Kid() { super(1); } }\n}\n",
+        "Bar.java": "class Bar { void go() {} static Foo create() { return null; } void k() { new Foo(1).go(); } }\n",
+    }
+    found = edges(files)
+    assert {("Foo.other", "Foo.create"), ("Foo.y", "Foo.go"), ("Foo.more", "Foo"), ("Bar.k", "Foo"), ("Bar.k", "Foo.go")} <= found
+    assert not {("Foo.In.z", "Foo.Foo"), ("Foo.more", "Foo.Foo")} & found
+    assert ("Foo.Kid", "Foo") in edges(files, "inherits")
+
+
+def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_function() -> None:
+    text = (
+        "fn hx() -> u8 { 1 }\nfn print(x: u8) {}\nfn all(x: u8) {}\nstruct S;\nimpl S { fn lone(&self) {} }\n"
+        "macro_rules! own { ($x:expr) => { hx() } }\n"
+        "fn a() { assert_eq!(hx(), 1); }\nfn b() { println!(\"{}\", vec![hx()].len()); }\nfn c(hx: fn() -> u8) { assert!(hx() == 1); }\n"
+        "fn d() { print!(\"x\"); own!(1); }\n#[cfg(all(test, unix))]\nfn e(s: S) { dbg!(s.lone()); format!(\"{}\", other::hx()); }\n"
+    )
+    found = edges({"a.rs": text})
+    assert {("a", "hx"), ("b", "hx"), ("d", "own")} <= found
+    assert not {("c", "hx"), ("d", "print"), ("e", "all"), ("e", "hx"), ("own", "hx")} & found

@@ -19,6 +19,7 @@
 (call_expression function: (field_expression value: (_) @receiver field: (field_identifier) @callee)) @call
 (call_expression function: (generic_function function: [(identifier) @callee (scoped_identifier path: (_) @receiver name: (identifier) @callee) (field_expression value: (_) @receiver field: (field_identifier) @callee)])) @call
 (macro_invocation macro: (identifier) @callee) @call
+(token_tree (identifier) @callee @call . (token_tree))
 (struct_expression name: (type_identifier) @callee) @call
 [(use_declaration) (extern_crate_declaration)] @import
 (type_parameter name: (type_identifier) @var)
