@@ -389,7 +389,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
             if found and kind in TYPES and head == corpus.symbols[place].short:
                 found = place  # in Java a constructor, but the name means its class
             if not found and kind in TYPES and not plain:
-                found = member(corpus, scope, head)
+                found = member(corpus, scope, head)  # of a base
+                found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
@@ -440,6 +441,7 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
 _OF_ALL = frozenset(
     "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
 )
+_PRIVATE = re.compile(r"\bprivate\b")
 _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
 
 

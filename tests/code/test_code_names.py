@@ -490,3 +490,11 @@ def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_fu
     found = edges({"a.rs": text})
     assert {("a", "hx"), ("b", "hx"), ("d", "own")} <= found
     assert not {("c", "hx"), ("d", "print"), ("e", "all"), ("e", "hx"), ("own", "hx")} & found
+
+
+def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() -> None:
+    java = "class Base { private void setup() {} void open() {} }\nclass Outer { void setup() {}\n class In extends Base { void t() { setup(); open(); } } }\n"
+    found = edges({"Outer.java": java})
+    assert ("Outer.In.t", "Base.open") in found and ("Outer.In.t", "Base.setup") not in found
+    rust = "fn twice() -> u8 { 1 }\nfn a() -> u8 { fn three() -> u8 { 3 } const twice: fn() -> u8 = three; twice() }\nfn b() -> u8 { twice() }\n"
+    assert ("a", "twice") not in edges({"a.rs": rust}) and ("b", "twice") in edges({"a.rs": rust})

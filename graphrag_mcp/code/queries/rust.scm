@@ -28,6 +28,7 @@
 (parameter pattern: (identifier) @var type: (_) @type)
 (closure_parameters (identifier) @var)
 (let_declaration pattern: (identifier) @var)
+(block [(const_item name: (identifier) @var) (static_item name: (identifier) @var)])
 (let_declaration pattern: (identifier) @var type: (_) @type)
 (let_declaration pattern: (identifier) @var !type value: (_) @type)
 (let_condition pattern: (identifier) @var)
