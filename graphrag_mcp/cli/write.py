@@ -82,7 +82,7 @@ def try_(options: argparse.Namespace) -> int:
 
 def sample() -> Path:
     """The sample corpus: inside the package, or in the checkout that it belongs to."""
-    for place in (PACKAGE / "_sample", PACKAGE.parent / "docs" / "sample"):
+    for place in (PACKAGE / "_data" / "sample", PACKAGE.parent / "docs" / "sample"):
         if place.is_dir():
             return place
     raise BadInput("the sample is not part of this installation", "Name a folder")

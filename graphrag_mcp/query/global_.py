@@ -80,15 +80,15 @@ FEW, MOST, ROOMY = 40, 80, 4_000  # sentences on a question, the more of them fr
 THEMES = 8  # titles shown when no report is relevant
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
 LEAST_SAID, FIRST = 0.25, 0.3  # share of the best sentence's worth; half of it for the first of all
-SOME = 4  # passages below which all are on the question; marks between the things of a list
+SOME = 4  # passages below which all are on the question
+MARKS = 3  # commas, semicolons and colons from which a sentence with a question mark is a list
 OF_TOPIC = 8  # sentences of a topic
 OF_DOCUMENT, AGAIN = 3, 0.5  # sentences of a document; share of the best from the second on
 # Share of what the best passage holds of the question, from which another is on it; where a question
 # lists things, or too few passages hold so much.
 ON_TOPIC, ON_LISTED = 0.5, 0.25
-ALL = (
-    0.25  # of the worth of a sentence, where a question lists things: what it holds of all of them
-)
+# Where a question lists things: what a sentence holds of all of them, as a share of its worth.
+OF_ALL = 0.25
 _MARK = re.compile(f"{passages.LISTED.pattern}|[:：]")
 SUBJECT = 0.3  # worth of a word beside others that all documents on the question hold
 RELATED = 0.7  # worth of a word that says the same as a general one
@@ -296,7 +296,7 @@ class _Asked:
             return value
         whole = [math.fsum(self.terms[term] for term in one) for one in self.things]
         top = max(whole)
-        return ALL * value + (1 - ALL) * max(
+        return OF_ALL * value + (1 - OF_ALL) * max(
             self._worth(held, one) / own * math.sqrt(own / top)
             for one, own in zip(self.things, whole, strict=True)
         )
@@ -430,7 +430,7 @@ def on_question(
 def _listed(query: str, worth: Mapping[str, float]) -> Sequence[passages.Worth]:
     """The things that a question lists, of which each passage need not hold more than one; none for
     a sentence with a comma or two."""
-    if query.endswith(("?", "？")) and len(_MARK.findall(query)) < SOME - 1:
+    if query.endswith(("?", "？")) and len(_MARK.findall(query)) < MARKS:
         return []
     things = passages.things_of(query, worth)
     return things if len(things) > 1 else []

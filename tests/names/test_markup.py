@@ -62,7 +62,7 @@ def certain(text: str) -> set[str]:
 def test_the_host_of_an_address_in_words_and_a_keyword_that_is_called_are_no_certain_names() -> None:
     text = (
         "The notes were kept by Ada Brandt and sent to brandt at stat.kell_brig.edu on the day before. Long for() loops "
-        "and read_tide() were what they had spoken of in the rooms of the old library, and nobody had asked them for more, "
+        "and read_tide() were what they had spoken of in the rooms of the old library, and no one had asked them for more, "
         "since it was late in the year and the harbour was closed to all who had no boat of their own to bring them home."
     )
     assert len(text) > 300 and certain(text) == {"Ada Brandt", "read_tide"}

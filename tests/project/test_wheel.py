@@ -58,7 +58,7 @@ def test_the_wheel_holds_the_package_its_data_its_prompts_and_its_licence_and_no
         for path in (ROOT / "graphrag_mcp").rglob("*")
         if path.suffix in (".toml", ".txt", ".json", ".html", ".css", ".js", ".scm")
     }
-    sample = {f"graphrag_mcp/_sample/{path.relative_to(SAMPLE).as_posix()}" for path in SAMPLE.rglob("*") if path.is_file()}
+    sample = {f"graphrag_mcp/_data/sample/{path.relative_to(SAMPLE).as_posix()}" for path in SAMPLE.rglob("*") if path.is_file()}
     inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
     assert inside == modules | prompts | data | sample | {"graphrag_mcp/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -127,7 +127,7 @@ def test_the_installed_package_is_used_and_finds_its_prompts(installed: dict[str
 def test_the_sample_is_tried_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:
     done = run(["-m", "graphrag_mcp", "try", "--home", str(tmp_path / "home")], installed, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "What it is about:" in done.stdout and "_sample" in done.stderr and str(ROOT) not in done.stderr
+    assert "What it is about:" in done.stdout and "_data/sample" in done.stderr and str(ROOT) not in done.stderr
 
 
 def test_it_indexes_and_answers_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:

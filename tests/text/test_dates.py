@@ -28,8 +28,8 @@ from graphrag_mcp.types import IndexRequest, InlineText
     ("Note: the bridge that Ada built opened on 4 May 1976", ""), ("Date: 25/12/2023", "2023-12-25"), ("4-Mar-2024", "2024-03-04"),
     ("Letter of 4 March 1868", "1868-03-04"), ("Born: 10 December 1815", ""), ("Deadline: 2024-05-01", ""),
     ("Chat of Audrey and Andrew, 1:10 pm on 27 March, 2023", "2023-03-27"), ("Meeting of the harbour board of the town of Varde, 2024-05-03 14:00", "2024-05-03"),
-    ("[2024-03-01 10:00] Ana: The crane is broken, it fell into the harbour last night and nobody saw it", "2024-03-01"),
-    ("[3/14/24, 10:12] Ana: The crane is broken, it fell into the harbour last night and nobody saw it", "2024-03-14"),
+    ("[2024-03-01 10:00] Ana: The crane is broken, it fell into the harbour last night beside the old ferry", "2024-03-01"),
+    ("[3/14/24, 10:12] Ana: The crane is broken, it fell into the harbour last night beside the old ferry", "2024-03-14"),
     ("Expiry date: 2031-02-03", ""), ("Fecha de vencimiento: 03/02/2031", ""), ("有效期至 2031年2月3日", ""),
     ("Born at 4:10 am on 3 May 1950", ""), ("We met at the pier at 1:56 pm on 8 May 2023 and went to see the boats with all of them", ""),
 ])  # fmt: skip
