@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -54,13 +55,15 @@ from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text.prose import language_of
+from graphrag_mcp.text.prose import language_of, says_something, substance
 from graphrag_mcp.text.terms import sentences, terms
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
+BEGINNING = 500  # characters of a text whose sentences are considered, named or not
 _REPORT = tuple(field.name for field in fields(Report))
 
 
@@ -300,9 +303,9 @@ class Reporting:
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
-        bare = [every[id].units[:LISTED] for id in self.wanted if not every[id].members]
-        units = sorted({unit for some in bare for unit in some})
-        self.texts = dict(listed(self.snapshot.by_key("text_units", units, "id", ["id", "text"])))
+        units = sorted({unit for id in self.wanted for unit in every[id].units[:LISTED]})
+        texts = self.snapshot.by_key("text_units", units, "id", ["id", "text"])
+        self.leads = {id: [(id, one) for one in beginning(text)] for id, text in listed(texts)}
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: Report(**row) for row in stored}
@@ -345,15 +348,11 @@ class Reporting:
         if self.models.describe is not None:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
+        if self.models.describe is None or not community.members:
+            heads = (self.leads.get(id, ()) for id in community.units[:LISTED])
+            inside.leads = list(chain.from_iterable(heads))
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
-        if not community.members:
-            inside.sentences = [
-                (id, text[start:end])
-                for id in community.units[:LISTED]
-                if (text := self.texts.get(id))
-                for start, end in sentences(text)
-            ]
         return inside
 
     def _writing(self) -> Writing | None:
@@ -388,6 +387,14 @@ class Reporting:
         said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
         own = self.tree.terms.get(report.id, {})
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
+
+
+def beginning(text: str) -> list[str]:
+    """The first sentences of a text that say something."""
+    head = masked(text[:BEGINNING])
+    spans = sentences(head)[: -1 if len(text) > BEGINNING else None]  # the last one may be cut
+    said = (head[start:end] for start, end in spans)
+    return [one for one in said if says_something(one) and substance(one) > 0.1][:2]
 
 
 def composed(item: tuple[Community, Inside, Sequence[Report]]) -> Report:

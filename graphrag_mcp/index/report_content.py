@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import readable as as_shown
+from graphrag_mcp.text.prose import stands_alone
 from graphrag_mcp.text.terms import is_cjk, sentences, terms
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
@@ -113,7 +115,7 @@ class Inside:
     # of a community without children all, heaviest first
     own_entities: list[EntityRow] = field(default_factory=list)
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
-    sentences: Sequence[Evidence] = ()  # of its texts, where no name stands in them
+    leads: Sequence[Evidence] = ()  # how its texts begin
     title: str = ""  # of source code: its folder or file
 
     def place(self, id: str) -> tuple[float, int, str, str]:
@@ -189,18 +191,9 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
 
 # ---- how a sentence reads -----------------------------------------------------------------------
 
-_ENDED = re.compile(r"[.!?。！？…][\"'”’»)）」』\]]*$")
-_DANGLING = re.compile(
-    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there"
-    r"|thus|therefore|instead|moreover|furthermore|indeed|recently|at the time|(?:by|in) contrast|to this end"
-    r"|(?:first|second|third|final)(?:ly)?,|for (?:example|instance)|as a result|one of (?:the|these|them)"
-    r"|figure \d|\(\w\))\b"
-    r"|[他她它这那其该此后将]|但|因此|然而|同时|并且|参见|[.。]",
-    re.IGNORECASE,
-)
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
-# of a heading, quote or list; not the ** of bold words
-_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")
+_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
+_EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
 
 
 @lru_cache(maxsize=8192)
@@ -209,23 +202,16 @@ def readable(text: str, limit: int) -> tuple[str, float]:
 
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
     it."""
-    flat = " ".join(text.split())
+    flat = " ".join(as_shown(" ".join(text.split())).split())
+    flat = _EMPHASIS.sub("", flat) if "*" in flat else flat
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
     flat = flat.replace("[Data:", "(Data:")  # only we write references
     if len(flat) > limit:
         flat = _shortened(flat, limit)
     length = len(flat) * (2 if mostly_cjk(flat) else 1)
-    worth = 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    worth = 1.0 if 40 <= length <= 300 else 0.3 if length < 40 else 0.7
     worth = 0.3 if flat.endswith("…") else worth
-    brackets = (flat.count("(") - flat.count(")"), flat.count("（") - flat.count("）"))
-    flaws = (
-        not _ENDED.search(flat, max(0, len(flat) - 8)) or flat[:1].islower(),
-        _DANGLING.match(flat),
-        any(brackets) or flat.count('"') % 2,  # cut out of something
-    )
-    for _ in filter(None, flaws):
-        worth *= 0.6
-    return flat, worth
+    return flat, worth * stands_alone(flat)
 
 
 def introduction(text: str, names: Iterable[str]) -> float:

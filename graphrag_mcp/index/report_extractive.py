@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heapreplace
@@ -26,13 +27,15 @@ from graphrag_mcp.index.report_content import (
     readable,
 )
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import substance
+from graphrag_mcp.text.prose import SPEAKER, eventful, substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 
-VERSION = "9"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "10"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
+# Worth of a sentence that stands in three texts or more: of a form, a list of those present.
+REPEATED = 0.2
 # Sentences considered for one report, so that no community costs quadratic time; and of them from
 # the reports of children, which say at most 34 sentences themselves.
 CANDIDATES, QUOTES = 200, 100
@@ -40,6 +43,9 @@ SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a fin
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 TITLE = 3  # names in a title
 PER_GROUP = 3  # references of one kind after a sentence
+TURNS = 0.05  # share of sentences with a speaker, over which the texts are a chat
+LEAD = 1.3  # worth of a sentence that a text begins with: it says what the text is about
+UNTITLED = 0.6  # of the weight of a term that is not in the title counts for the summary
 KINDS = ("Entities", "Relationships", "Sources")
 
 
@@ -74,6 +80,7 @@ class Candidate:
     entities: dict[str, None] = field(default_factory=dict)
     edges: dict[str, None] = field(default_factory=dict)
     units: dict[str, None] = field(default_factory=dict)
+    sound: bool = True  # may it be quoted where there are enough better ones
     gain: float = 0.0  # its worth times the share of what it speaks of
     cited: str = ""  # the text with its references, once it has been written
 
@@ -105,11 +112,17 @@ def quoted(children: Iterable[Report]) -> list[Candidate]:
 def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = ()) -> Report:
     """The report of one community, the same whatever the order of its input. `quotes`: what its
     children's reports quote, which stands for the evidence of rows that lie within a child."""
-    candidates = _candidates(inside, quotes)
-    chosen = _summary(candidates, inside)
-    titles = (inside.entities[one].title for one in inside.order[:3])
-    cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(titles))
-    base = _base(community, inside, cjk, [one.text for one in candidates])
+    found = _candidates(inside, quotes)
+    texts = [one.text for one in found if substance(one.text) > 0.1]
+    names = [inside.entities[one].title for one in inside.order]
+    title = phrase(inside.terms, names, texts)
+    sound = [one for one in found if one.sound]
+    candidates = sound
+    if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
+        candidates = [one for one in found if substance(one.text) > _EMPTY] or found
+    chosen = _summary(sound or found, inside, title)
+    cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
+    base = _base(community, inside, title, cjk)
     summary = _running(_cited(inside, one) for one in chosen) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
@@ -126,16 +139,13 @@ def outline(community: Community, inside: Inside) -> Report:
     """The report without sentences: its rows, its text units, a rating, its heaviest names. The
     words of a model or of an import are put over it."""
     summary = _names(inside)
-    base = _base(community, inside, None)
+    base = _base(community, inside)
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
 
-def _base(
-    community: Community, inside: Inside, cjk: bool | None, texts: Sequence[str] = ()
-) -> Report:
+def _base(community: Community, inside: Inside, title: str = "", cjk: bool | None = None) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
-    names = [inside.entities[one].title for one in inside.order]
-    title = phrase(inside.terms, names, texts) or _title(names)
+    title = title or _title(inside.entities[one].title for one in inside.order)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
@@ -175,18 +185,28 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
     dense = [mostly_cjk(one.text) for one in found]
     # of texts in two scripts a report speaks the commoner one where it can
     strange = sum(dense) * 2 < len(dense)
-    full = any(substance(one.text) > _EMPTY for one in found)
-    for one, is_dense in zip(found, dense, strict=True):
+    marks = [mark[0] if (mark := SPEAKER.match(one.text)) else "" for one in found]
+    turns = Counter(mark for mark, one in zip(marks, found, strict=True) if one.worth > 0.1)
+    speakers = [bool(mark) and turns[mark] > 1 for mark in marks]
+    # in a chat a sentence without a name, behind the first of a turn, has no speaker
+    chat = (
+        sum(speakers) > TURNS * len(found) and sum(n > 1 for mark, n in turns.items() if mark) > 1
+    )
+    for one, is_dense, speaks in zip(found, dense, speakers, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
+            one.sound = False
         one.worth *= introduction(one.text, [inside.entities[id].title for id in one.entities])
-        one.worth *= substance(one.text)
+        one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
+        one.sound &= speaks or not chat
+        if len(one.units) >= 3:
+            one.worth *= REPEATED
+            one.sound = False
         if inside.terms:
             one.gain = one.worth * telling(one.text, inside.terms)
         else:
             one.gain = one.worth * sum(math.sqrt(inside.weight[id]) for id in one.entities)
-    kept = [one for one in found if not full or substance(one.text) > _EMPTY]
-    return sorted(kept, key=lambda one: (-one.gain, one.text))[:CANDIDATES]
+    return sorted(found, key=lambda one: (-one.gain, one.text))[:CANDIDATES]
 
 
 def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
@@ -195,7 +215,7 @@ def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
 
     def of(sentence: str) -> Candidate:
         text, worth = readable(sentence, LONGEST)
-        return found.setdefault(text, Candidate(text, worth))
+        return found.setdefault(text, Candidate(text, worth, sound=worth > _SOUND))
 
     for quote in quotes:
         one = of(quote.text)
@@ -211,16 +231,20 @@ def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         for unit, sentence in row.evidence:
             one = of(sentence)
             one.entities[row.id] = one.units[unit] = None
-    for unit, sentence in inside.sentences:
-        of(sentence).units[unit] = None
+    for unit, sentence in inside.leads:
+        one = of(sentence)
+        one.worth = LEAD * readable(sentence, LONGEST)[1]
+        one.units[unit] = None
     found.pop("", None)
     return list(found.values())
 
 
-def _summary(candidates: Sequence[Candidate], inside: Inside) -> list[Candidate]:
-    """Sentences that together say most of the community's terms, or, where these are not known, of
-    its members' weight; what was said once counts a tenth after that."""
-    weights = inside.terms or {id: math.sqrt(weight) for id, weight in inside.weight.items()}
+def _summary(candidates: Sequence[Candidate], inside: Inside, title: str) -> list[Candidate]:
+    """Sentences that together say most of the community's terms, those of the `title` first, or,
+    where these are not known, of its members' weight; what was said once counts a tenth after that."""
+    named = terms_of(title)
+    weights = {id: one if id in named else UNTITLED * one for id, one in inside.terms.items()}
+    weights = weights or {id: math.sqrt(one) for id, one in inside.weight.items()}
     left = dict(weights)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
@@ -353,6 +377,7 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 _FIGURE = re.compile(r"\d")
 _EMPTY = 0.2  # substance of what is not quoted where anything better is there
+_SOUND = 0.5  # what stands less alone is not quoted where there are enough better sentences
 
 
 def telling(text: str, weights: Mapping[str, float]) -> float:

@@ -109,12 +109,16 @@ _GRAMMAR = STOP_WORDS.union(*folding.LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
 _LEAST_GRAMMAR = 0.15
 # share of digits in a table's row; in Chinese a word is two characters
-_DIGITS, _DENSE_DIGITS = (0.15, 0.4)
+_DIGITS, _DENSE_DIGITS = (0.2, 0.4)
+_MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
+_OPENING = "\"“«¿¡'‘`「『《"
+_ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
 
 
 def spoken(sentence: str) -> str:
     """The sentence without the name of its speaker and the marks of a list or a heading."""
-    return SPEAKER.sub("", sentence.strip().lstrip("#>*-•| \t"), count=1)
+    bare = sentence.strip().lstrip("#>*-•| \t")
+    return SPEAKER.sub("", bare, count=1) if ":" in bare[:90] or "：" in bare[:90] else bare
 
 
 def says_something(sentence: str) -> bool:
@@ -123,7 +127,7 @@ def says_something(sentence: str) -> bool:
         return False
     bare = spoken(sentence)
     greets = _FORMS.greeting.match(bare) is not None
-    if any(map(is_cjk, bare[:20])):
+    if not bare.isascii() and any(map(is_cjk, bare[:20])):
         return sum(map(str.isalpha, bare)) >= (20 if greets else 8)
     words = [word for word in bare.split() if any(map(str.isalpha, word))]
     if len(words) < (10 if greets else 5):
@@ -146,12 +150,14 @@ def substance(sentence: str) -> float:
         else 1.0
     )
     worth *= 0.4 if _FORMS.reaction.match(said) else 1.0
-    dense = any(map(is_cjk, said[:40]))
+    dense = not said.isascii() and any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:
         worth *= 0.3
     if sum(map(str.isdigit, said)) > (_DENSE_DIGITS if dense else _DIGITS) * len(said):
         worth *= 0.3
-    if said.endswith(("!", "！", "?", "？", "…", "...")):
+    if "?" in said or "？" in said:
+        worth *= 0.25
+    elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
         worth *= 0.5
     return worth * _entry(said) * (1.0 if dense else _clause(said))
 
@@ -170,12 +176,24 @@ def eventful(sentence: str) -> float:
     return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
 
 
+@lru_cache(maxsize=16_384)
 def stands_alone(sentence: str) -> float:
-    """`substance`, and less for a fragment and for a sentence that leans on the one before it."""
-    said = sentence.strip()
-    whole = said[-1:] in '.!?。！？…"”»)’' and (said[:1].isalnum() or said[:1] in '"“«(¿¡')
+    """`substance`, and less for a fragment, for a sentence that leans on the one before it or points
+    to what stands elsewhere, and for an "I" without the name of who says it."""
+    said, worth = sentence.strip().strip("*_"), substance(sentence)
+    if worth <= 0.1:
+        return worth
+    whole = said[-1:] in '.!?。！？…"”»)’」』》' and not _ITEM_END.search(said)
+    whole = whole and not said[:1].islower() and (said[:1].isalnum() or said[:1] in _OPENING)
     whole = whole and not said.count('"') % 2 and said.count("“") == said.count("”")
-    return substance(said) * (1.0 if whole else 0.3) * (0.6 if _FORMS.leaning.match(said) else 1.0)
+    whole = whole and said.count("(") + said.count("（") == said.count(")") + said.count("）")
+    bare = spoken(said)
+    worth *= 1.0 if whole else 0.3
+    worth *= 0.5 if _FORMS.leaning.match(bare) else 1.0
+    worth *= 0.6 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
+    worth *= 0.5 if _FORMS.elsewhere.search(said) else 1.0
+    worth *= 0.7 if _ADDRESSED.search(said) else 1.0
+    return worth * (0.6 if bare == said and OWN.search(said) else 1.0)
 
 
 def _entry(said: str) -> float:

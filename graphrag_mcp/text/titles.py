@@ -22,7 +22,7 @@ _TITLED = re.compile(
     r"(?:mr|mrs|ms|miss|mx|dr|prof|professor|herr|frau|señora?)\.? ", re.IGNORECASE
 )
 # chunk_size, a/b, maxTokens
-_CODE = re.compile(r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$")
+_CODE = re.compile(r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$|^[a-z]+-\w+-|\W$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
@@ -64,13 +64,17 @@ def parts(
             whole = len(found) * min(found) if rare else sum(sorted(found))
             share = whole / math.sqrt(len(found))
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
+    ends = Counter(name[-2:] for name in names[:30] if is_cjk(name[-1:]) and len(name) > 2)
+    for end, count in ends.items():  # 铁路 of 广茂铁路, 河茂铁路
+        if count > 2 and end in weights:
+            worth[end] = max(worth.get(end, 0.0), 1.5 * weights[end])
     chosen: list[str] = []
     used: set[str] = {key for word in _WORD.findall(known) for key in _keys(word)}
     for form in sorted(worth, key=lambda form: (-round(worth[form], 9), form)):
         mine = _keys(form)
         if len(chosen) == most or (chosen and worth[form] < _LEAST * worth[chosen[0]]):
             break  # a verb or an adjective beside a name: two parts are better
-        if worth[form] and used.isdisjoint(mine):
+        if worth[form] and not _shared(mine, used):
             chosen.append(form)
             used |= mine
     return chosen
@@ -94,6 +98,15 @@ def _keys(form: str) -> set[str]:
     return starts | {one[:3] for one in starts if len(form) < 6} | set(terms_of(form))
 
 
+def _shared(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Is a key of one part the beginning of one of the other: Deb, Deborah?"""
+    keys = tuple(other for other in others if len(other) > 2 or is_cjk(other[0]))
+    return any(
+        one.startswith(keys) or (len(one) > 2 and any(key.startswith(one) for key in keys))
+        for one in some
+    )
+
+
 def _plain(name: str) -> bool:
     """Can the name stand in a title: short, no number, no code?"""
     numbers = any(word[0].isdigit() for word in name.split())
@@ -115,7 +128,13 @@ def _words(
         worth[form] = kind * weight * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
         both = pair.split(" ")
-        if count > 1 and 3 * count >= min(forms[word] for word in both) and set(both) <= set(worth):
+        said = nouns[both[1]] > 0 and not both[0].endswith("ly") and not both[1].endswith("ed")
+        if (
+            said
+            and count > 1
+            and 3 * count >= min(forms[word] for word in both)
+            and set(both) <= set(worth)
+        ):
             worth[pair] = max(weights.get(term, 0.0) for word in both for term in terms(word))
     return {form: value for form, value in worth.items() if _plain(form)}
 
@@ -152,7 +171,7 @@ def _forms(
             nouns[form] += (
                 not goes_on and not verb and (previous in _WORDS["before_noun"] or bool(before))
             )
-            if before and match.start() == end + 1 and not goes_on:
+            if before and sentence[end : match.start()] == " " and not goes_on:
                 pairs[f"{before} {form}"] += 1
             before, end = form, match.end()
     forms: dict[str, int] = {}

@@ -309,3 +309,61 @@ def test_lists_menus_and_entries_of_bibliographies_are_worth_less_than_sentences
 def test_a_bare_name_and_a_line_that_is_a_link_are_worth_little() -> None:
     assert substance("Mara Quill (@quill)") < substance("Mara Quill left.")
     assert substance("- [Rollout and Upgrade Planning](#rollout)") < substance("Mara Quill left.")
+
+
+# ---- which sentences a report quotes ---------------------------------------------------------------
+
+
+TERMS = {"ferry": 1.0, "ferri": 1.0, "harbour": 0.9, "rope": 0.8, "night": 0.7}
+
+
+def summary_of(sentences, leads=(), weights=TERMS):
+    entities, edges = rows_of(sentences)
+    leads = [(content_id("unit", unit), text) for unit, text in leads]
+    report = extractive_report(community_of(entities), entities, edges, weights=weights, leads=leads)
+    return readable_report(report.summary, entities, edges, []), report
+
+
+def test_a_report_quotes_how_its_texts_begin_where_names_stand_in_fragments_alone() -> None:
+    named = [("u1", "material from Mara Quill on the ferry", ["Mara Quill"])]
+    lead = "The night ferry of the harbour was sold to a rope maker."
+    said, _ = summary_of(named, [("u1", lead)])
+    assert said.startswith(lead) and "material from" not in said
+
+
+def test_a_sentence_of_a_form_that_stands_in_many_texts_is_not_quoted() -> None:
+    form = "Mara Quill keeps the ferry, the harbour and the rope at night."
+    said = [(f"u{n}", form, ["Mara Quill"]) for n in range(3)]
+    own = [
+        ("u0", "The ferry of Port Ember sank in a storm in May.", ["Port Ember"]),
+        ("u1", "Tobias Wick sells rope to sailors in the harbour.", ["Tobias Wick"]),
+        ("u2", "Night falls early on Port Ember in the winter.", ["Port Ember"]),
+    ]
+    assert form in summary_of([*said[:1], *own])[0]
+    assert form not in summary_of([*said, *own])[0]
+
+
+def test_a_chat_is_told_by_sentences_whose_speaker_is_known() -> None:
+    late = ("ferry", "rope", "night train", "harbour boat")
+    chat = [(f"u{n}", f"{('Mara', 'Tobias')[n % 2]}: The {what} was late on Monday.", ["Mara"]) for n, what in enumerate(late)]
+    nobody = "The ferry to the harbour with all the rope leaves tonight."
+    assert nobody not in summary_of([*chat, ("u9", nobody, ["Mara"])])[0]
+    prose = [(unit, text.partition(": ")[2], names) for unit, text, names in chat]
+    assert nobody in summary_of([*prose, ("u9", nobody, ["Mara"])])[0]
+
+
+def test_the_first_sentence_names_what_the_title_names() -> None:
+    weights = {"ferry": 1.0, "ferri": 1.0, "quill": 0.9, "harbour": 0.8, "rope": 0.8, "night": 0.8}
+    sentences = [
+        ("u1", "A rope maker of the harbour works at night.", ["Wick"]),
+        ("u2", "The ferry of Quill went down with many people from many towns in a winter long ago.", ["Quill"]),
+    ]
+    said, report = summary_of(sentences, weights=weights)
+    assert "Quill" in report.title and said.startswith("The ferry of Quill")
+
+
+def test_marks_of_emphasis_and_addresses_of_links_are_not_quoted() -> None:
+    assert readable("The **ferry** of [Port Ember](https://ember.example) is *old* and slow.", 400)[0] == (
+        "The ferry of Port Ember is old and slow."
+    )
+    assert readable("The ferry takes 3 * 4 cars.", 400)[0] == "The ferry takes 3 * 4 cars."

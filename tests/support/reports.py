@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, inside_of
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Evidence, inside_of
 from graphrag_mcp.index.report_extractive import Report, compose, quoted
 
 
@@ -17,6 +17,7 @@ def extractive_report(
     children: Sequence[Report] = (),
     tree: Hierarchy | None = None,
     weights: Mapping[str, float] | None = None,
+    leads: Sequence[Evidence] = (),
 ) -> Report:
     """From rows that may be more than the community's own. `tree`: where the children's reports do not list all
     their members; what lies within one is said by the child's report."""
@@ -28,4 +29,4 @@ def extractive_report(
         home = {id: (child.id,) for child in children for id in child.entity_ids}
         tree = Hierarchy({}, {id: (*above, community.id, *home.get(id, ())) for id in members})
     inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id), tree)
-    return compose(community, replace(inside, terms=weights or {}), quoted(children))
+    return compose(community, replace(inside, terms=weights or {}, leads=leads), quoted(children))
