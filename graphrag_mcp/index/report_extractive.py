@@ -27,15 +27,14 @@ from graphrag_mcp.index.report_content import (
     readable,
 )
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import SPEAKER, eventful, substance
+from graphrag_mcp.text.prose import SPEAKER, eventful, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 
 VERSION = "10"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
-# Worth of a sentence that stands in three texts or more: of a form, a list of those present.
-REPEATED = 0.2
+REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list of those present
 # Sentences considered for one report, so that no community costs quadratic time; and of them from
 # the reports of children, which say at most 34 sentences themselves.
 CANDIDATES, QUOTES = 200, 100
@@ -113,14 +112,15 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     """The report of one community, the same whatever the order of its input. `quotes`: what its
     children's reports quote, which stands for the evidence of rows that lie within a child."""
     found = _candidates(inside, quotes)
-    texts = [one.text for one in found if substance(one.text) > 0.1]
     names = [inside.entities[one].title for one in inside.order]
-    title = phrase(inside.terms, names, texts)
+    title = phrase(inside.terms, names, [one.text for one in found if substance(one.text) > 0.1])
+    named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound
     if len(sound) < FINDINGS:  # a small community has few sentences: all that say something
         candidates = [one for one in found if substance(one.text) > _EMPTY] or found
-    chosen = _summary(sound or found, inside, title)
+    about = [one for one in sound if named & terms_of(spoken(one.text))]
+    chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
     cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
     base = _base(community, inside, title, cjk)
     summary = _running(_cited(inside, one) for one in chosen) or _names(inside)
@@ -189,9 +189,8 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
     turns = Counter(mark for mark, one in zip(marks, found, strict=True) if one.worth > 0.1)
     speakers = [bool(mark) and turns[mark] > 1 for mark in marks]
     # in a chat a sentence without a name, behind the first of a turn, has no speaker
-    chat = (
-        sum(speakers) > TURNS * len(found) and sum(n > 1 for mark, n in turns.items() if mark) > 1
-    )
+    several = sum(n > 1 for mark, n in turns.items() if mark) > 1
+    chat = several and sum(speakers) > TURNS * len(found)
     for one, is_dense, speaks in zip(found, dense, speakers, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
@@ -239,10 +238,11 @@ def _gathered(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-def _summary(candidates: Sequence[Candidate], inside: Inside, title: str) -> list[Candidate]:
-    """Sentences that together say most of the community's terms, those of the `title` first, or,
+def _summary(
+    candidates: Sequence[Candidate], inside: Inside, named: frozenset[str]
+) -> list[Candidate]:
+    """Sentences that together say most of the community's terms, those `named` in the title first, or,
     where these are not known, of its members' weight; what was said once counts a tenth after that."""
-    named = terms_of(title)
     weights = {id: one if id in named else UNTITLED * one for id, one in inside.terms.items()}
     weights = weights or {id: math.sqrt(one) for id, one in inside.weight.items()}
     left = dict(weights)
@@ -264,7 +264,10 @@ def _summary(candidates: Sequence[Candidate], inside: Inside, title: str) -> lis
         if len(chosen) >= 2 and gain < 0.25 * chosen[0].gain:
             break
         heappop(heap)
-        if any(alike(candidate.text, other.text) for other in chosen):
+        if any(
+            alike(candidate.text, one.text) or candidate.text[:16] == one.text[:16]
+            for one in chosen
+        ):
             continue
         chosen.append(candidate)
         for one in speaks:

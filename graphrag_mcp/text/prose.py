@@ -109,7 +109,7 @@ _GRAMMAR = STOP_WORDS.union(*folding.LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
 _LEAST_GRAMMAR = 0.15
 # share of digits in a table's row; in Chinese a word is two characters
-_DIGITS, _DENSE_DIGITS = (0.2, 0.4)
+_DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
 _OPENING = "\"“«¿¡'‘`「『《"
 _ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
@@ -153,7 +153,8 @@ def substance(sentence: str) -> float:
     dense = not said.isascii() and any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:
         worth *= 0.3
-    if sum(map(str.isdigit, said)) > (_DENSE_DIGITS if dense else _DIGITS) * len(said):
+    row = _DENSE_DIGITS if dense else _DIGITS * (1.4 if said.endswith(".") else 1.0)
+    if sum(map(str.isdigit, said)) > row * len(said):
         worth *= 0.3
     if "?" in said or "？" in said:
         worth *= 0.25

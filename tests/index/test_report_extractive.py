@@ -362,6 +362,26 @@ def test_the_first_sentence_names_what_the_title_names() -> None:
     assert "Quill" in report.title and said.startswith("The ferry of Quill")
 
 
+def test_where_two_sentences_name_the_title_no_other_one_is_quoted() -> None:
+    weights = {"ferry": 1.0, "ferri": 1.0, "quill": 0.9, "islands": 0.9, "island": 0.9, "harbour": 0.5, "rope": 0.5, "night": 0.5}
+    other = "Harbour people sell all kinds of rope at night."
+    sentences = [
+        ("u1", "The ferry of Quill went down off the islands long ago.", ["Quill"]),
+        ("u2", "Quill had built another ferry for the islands by then.", ["Quill"]),
+    ]
+    assert other not in summary_of([*sentences, ("u3", other, ["Wick"])], weights=weights)[0]
+    assert other in summary_of([*sentences[:1], ("u3", other, ["Wick"])], weights=weights)[0]
+
+
+def test_two_sentences_that_begin_alike_are_not_quoted_together() -> None:
+    rounds = [
+        ("u1", "Runoff of the ferry: Ada is before Ben in the count.", ["Ada"]),
+        ("u2", "Runoff of the ferry: Carl is behind Dora after a rope was drawn at night.", ["Carl"]),
+        ("u3", "A harbour with a ferry chose Emma to lead the board.", ["Emma"]),
+    ]
+    assert summary_of(rounds)[0].count("Runoff of the ferry") == 1
+
+
 def test_marks_of_emphasis_and_addresses_of_links_are_not_quoted() -> None:
     assert readable("The **ferry** of [Port Ember](https://ember.example) is *old* and slow.", 400)[0] == (
         "The ferry of Port Ember is old and slow."
