@@ -35,14 +35,7 @@ from graphrag_mcp.index.documents import Run
 from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import (
-    LISTED,
-    Inside,
-    content_of,
-    described,
-    inside_of,
-    listed,
-)
+from graphrag_mcp.index.report_content import Inside, content_of, described, inside_of, listed
 from graphrag_mcp.index.report_extractive import (
     VERSION,
     Report,
@@ -63,7 +56,7 @@ from graphrag_mcp.types import content_id
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
-BEGINNING = 500  # characters of a text whose sentences are considered, named or not
+BEGINNING, HEADS = 500, 40  # characters of a text, texts of a topic whose beginnings are read
 _REPORT = tuple(field.name for field in fields(Report))
 
 
@@ -303,7 +296,7 @@ class Reporting:
     def __post_init__(self) -> None:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
-        units = sorted({unit for id in self.wanted for unit in every[id].units[:LISTED]})
+        units = sorted({unit for id in self.wanted for unit in every[id].units[:HEADS]})
         texts = self.snapshot.by_key("text_units", units, "id", ["id", "text"])
         self.leads = {id: [(id, one) for one in beginning(text)] for id, text in listed(texts)}
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
@@ -349,7 +342,7 @@ class Reporting:
             inside.own_entities = list(map(described, inside.own_entities))
             inside.own_edges = list(map(described, inside.own_edges))
         if self.models.describe is None or not community.members:
-            heads = (self.leads.get(id, ()) for id in community.units[:LISTED])
+            heads = (self.leads.get(id, ()) for id in community.units[:HEADS])
             inside.leads = list(chain.from_iterable(heads))
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")

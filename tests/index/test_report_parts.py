@@ -75,7 +75,7 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
         children = [made[child] for child in one.children]
-        leads = [lead for unit in one.units[:100] for lead in heads[unit]]
+        leads = [lead for unit in one.units[:40] for lead in heads[unit]]
         made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id], leads)
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
