@@ -17,7 +17,7 @@ from pathlib import Path
 
 from graphrag_mcp.query import local, passages, topics
 from graphrag_mcp.query.filters import Filters, Part
-from graphrag_mcp.query.passages import Line, Source
+from graphrag_mcp.query.passages import Hit, Line, Source
 from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
@@ -29,7 +29,7 @@ FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
 LEAST_SAID, FIRST = 0.25, 0.3  # share of the best sentence's worth; half of it for the first of all
 # share of the best sentence's worth that a document must hold, half of it for so many documents
-DOCUMENT, FEW_DOCUMENTS = 0.3, 10
+DOCUMENT, FEW_DOCUMENTS = 0.35, 10
 SOME = 4  # passages below which all are on the question
 MARKS = 3  # commas, semicolons and colons from which a sentence with a question mark is a list
 OF_TOPIC = 8  # sentences of a topic
@@ -180,17 +180,26 @@ def by_topic(
 
 def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     """The same by document (content ids), at most so many: the sentences of each that say something
-    on the question, best first."""
+    on the question, best first; a document that repeats another is named with it."""
     lines: dict[str, list[Line]] = {}
     for _, line in sorted(_sentences(source, most), key=_order):
-        if line.hit.document in lines or len(lines) < most:
-            lines.setdefault(line.hit.document, []).append(line)
+        lines.setdefault(line.hit.document, []).append(line)
     best = max((held[0].value for held in lines.values()), default=0.0)
-    return {
-        id: [one for one in held if one is held[0] or one.value >= OF_DOCUMENT[-1][1] * best]
-        for n, (id, held) in enumerate(lines.items())
-        if held[0].value >= DOCUMENT * best / (1 if n >= FEW_DOCUMENTS else 2)
-    }
+    kept: dict[str, list[Line]] = {}
+    shown: list[tuple[frozenset[int], Hit]] = []
+    for id, held in lines.items():
+        least = DOCUMENT * best / (1 if len(kept) >= FEW_DOCUMENTS else 2)
+        if held[0].value < least or len(kept) == most:
+            break
+        runs = passages.runs_of(held[0].hit.body)
+        same = next((hit for other, hit in shown if passages.alike(runs, other)), None)
+        if same is not None:
+            same.also.append(held[0].hit.id)
+            continue
+        shown.append((runs, held[0].hit))
+        rest = (one for one in held[1:] if one.value >= OF_DOCUMENT[-1][1] * best)
+        kept[id] = [held[0], *rest]
+    return kept
 
 
 def fitting(lines: Sequence[Line], room: int) -> list[Line]:

@@ -125,11 +125,12 @@ def _documents(
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
     said: Mapping[str, Callable[[int], str]] = {}
-    about = ""
+    about, ranked = "", False
     if query:
         most = max(int(room / (HEAD + TELLING)), PAGE)
-        said, about = _speaking(snapshot, part, query, most)
-        ids = [id for id in ids if id in said]
+        said, about, ranked = _speaking(snapshot, part, query, most)
+        passing = set(ids)
+        ids = [id for id in said if id in passing]
     each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         each = 0  # names alone: who sorts by title looks for one
@@ -152,7 +153,10 @@ def _documents(
         if overview := _overview(snapshot, ids, kept, room):
             return head[:-1] + overview[0], overview[1]
     sizes = _sizes(snapshot) if ids else {}
+    if ranked and sort == "date" and len(dated) * 2 < len(ids):
+        head, sort = f"{head[:-1]}, best first.", "rank"
     order = {
+        "rank": lambda id: 0,
         "date": lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
@@ -276,28 +280,31 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
 
 def _speaking(
     snapshot: Snapshot, part: Part, query: str, most: int
-) -> tuple[Mapping[str, Callable[[int], str]], str]:
-    """Documents that speak of a question, by content id, with what they say on it; and words that say
-    which these are: all that name it, where it is a name, else those that say most, at most `most`."""
+) -> tuple[Mapping[str, Callable[[int], str]], str, bool]:
+    """Documents that speak of a question, by content id, with what they say on it; words that say
+    which these are; and are they the ones that say most, at most `most`, best first? Else all that
+    name it, where it is a name, or hold it, where it is in quotes."""
     bare = query.strip("\"'“”«» ")
     row = entities.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
     if row is not None and _is_called(row, bare):
         if not entities.is_symbol(row):
-            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"'
+            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"', False
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        return _holding(part, query), f" that hold {one_line(query, 80)}"
+        return _holding(part, query), f" that hold {one_line(query, 80)}", False
     source = extracts.source_of(part, query)
     said = extracts.by_document(source, most) if source else {}
     others = len({one.document_id for one in source.found.passages} - said.keys()) if source else 0
     rest = f" ({others} more hold some of its words)" if others else ""
     about = f' that say most on "{one_line(query, 80)}"{rest}'
-    return {id: partial(_extract, lines) for id, lines in said.items()}, about
+    return {id: partial(_extract, lines) for id, lines in said.items()}, about, True
 
 
 def _extract(lines: Sequence[Line], room: int) -> str:
-    return " ".join(f"[{one.hit.id}] {one.text}" for one in extracts.fitting(lines, room))
+    said = " ".join(f"[{one.hit.id}] {one.text}" for one in extracts.fitting(lines, room))
+    also = lines[0].hit.also
+    return f"{said} (also {', '.join(also)})" if also else said
 
 
 def _holding(part: Part, query: str) -> dict[str, Callable[[int], str]]:

@@ -251,14 +251,15 @@ def _bearing(
     for document, own in places.items():
         runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
         many = len(places) > SELECT
-        if not own or (many and best[document] < LITTLE * max(best.values())):
+        little = not own or (many and best[document] < LITTLE * max(best.values()))
+        if little:
             apart["Little on this question"].append(document)
         elif any(passages.alike(runs, other) for other in shown):
             apart["Same text as others shown"].append(document)
-        else:
-            shown.append(runs)
-            for _, id, start, end in _best_places(found, own, share):
-                kept.setdefault(id, []).append((start, end))
+            continue
+        shown.append(runs)
+        for _, id, start, end in own[:1] if little else _best_places(found, own, share):
+            kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}

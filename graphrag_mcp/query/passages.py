@@ -781,16 +781,19 @@ def of_then(hit: Hit, kept: Filters | None) -> Hit:
 
 
 def things_of(query: str, worth: Worth) -> list[Worth]:
-    """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"); of
-    all of them where it lists none."""
-    query = _INTRO.sub(",", query)
-    first, comma, last = query.rpartition(",")
+    """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"), with
+    those before a colon for each ("primes: records, proofs"); of all of them where it lists none."""
+    subject, colon, rest = _INTRO.sub(":", query).rpartition(":")
+    if not colon or LISTED.search(subject):  # "rugby, tennis: who won"
+        subject, rest = "", _INTRO.sub(",", query)
+    first, comma, last = rest.rpartition(",")
     if comma and not query.endswith(("?", "？")):  # festivals, tours and concerts
-        query = f"{first},{_AND.sub(',', last)}"
-    parts = LISTED.split(query)
-    own = ({one: worth[one] for one in query_terms(part) if one in worth} for part in parts)
-    listed = len(parts) > 2 or any(mark in query for mark in ";；")
-    return ([one for one in own if one] if listed else []) or [worth or {"": 1.0}]
+        rest = f"{first},{_AND.sub(',', last)}"
+    parts = LISTED.split(rest)
+    of_each = {one: worth[one] for one in query_terms(subject) if one in worth}
+    own = [{one: worth[one] for one in query_terms(part) if one in worth} for part in parts]
+    listed = len(parts) > 2 - bool(subject) or any(mark in query for mark in ";；")
+    return ([of_each | one for one in own if one] if listed else []) or [worth or {"": 1.0}]
 
 
 def share_of(said: str, things: Sequence[Worth]) -> float:

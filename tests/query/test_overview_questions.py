@@ -165,12 +165,31 @@ def test_a_list_on_a_subject_says_as_much_of_each_document_as_has_room_and_littl
     texts = [*(InlineText(text, f"d{n}") for n, text in enumerate(WELLS)), *filler]
     index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "corpus")
-    narrow, wide = (list_documents(snapshot, query="the wells: water, digging, cost", max_tokens=budget).text for budget in (250, 1_500))
+    narrow, wide = (list_documents(snapshot, query="the wells: water, digging, cost", max_tokens=budget).text for budget in (180, 1_500))
     said = [sentence for text in (WELLS[0], WELLS[2]) for sentence in text.rstrip(".").split(". ")]
     few, many = (sum(sentence in text for sentence in said) for text in (narrow, wide))
     assert few < many == len(said), wide
     assert "second well. The council dug" in wide  # what follows stands without a gap
     assert "300 loaves" not in wide and "ferry" not in wide
+
+
+def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with_it(tmp_path: Path) -> None:
+    said = "After the flood the well of the mill had brown water. "
+    texts = [("a", f"{said}Nobody drank."), ("b", WELLS[2]), ("c", "A ferry left."), ("d", f"{WELLS[2]} The end.")]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(InlineText(t, n) for n, t in texts)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="brown water of the well of Hask after the flood").text.splitlines()
+    assert listed[0].endswith("best first.")
+    assert [line.split("text:")[1][0] for line in listed[1:]] == ["b", "a"] and listed[1].endswith("(also t4)")
+
+
+def test_what_stands_before_a_colon_belongs_to_each_thing_behind_it(tmp_path: Path) -> None:
+    said = (
+        "The record of the largest prime number stood for two years.", "Prime numbers were found by new methods of Ada Marsh.",
+        "A prime number of the town hall is a record in its year.", "The methods of Lenz find a prime number in one night.",
+        "The generals discussed methods and the record of the fleet.", "Cooks have methods of their own, and a record of every dish.",
+    )  # fmt: skip
+    lines = _shown(tmp_path, (*said, *DIARY), "prime numbers: record, methods", 2_000)
+    assert ["rime" in line for line in lines] == [True] * 4 + [False] * 2
 
 
 def _long(subject: str, said: str, number: int) -> InlineText:
