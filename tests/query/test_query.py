@@ -363,6 +363,14 @@ def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read
     assert read.text.count("674 million") == 1 and "Same text as others shown: d2." in read.hint
 
 
+def test_rows_of_a_table_answer_a_question_on_figures(tmp_path: Path) -> None:
+    boats = " ".join(f"Boat {n} left the pier of Orl with its crew, and two men of boat {n} went missing in the storm." for n in range(60))
+    text = f"Report of the storm\n\n{boats}\n\nCASUALTIES\n\nDEAD 714\n\nINJURED 1,906\n\nPAGE 12\n\n{boats}"
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text),)), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="total dead, injured, missing", max_tokens=1_500).text
+    assert "DEAD 714" in read and "INJURED 1,906" in read and "PAGE 12" not in read
+
+
 def test_each_thing_of_a_list_finds_sentences_of_its_own(tmp_path: Path) -> None:
     said = ("Mara broke her arm in the injury of May.", "Tolin sat in the hospital a week.", "Ferra asked a doctor about her back.")
     both = "The doctor of the hospital treats every injury and accident of sick people with health scares."
