@@ -21,20 +21,11 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import schema
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, in_force
-from graphrag_mcp.store.manifest import IN_PART, Manifest
+from graphrag_mcp.store.manifest import IN_PART, Manifest, differing
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
-from graphrag_mcp.store.schema import (
-    FULL_TEXT,
-    KEY,
-    SCALAR,
-    TABLES,
-    VECTORS,
-    check_values,
-    differing,
-)
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, check_values
 from graphrag_mcp.store.tables import Snapshot, disconnect
 
 LOCK_SECONDS = 30.0
@@ -189,7 +180,7 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     indexes included."""
     for where, what in differing(folder / "files", manifest.files):
         yield Finding("file", f"files/{where}", what, DERIVE)
-    for where, what in schema.verify(folder, manifest.files, manifest.tables):
+    for where, what in manifests.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, DERIVE)
 
 
