@@ -18,9 +18,8 @@ from operator import itemgetter
 from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
-from graphrag_mcp.names.latin import LOWER_RUN, Names
+from graphrag_mcp.names.latin import LOWER_RUN, Names, common, kind_of, subjects
 from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
-from graphrag_mcp.names.types import common, kind_of, subjects
 from graphrag_mcp.text.folding import (
     LANGUAGES,
     LOWER,
