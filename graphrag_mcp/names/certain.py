@@ -26,8 +26,7 @@ from graphrag_mcp.names.lexicon import (
     ROLE_WORDS,
     STARTERS,
 )
-from graphrag_mcp.text.folding import LOWER, UPPER
-from graphrag_mcp.text.terms import stop_word
+from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
 Candidate = tuple[int, int, str, bool]

@@ -66,8 +66,7 @@ from graphrag_mcp.names.lexicon import (
     VI_SURNAMES,
     bare,
 )
-from graphrag_mcp.text.folding import LANGUAGES, LOWER, UPPER, WORD
-from graphrag_mcp.text.terms import normalise_name, stop_word
+from graphrag_mcp.text.terms import LANGUAGES, LOWER, UPPER, WORD, normalise_name, stop_word
 
 Candidate = tuple[int, int, str, bool]
 

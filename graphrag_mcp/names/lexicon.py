@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from graphrag_mcp.text.folding import STOP_WORDS, folded, table, without_cases
+from graphrag_mcp.text.terms import STOP_WORDS, folded, table, without_cases
 
 _LISTS: dict[str, Any] = table(__file__)
 

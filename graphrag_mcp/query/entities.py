@@ -21,8 +21,7 @@ from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.folding import SIMPLIFY, folded
-from graphrag_mcp.text.terms import composed, normalise_name, terms
+from graphrag_mcp.text.terms import SIMPLIFY, composed, folded, normalise_name, terms
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]

@@ -70,8 +70,8 @@ from graphrag_mcp.query.reports import (
 from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
-from graphrag_mcp.text.terms import counted, query_terms, sentences, terms
+from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance
+from graphrag_mcp.text.terms import counted, query_terms, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult, content_id
 

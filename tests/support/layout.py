@@ -199,15 +199,19 @@ def many_parameters(most: int = 8) -> list[str]:
 
 
 class Trace:
-    """Files of this package in which a function ran while recording, in any thread started under it."""
+    """Files of this package in which a function ran while recording, in any thread started under it.
+
+    What runs when a module is loaded (its body, bodies of classes, tables that it makes) is not what a request does."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.recording = False
 
     def note(self, frame: FrameType, event: str, argument: Any) -> None:
-        name = frame.f_code.co_filename
-        if self.recording and event == "call" and name.startswith(str(PACKAGE)) and frame.f_code.co_name != "<module>":
+        name, caller = frame.f_code.co_filename, frame.f_back
+        if not self.recording or event != "call" or not name.startswith(str(PACKAGE)):
+            return
+        if "<module>" not in (frame.f_code.co_name, caller and caller.f_code.co_name):
             self.files.add(str(Path(name).relative_to(PACKAGE)))
 
     def __enter__(self) -> Trace:
@@ -225,8 +229,8 @@ QUESTION = "Who was right about the back-run, and how was it proved?"
 
 
 def files_of_a_search(home: Path) -> list[str]:
-    """The files that one local_search through an MCP client runs through; nothing is subtracted. `home` has an
-    index of the sample as corpus `sample`."""
+    """The files that one local_search through an MCP client runs through, from the call to the reply. The server
+    only reads: beside a search, another one looks for open jobs. `home` has an index of the sample as corpus `sample`."""
     import anyio
     from mcp import Client
 
@@ -235,9 +239,11 @@ def files_of_a_search(home: Path) -> list[str]:
     from graphrag_mcp.settings import Settings
 
     async def called(trace: Trace) -> Any:
-        async with Client(build_server(App(Settings(home=home)))) as client:
+        async with Client(build_server(App(Settings(home=home)), read_only=True)) as client:
             trace.recording = True
-            return await client.call_tool("local_search", {"query": QUESTION, "corpus": "sample"})
+            reply = await client.call_tool("local_search", {"query": QUESTION, "corpus": "sample"})
+            trace.recording = False
+            return reply
 
     with Trace() as trace:
         result = anyio.run(called, trace)
