@@ -6,7 +6,9 @@ the number behind the short alias (e12, t33, c5, d4, r7): given once, never reus
 
 from __future__ import annotations
 
+import tomllib
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -37,74 +39,8 @@ DOCUMENT_LOG = columns("op uri id file file_sha title text metadata created n:in
 # (store/edit_log.py).
 EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 
-TABLES: dict[str, pa.Schema] = {
-    "documents": columns("id n:int uri title text metadata created check:int"),
-    "text_units": columns(
-        "id n:int document_id chunk_index:int char_start:int char_end:int line_start:int "
-        "line_end:int n_tokens:int text check:int"
-    ),
-    # Passages tile their text unit. entity_ids: every candidate named there, entity or not.
-    # title_id: the entity id that the document's title would have, so that who names a title finds
-    # its passages.
-    "passages": columns(
-        "id n:int part:int parts:int text_unit_id document_id uri title position:int "
-        "char_start:int char_end:int line_start:int line_end:int n_tokens:int text terms "
-        "n_terms:int entity_ids:list title_id check:int"
-    ),
-    # One row per (name, text unit): what makes deletion a subtraction. Offsets here, in evidence
-    # and in the evidence of entities and relationships count from the start of the text unit, so
-    # that an insertion above moves no row. sentences: start, end, start, end, ... of the sentences
-    # that hold the name. description, by: what a model or an agent said of it, and who; else "".
-    "mentions": columns(
-        "key text_unit_id form type strong:bool count:int sentences:ints start:int end:int "
-        "alias_of description by"
-    ),
-    # One row per (pair, text unit), only between entities; source_id < target_id. What a model said
-    # keeps the names it used, so that it can be resolved again; where both now mean one entity, the
-    # ids are "".
-    "evidence": columns(
-        "relationship_id source_id target_id text_unit_id weight:float start:int end:int "
-        "source_key target_key description keywords"
-    ),
-    # What texts claim about names (only with a model, and when asked for). spans: of the quotes, in
-    # the text unit.
-    "claims": columns(
-        "id n:int text_unit_id subject object subject_id object_id type status start_date "
-        "end_date description quotes:list spans:ints check:int"
-    ),
-    # What a model still has to answer: kind is extract, claims (subject: a text unit), entity,
-    # relationship or report.
-    "pending": columns("id kind subject uri reason"),
-    # Text units of which records of a reply were left out (`dropped`) or kept with a value that the
-    # reply did not say (`repaired`), with the reasons; kind is extract or claims, subject the text
-    # unit.
-    "losses": columns("id kind subject uri dropped:int repaired:int reason"),
-    "entities": columns(
-        "id n:int key title type description aliases:list names:list frequency:int degree:int "
-        "text_unit_ids:list evidence:evidence terms check:int"
-    ),
-    "relationships": columns(
-        "id n:int source_id target_id description keywords weight:float text_unit_ids:list "
-        "evidence:evidence check:int"
-    ),
-    "communities": columns(
-        "id n:int level:int parent children:list entity_ids:list size:int check:int"
-    ),
-    # path: ids of the communities that hold the entity or, by its id, the text unit; coarsest first.
-    "memberships": columns("entity_id path:list"),
-    "reports": columns(
-        "id n:int level:int title summary full_content rank:float rating_explanation findings "
-        "entity_ids:list relationship_ids:list text_unit_ids:list n_text_units:int method "
-        "fingerprint terms check:int"
-    ),
-    # One row a document that defines or names symbols of source code. facts: JSON of what it defines,
-    # imports, extends and calls (code/symbols.py); links: JSON of a digest by text unit of what that
-    # was resolved to, so that a change elsewhere is seen.
-    "code": columns("id uri facts links"),
-    # How many passages hold a term: the df of our own BM25, so that scores do not depend on
-    # history.
-    "terms": columns("term passages:int"),
-}
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["tables"].items()}
 
 # Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text
 # that was embedded; `vector` is in truth a list of fixed size, whose length is the model's.
@@ -119,25 +55,17 @@ KEY = {
     "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
     "terms": "term",
 }  # fmt: skip
-SCALAR = {
-    "documents": ("id", "n", "uri"),
-    "text_units": ("id", "n", "document_id"),
-    "passages": ("id", "n", "document_id", "title_id"),
-    "mentions": ("key", "text_unit_id"),
-    "evidence": ("relationship_id", "text_unit_id"),
-    "entities": ("id", "n"),
-    "relationships": ("id", "n", "source_id", "target_id"),
-    "communities": ("id", "n"),
-    "memberships": ("entity_id",),
-    "reports": ("id", "n"),
-    "terms": ("term",),
-    "claims": ("text_unit_id", "subject_id", "object_id"),
-    "pending": ("id",),
-    "losses": ("id",),
-    "code": ("id",),
-    **{name: ("id",) for name in VECTORS.values()},
-}
+SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
+SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
+
+# (table, column) -> the table whose ids the column holds; the second of communities and reports,
+# which are older than the graph until the second commit of a run.
+REFERENCES, REFERENCES_OF_COMMUNITIES = (
+    {(table, name): of for table, names in _LISTS[one].items() for name, of in names.items()}
+    for one in ("references", "references_of_communities")
+)
+REFERENCES |= {(vectors, "id"): table for table, vectors in VECTORS.items()}
 
 # ---- checksums of rows ---------------------------------------------------------------------------
 
