@@ -235,19 +235,6 @@ LANGUAGES: dict[str, frozenset[str]] = {
 }
 # Of scripts of which no other language here has a word: left out of every question.
 _UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
-_SNOWBALL = {
-    "de": "german",
-    "fr": "french",
-    "es": "spanish",
-    "it": "italian",
-    "pt": "portuguese",
-    "nl": "dutch",
-    "tr": "turkish",
-    "en": "english",
-    "ru": "russian",
-    "el": "greek",
-    "hi": "hindi",
-}
 _LATIN_STEMS = ("en", "de", "fr", "es", "it", "pt", "nl", "tr")
 _ARABIC_STEM = re.compile(
     r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$"
@@ -258,7 +245,7 @@ _HEBREW = frozenset("הובלמשכ")
 @lru_cache(maxsize=16)
 def stemmer(language: str) -> Stemmer:
     """The stemmer in C of a language: 1 us a word, 160 in pure Python."""
-    return Stemmer(_SNOWBALL[language], 0)
+    return Stemmer(language, 0)
 
 
 # Word of grammar -> the languages that have it.
