@@ -22,8 +22,8 @@ from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import eventful, says_something, stands_alone, substance
-from graphrag_mcp.text.terms import query_terms, sentences, terms
+from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance
+from graphrag_mcp.text.terms import query_terms, terms
 
 FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words

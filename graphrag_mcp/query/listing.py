@@ -30,8 +30,8 @@ from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import readable, says_something
-from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
+from graphrag_mcp.text.prose import readable, says_something, sentences
+from graphrag_mcp.text.terms import Lines, counted, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 

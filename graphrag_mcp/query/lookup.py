@@ -43,8 +43,8 @@ from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import language_of, readable, says_something, substance
-from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, sentences
+from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
+from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult

@@ -24,8 +24,15 @@ from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
-from graphrag_mcp.text.terms import query_terms, sentences, terms
+from graphrag_mcp.text.prose import (
+    SPEAKER,
+    language_of,
+    readable,
+    says_something,
+    sentences,
+    substance,
+)
+from graphrag_mcp.text.terms import query_terms, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, Mention, SearchResult
