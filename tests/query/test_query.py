@@ -363,6 +363,19 @@ def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read
     assert read.text.count("674 million") == 1 and "Same text as others shown: d2." in read.hint
 
 
+def test_a_menu_of_links_is_no_answer_where_a_sentence_is_one(tmp_path: Path) -> None:
+    def menu(*names: str) -> str:
+        return "\n".join(f"* [{name}](https://weather.example.org/services/pages/{name.replace(' ', '-')}-page.html)" for name in names)
+
+    links = menu("Storm signals of Orl", "Storm tracks of Orl", "Storm names of Orl", "Orl storm signals in force", "Storm warnings of Orl")
+    texts = (f"# Observatory of Orl\n\n{links}", "In March the director said that five storms would come near Orl in summer.", "A ferry left.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    told = local_search(found, "How many storms would come near Orl, by the storm signals?").text
+    assert "five storms" in told and "Storm tracks" not in told
+    assert "Storm tracks" in search_text(found, '"Storm tracks"').text
+
+
 def test_rows_of_a_table_answer_a_question_on_figures(tmp_path: Path) -> None:
     boats = " ".join(f"Boat {n} left the pier of Orl with its crew, and two men of boat {n} went missing in the storm." for n in range(60))
     text = f"Report of the storm\n\n{boats}\n\nCASUALTIES\n\nDEAD 714\n\nINJURED 1,906\n\nPAGE 12\n\n{boats}"
