@@ -26,6 +26,7 @@ from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import (
     SPEAKER,
+    is_menu,
     language_of,
     readable,
     says_something,
@@ -52,9 +53,6 @@ LINE, SHORT = (
 BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
-# Share of a passage that is text. Of the 14 best hits of six questions on 192 web pages those below
-# held no sentence of an article.
-MENU = 0.3
 ALIKE, SHINGLE = 0.8, 5  # share of common runs from which two passages say the same; words of a run
 HEAD, PART = 30, 15  # tokens that a head may take; of a text, below which it is shown as a line
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
@@ -366,7 +364,7 @@ def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
     for row in found:
         one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
         told = readable(row["description"])
-        if len(told) >= MENU * len(row["description"]):
+        if not is_menu(row["description"], told):
             said.append(f"{row['n']}] {one} and {other}: {context.first_sentence(told, 200)}")
     return said
 
@@ -529,7 +527,7 @@ def show(
     that defines nothing as lines."""
     if not hits:
         return 0
-    told = hits if form.every else [hit for hit in hits if not _is_menu(hit)] or hits
+    told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
     top, literals = told[0].score or 1.0, form.literals
     kept = _without_repeats(page, told, floor)
     strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
@@ -630,11 +628,6 @@ def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]
         elif same in kept:
             kept[same].also.append(hit.id)
     return list(kept.values())
-
-
-def _is_menu(hit: Hit) -> bool:
-    """Is most of a passage links, as in the navigation of a page?"""
-    return len(hit.body) < MENU * len(hit.raw)
 
 
 def runs_of(text: str) -> frozenset[int]:

@@ -157,6 +157,9 @@ _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragr
 _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
 _CODE = re.compile(r"[=;{}]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
+# Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
+# those below held no sentence of an article.
+MENU = 0.3
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 # Of source code, which is shown as it is.
@@ -187,6 +190,11 @@ def fences(text: str) -> list[int]:
         return places if len(places) % 2 == 0 else []
     places = [0] * (opens % 2) + places
     return places + [len(text)] * (len(places) % 2)
+
+
+def is_menu(text: str, told: str) -> bool:
+    """Is most of a text links, as in the navigation of a page? `told`: what is readable of it."""
+    return len(told) < MENU * len(text)
 
 
 def readable(text: str) -> str:
