@@ -261,7 +261,8 @@ def _bearing(
             apart["Same text as others shown"].append(document)
             continue
         shown.append(runs)
-        for _, id, start, end, _ in own[:1] if little else _best_places(found, own, share):
+        room = LEAST if little else share
+        for _, id, start, end, _ in _best_places(found, own, room) if own else ():
             kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
