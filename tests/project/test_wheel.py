@@ -56,7 +56,7 @@ def test_the_wheel_holds_the_package_its_data_its_prompts_and_its_licence_and_no
     data = {
         str(path.relative_to(ROOT)).replace("\\", "/")
         for path in (ROOT / "graphrag_mcp").rglob("*")
-        if path.suffix in (".toml", ".txt", ".json", ".html", ".css", ".js", ".scm")
+        if path.suffix in (".toml", ".txt", ".json", ".html", ".css", ".js", ".scm", ".md")
     }
     sample = {f"graphrag_mcp/_data/sample/{path.relative_to(SAMPLE).as_posix()}" for path in SAMPLE.rglob("*") if path.is_file()}
     inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
