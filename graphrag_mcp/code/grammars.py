@@ -299,6 +299,8 @@ class _Reader:
         self.scopes = _Spans()  # definitions: name, kind
         self.made: set[int] = set()  # nodes of definitions
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own
+        self.known: set[str] = set()  # modules and definitions of Rust
+        self.inline: set[str] = set()  # modules of Rust that are a part of the file
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
@@ -316,11 +318,8 @@ class _Reader:
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
         reader = _READERS.get(self.file.language)
-        for found in matches:
-            for node in found.get("comment", ()):
-                self._comment(node)
-            for node in found.get("import", ()) if reader else ():
-                self._import(node, reader(self.file, self.text_of(node)))
+        for node in (node for found in matches for node in found.get("comment", ())):
+            self._comment(node)
         definitions = [
             (node, kind, found)
             for found in matches
@@ -333,6 +332,11 @@ class _Reader:
             if node.id not in self.made:
                 self.made.add(node.id)
                 self._define(node, kind, found)
+        if _READERS.get(self.file.language) is _rust:
+            self.known |= {one.name for one in self.file.symbols}
+        for node in (node for found in matches for node in found.get("import", ()) if reader):
+            here = SourceFile(self.file.uri, self.file.language, self._module(node))
+            self._import(node, reader(here, self.text_of(node)), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
@@ -347,8 +351,15 @@ class _Reader:
                 known = _DOTTED.fullmatch(value.removesuffix("()"))
                 self.file.variables[name] = value if known else ""
 
-    def _import(self, node: Any, bound: Bound) -> None:
-        """What an import binds, in a block with a name that no other block has: `x@PLACE`."""
+    def _module(self, node: Any) -> str:
+        """The inline module of Rust around a node, or that of the file."""
+        around = self._around(self.inside(node.start_byte, node.end_byte)[0])
+        return next((name for name in around if name in self.inline), self.file.module)
+
+    def _import(self, node: Any, bound: Bound, here: str) -> None:
+        """What an import in the module `here` binds, in a block with a name that no other block has:
+        `x@PLACE`. A path of Rust may begin with what its module defines."""
+        inline = here if here in self.inline else ""
         up = node.parent
         while up and up.type not in _REGIONS:
             up = up.parent
@@ -356,8 +367,10 @@ class _Reader:
             if up and name not in ("", "*"):
                 local, name = name, f"{name}@{node.start_byte}"
                 self.local.append((local, up.start_byte, up.end_byte, f"={name}"))
+            if f"{here}.{target.partition('.')[0]}" in self.known:
+                target = f"{here}.{target}"
             if target:
-                self.file.imports.append(Import(name, target, *self.span(node)))
+                self.file.imports.append(Import(name, target, *self.span(node), inline))
 
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
@@ -449,6 +462,10 @@ class _Reader:
         full = f"{parent}.{label}{name.strip('~.')}"
         if kind == "scope":
             self._enter(node, full, "scope")
+            self.known |= {full} if node.type == "mod_item" else set()
+            if node.type == "mod_item" and node.child_by_field_name("body"):
+                self.inline.add(full)
+                self.file.imports.append(Import("self", full, *self.span(node), full))
             return
         member = within in _TYPES or "." in name
         kind = "method" if kind == "def.function" and member else kind.removeprefix("def.")
@@ -538,8 +555,10 @@ class _Reader:
         """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
         chain of calls is all of the chain before."""
         text = self.text_of(node, 200).replace("::", ".").replace("->", ".").lstrip("&*")
-        if self.file.language == "rust" and node.type in ("crate", "super", "scoped_identifier"):
-            return _crate(self.file, self.text_of(node, 200)), ""
+        path = node.type in ("crate", "super", "self", "scoped_identifier")
+        if path and node.parent.type == "scoped_identifier":
+            here = SourceFile("", "", self._module(node))
+            return _crate(here, self.text_of(node, 200)), ""
         if not _DOTTED.fullmatch(text):
             return "?", self._stated(node)
         head, _, rest = text.partition(".")

@@ -217,7 +217,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
-            for place in (file.module, file.uri):
+            for place in (given.module,) if given.module else (file.module, file.uri):
                 if given.local == "*":
                     corpus.stars[place].append(given.target)
                 else:
@@ -225,7 +225,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
     for file in files:
         for one in file.symbols if file.language == "rust" else ():
             if one.parent and one.parent not in file.by_name:
-                owner = meant(corpus, file, one.parent[len(file.module) + 1 :], file.module)[0]
+                scope, _, name = one.parent.rpartition(".")
+                owner = meant(corpus, file, name, scope)[0]
                 if owner and corpus.symbols[owner].kind in TYPES:
                     corpus.impls[one.parent] = owner
                     corpus.members.setdefault((owner, one.short), one.name)
@@ -312,6 +313,9 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for at, name in enumerate(rest, 1):
         below, module = f"{place}.{name}", place.removeprefix(MODULE)
+        if _inline(corpus, below[1:]) and rest[at:]:
+            place = below
+            continue
         ways = (below, f"{module}.exports.{name}")  # of `module.exports = {...}`
         inner = corpus.members.get((place, name), "")
         if inner and rest[at:] and below != inner and below in corpus.symbols:
@@ -386,11 +390,13 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((place, head), "")
-            if found and kind in TYPES and head == corpus.symbols[place].short:
-                found = place  # in Java a constructor, but the name means its class
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)  # of a base
                 found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
+            if found.endswith(f".{head}.{head}") and kind in TYPES:
+                found = found.rpartition(".")[
+                    0
+                ]  # in Java a constructor, but the name means its class
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
@@ -398,28 +404,39 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
                 inner = _within(corpus, found, rest.split("."), set()) if rest else found
                 if inner or f"{MODULE}{scope}.{head}" not in corpus.symbols:
                     return inner, SAME_FILE
-        if scope == file.module:
+        if scope == file.module or _inline(corpus, scope):
             break
         scope = scope.rpartition(".")[0]
-    if target := corpus.imports.get(file.uri, {}).get(head, ""):
+    return _outside(corpus, file, name, scope)
+
+
+def _inline(corpus: Corpus, name: str) -> bool:
+    """Is it a module inside a file of Rust? It sees nothing of what is around it."""
+    return "self" in corpus.imports.get(name, ())
+
+
+def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[str, float]:
+    """What a name means that no definition around it binds: what the module imports."""
+    head, _, rest = name.partition(".")
+    place = module if _inline(corpus, module) else file.uri
+    if target := corpus.imports.get(place, {}).get(head, ""):
         return _by_import(corpus, file, name, target), IMPORTED
-    if found := _variable(corpus, file.module, head, False):
+    if found := _variable(corpus, module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
-    paths = [f"{file.module}.{name}", name] if file.language == "rust" and rest else []
-    if ".src.test." in file.module:  # a package of Java has its tests in another folder
-        paths = [f"{file.module.replace('.src.test.', '.src.main.')}.{name}"]
+    paths = [f"{module}.{name}", name] if file.language == "rust" and rest else []
+    if ".src.test." in module:  # a package of Java has its tests in another folder
+        paths = [f"{module.replace('.src.test.', '.src.main.')}.{name}"]
     if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
         return found, IMPORTED
-    if file.uri not in corpus.stars:
-        return "", 0.0
-    place = f"*.{name}", file.uri
-    if place not in corpus.found:
+    if place not in corpus.stars:
+        return "", SAME_FILE if place == module else 0.0
+    known = f"*.{name}", place
+    if known not in corpus.found:
         seen: Seen = set()
-        ways = (
-            dotted(corpus, f"{star}.{name}", file.module, seen) for star in corpus.stars[file.uri]
-        )
-        corpus.found[place] = next(filter(None, ways), "")
-    return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+        stars = (f"{star}.{name}" for star in corpus.stars[place])
+        ways = (dotted(corpus, star, file.module, seen) for star in stars)
+        corpus.found[known] = next(filter(None, ways), "")
+    return corpus.found[known], IMPORTED if corpus.found[known] else 0.0
 
 
 def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
@@ -469,7 +486,7 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         if returned in ("", "Self"):
             return symbol.parent if returned else ""
         home = corpus.home[found]
-        return meant(corpus, home, returned, home.module)[0]
+        return meant(corpus, home, returned, symbol.parent)[0]
     if written in corpus.symbols:
         return written
     owner, _, last = written.rpartition(".")
@@ -500,7 +517,7 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     seen, module = set(), file.key(file.module)
-    for given in file.imports:
+    for given in (one for one in file.imports if one.local != "self"):
         found = dotted(corpus, given.target, file.module)
         if found and found != module and (found, given.start) not in seen:
             seen.add((found, given.start))

@@ -69,12 +69,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names."""
+    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names.
+    `module`: the inline module of Rust in which it is, each of which binds "self" to itself."""
 
     local: str
     target: str
     start: int
     end: int
+    module: str = ""
 
 
 @dataclass

@@ -277,6 +277,30 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Scale.weigh", "open"), ("main", "Scale.weigh"), ("main", "open"), ("main", "extra"), ("test", "extra")},
     ),
+    "modules inside a file of Rust": (
+        {
+            "src/lib.rs": "mod net;\nuse net::Conn;\nuse inl::x;\nfn helper() {}\npub struct Top;\nimpl Top { fn new() -> Self { Top } }\n"
+            "mod inl {\n pub fn x() {}\n fn own() { x(); self::x(); helper(); Top::new(); Conn::open(); super::helper(); crate::helper() }\n"
+            " mod deep { fn h() { super::x(); super::super::helper(); x() } }\n}\n"
+            "mod by_name { use super::{helper as y, Top}; fn q() { y(); Top::new(); helper() } }\nmod prelude { pub use super::net::Conn as Line; }\n"
+            "#[cfg(test)]\nmod tests { use super::*; fn t() { helper(); x(); Conn::open() } }\n"
+            "fn main() { x(); inl::x(); self::helper(); let c: Conn = y(); c.send(); prelude::Line::open() }\n",
+            "src/net.rs": "pub struct Conn;\nimpl Conn { pub fn open() {} pub fn send(&self) {} }\n",
+        },
+        "calls",
+        {
+            ("inl.own", "inl.x"), ("inl.own", "helper"), ("inl.deep.h", "inl.x"), ("inl.deep.h", "helper"), ("by_name.q", "helper"), ("by_name.q", "Top.new"),
+            ("tests.t", "helper"), ("tests.t", "inl.x"), ("tests.t", "Conn.open"), ("main", "inl.x"), ("main", "helper"), ("main", "Conn.send"), ("main", "Conn.open"),
+        },
+    ),
+    "the name of a base with a constructor of Java": (
+        {
+            "Base.java": "class Base { Base() {} void go() {} }\n",
+            "Kid.java": "class Kid extends Base { Base one() { return null; } void a() { one().go(); Base b = one(); b.go(); new Base(); } }\n",
+        },
+        "calls",
+        {("Kid.a", "Kid.one"), ("Kid.a", "Base.go"), ("Kid.a", "Base")},
+    ),
     "imports of a function of Rust": (
         {
             "src/lib.rs": "pub mod types;\nmod user;\npub fn top() {}\n",
