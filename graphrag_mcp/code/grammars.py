@@ -377,8 +377,14 @@ class _Reader:
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
         rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
+        again: dict[str, list[int]] = defaultdict(
+            list
+        )  # places that assign a variable another value
+        for node in (node for found in matches for node in found.get("again", ())):
+            again[self.text_of(node)].append(node.start_byte)
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
+            written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
                 self.fields.setdefault((owner, self.text_of(node)), stated)
@@ -395,6 +401,10 @@ class _Reader:
                 if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
+                if node.parent.type == "class" and node.parent.parent.id in self.made:
+                    stated = self.inside(start, node.end_byte)[0]  # `const A = class B {}`
+                elif not written and any(start < at < up.end_byte for at in again.get(name, ())):
+                    stated = ""
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
                 if up.parent:
                     rows[node.id] = name, start, up.end_byte, stated
@@ -403,6 +413,9 @@ class _Reader:
                     self.file.variables[name] = stated.removesuffix("()") + "()"
         for name, start, end, stated in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
             self.bound[name].add(start, end, stated)
+        for name, places in again.items():
+            if any(self.bound_at(name, (at, at)) is None for at in places):
+                self.file.variables[name] = ""
 
     def _stated(self, node: Any, deep: int = 0) -> str:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,

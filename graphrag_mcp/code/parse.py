@@ -122,15 +122,19 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        defined = {one.name for one in _statements(tree) if isinstance(one, _Definition)}
-        bound = _bound_in(tree.body).items()
-        local = {name: how for name, how in bound if how == "=" and name in defined}
+        known = _statements(tree)
+        outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
+        defined = {one.name for one in known if isinstance(one, _Definition)}
+        bound = _bound_in(tree.body, outer).items()
+        local = {name: how for name, how in bound if how and (how == "?" or name in defined)}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
-        known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
-        self.file.variables = {name: value for name, value in known if value}
+        held = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
+        held = ((name, "" if local.get(name) == "?" else value) for name, value in held)
+        self.file.variables = {name: "" for name, how in local.items() if how == "?"}
+        self.file.variables |= {name: value for name, value in held if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
@@ -244,14 +248,16 @@ class _Reader:
         names = [one.id for one in targets if isinstance(one, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
-        if len(targets) == 1:
-            scope.types |= dict.fromkeys(names, known)
-        for name in names if scope.kind == "module" else ():
+        module = scope.kind == "module"
+        for name in names if len(targets) == 1 else ():
+            several = module and not stated and scope.local.get(name) == "?"
+            scope.types[name] = "" if several else known
+        for name in names if module else ():
             given = _base_of(node.value) if node.value else None
             value = f"{stated}()" if stated else self._type(given, scope)
             if not stated and not isinstance(given, ast.Call):
                 value = _dotted(given)
-            self.variables[name].add(value)
+            self.variables[name] |= set() if _is_none(node.value) and not stated else {value}
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
@@ -378,20 +384,24 @@ def _statements(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
+def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:
     """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
-    and a definition the last one; where each is one of several ways the first."""
+    and a definition the last one; where each is one of several ways the first. What is bound to
+    several values is "?". Of a module, whose functions bind the names `module`, no other variables."""
     found: dict[str, str] = {}
+    values: dict[str, set[str]] = defaultdict(set)
     outer: list[str] = []
     todo = [(one, False) for one in reversed(body)]
     while todo:
         one, other = todo.pop()
         if isinstance(one, _Definition):
             found[one.name] = "=" if other and found.get(one.name) == "=" else ""
+            values[one.name].add("")
             continue
         for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
             name = alias.asname or alias.name.partition(".")[0]
             found[name] = "" if other and found.get(name) == "" else "="
+            values[name].add("")
         outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
         targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
         targets += (item.optional_vars for item in getattr(one, "items", ()))
@@ -399,9 +409,30 @@ def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
+                    values[each.id] |= _value(one, each.id)
         other |= isinstance(one, ast.If | ast.ExceptHandler)
         todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
-    return {name: how for name, how in found.items() if name not in outer}
+    for name in module or ():
+        values[name] |= {"?"} - values[name] if "" not in values[name] else set()
+    found |= {name: "?" for name, some in values.items() if len(some) > 1}
+    once = {name for name, how in found.items() if how == "?" and len(values[name]) < 2}
+    left = outer if module is None else once
+    return {name: how for name, how in found.items() if name not in left}
+
+
+def _value(node: ast.AST, name: str) -> set[str]:
+    """What a statement gives a name, as far as it is compared with what others give it; nothing for
+    None and for `f = wrap(f)`."""
+    value = getattr(node, "value", None)
+    value = _base_of(value) if value else None
+    call = value if isinstance(value, ast.Call) else None
+    if _is_none(value) or (call and any(_dotted(one) == name for one in call.args)):
+        return set()
+    return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:

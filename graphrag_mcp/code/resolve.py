@@ -177,7 +177,7 @@ def _facts(file: SourceFile) -> Facts:
         found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
-        found[local].append((f"import {given.local}", given.target))
+        found[local].append((f"import {given.local} {given.module}", given.target))
     for name, value in file.variables.items():
         found[name].append(("variable", value))
     for base in file.references:
@@ -597,8 +597,15 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             target, certainty = _called(corpus, file, one)
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
-            if kind in CALLABLE and inside in corpus.symbols:
+            if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
                 yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
+
+
+def _rebound(corpus: Corpus, name: str) -> bool:
+    """Does a module bind the name of this definition to something else too?"""
+    short = corpus.symbols[name].short
+    home = corpus.home[name]
+    return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:

@@ -148,6 +148,14 @@ BOUND = {
     "def f(): pass\nfrom other import f\ndef u(): f()\n": {("u", "other.f")},
     "try:\n    from other import f\nexcept ImportError:\n    def f(): pass\ndef u(): f()\n": {("u", "other.f")},
     "try:\n    from other import f\nexcept ImportError:\n    f = None\ndef u(): f()\n": {("u", "other.f")},
+    "from other import f\ndef g(): pass\nh = f\nh = g\ndef u(): h()\ndef v(): g()\n": {("v", "g")},
+    "def f(): pass\nf = load()\ndef u(): f()\n": set(),
+    "def f(): pass\nf = wrap(f)\ndef u(): f()\n": {("u", "f")},
+    "f = None\nif here:\n    f = load()\nelse:\n    def f(): pass\ndef u(): f()\n": set(),
+    "class A:\n    def go(self): pass\nclass B:\n    def go(self): pass\nx = A()\ny = A()\ndef s():\n    global x\n    x = B()\ndef u(): x.go()\ndef v(): y.go()\n": {
+        ("a", "A"), ("s", "B"), ("v", "A.go"),
+    },
+    "x = None\nclass A:\n    def go(self): pass\nx: A = make()\nx = None\ndef u(): x.go()\n": {("u", "A.go")},
 }
 
 
@@ -155,7 +163,7 @@ BOUND = {
 def test_a_name_of_python_means_what_was_bound_to_it_last(text: str) -> None:
     files = [parse(f"lab/{name}.py", one) for name, one in (("a", text), ("other", "def f(): pass\n"))]
     calls = (one for one in resolve([file for file in files if file]) if one.kind == "calls")
-    assert {tuple(name.removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
+    assert {tuple(name.removeprefix(":").removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
 
 
 METHODS = {
@@ -423,6 +431,25 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("exports.open", "close"), ("Foo.bar", "Foo.baz"), ("t", "exports.open"), ("t", "exports.shut"), ("t", "default"),
             ("u", "exports.open"), ("u", "exports.x"), ("u", "exports.y"), ("u", "w"),
         },
+    ),
+    "names of JavaScript that are bound twice": (
+        {
+            "a.js": "function a() {}\nfunction p() {}\np = a\nvar fn = function () {}\nfn = a\nclass K { go() {} }\nclass L { go() {} }\nlet o = new K(); o = new L()\nlet one = new K()\n"
+            "function u() { p(); fn(); o.go() }\nfunction v() { one.go(); let t = new K(); t.go() }\nfunction w() { let t = new K(); t = new L(); t.go() }\nexport { p as q }\n",
+            "b.js": "import { q } from './a'\nfunction x() { q() }\n",
+            "c.ts": "import { K } from './d'\nfunction y() { let t: K = null; t = make(); t.go() }\n",
+            "d.ts": "export class K { go() {} }\n",
+        },
+        "calls",
+        {("lab.a", "K"), ("lab.a", "L"), ("v", "K.go"), ("v", "K"), ("w", "K"), ("w", "L"), ("y", "K.go")},
+    ),
+    "names of class expressions of JavaScript": (
+        {
+            "a.js": "const A = class B { m() { new B(); B.s() } static s() {} }\nfunction f() { new B(); new A() }\nfoo(class C {})\nfunction g() { new C() }\n",
+            "b.ts": "const T = class U { m() { new U() } }\nfunction h() { new U(); new T() }\n",
+        },
+        "calls",
+        {("A.m", "A"), ("A.m", "A.s"), ("f", "A"), ("T.m", "T"), ("h", "T")},
     ),
     "scopes of JavaScript": (
         {
