@@ -108,7 +108,7 @@ class _Scope:
     def bind(self, names: Iterable[str]) -> None:
         for name in names:
             self.types[name] = ""
-            if self.kind == "function":
+            if self.kind in ("function", "<"):
                 self.local.setdefault(name, "?")
 
 
@@ -308,7 +308,9 @@ class _Reader:
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
         for one in later:
-            own = scope.within(scope.name, "function", getattr(one, "args", None))
+            # What stands in a class body sees no names of the class.
+            inner = "<" if scope.kind in ("class", "<") else "function"
+            own = scope.within(scope.name, inner, getattr(one, "args", None))
             targets = (each.target for each in getattr(one, "generators", ()))
             own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
             for part in ast.iter_child_nodes(one):
@@ -332,7 +334,7 @@ class _Reader:
         if isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
             hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
-            how = "?" if hidden else scope.local.get(target.id, "")
+            how = "?" if hidden else scope.local.get(target.id, "<" if scope.kind == "<" else "")
             self.file.references.append(Reference(*place, "", how))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)

@@ -613,10 +613,11 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type:  # a function that is known in a part of the file
+    if not one.receiver and one.type not in ("", "<"):  # known in a part of the file
         return one.type, SAME_FILE
     if not one.receiver:
-        found, certainty = meant(corpus, file, one.name, one.inside)
+        place = f"{one.inside}.{one.type}" if one.type else one.inside
+        found, certainty = meant(corpus, file, one.name, place)
         # A bare name of these that no import binds is a variable, or comes from elsewhere.
         free = file.language not in ("python", "go") or file.uri in corpus.stars
         if found or certainty or one.name in _BUILTINS or not free:

@@ -469,7 +469,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    called_on = one.type.strip("?=") or one.receiver or one.name
+    called_on = one.type.strip("?=<") or one.receiver or one.name
     head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:

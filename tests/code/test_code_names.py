@@ -156,6 +156,8 @@ BOUND = {
         ("a", "A"), ("s", "B"), ("v", "A.go"),
     },
     "x = None\nclass A:\n    def go(self): pass\nx: A = make()\nx = None\ndef u(): x.go()\n": {("u", "A.go")},
+    "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = [f() for q in g()]\nclass B:\n    def f(): pass\n    x = f()\n": {("A", "f"), ("A", "A.g"), ("B", "B.f")},
+    "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = lambda: f()\n    y = [1 for q in [] for r in g() if f()]\n": {("A", "f")},
 }
 
 
