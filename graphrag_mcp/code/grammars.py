@@ -101,7 +101,8 @@ def _go(file: SourceFile, statement: str) -> Bound:
     if found and found[2].partition("/")[0] in WORDS["go"]:
         yield found[1] or found[2].rpartition("/")[2], _OUTSIDE
     elif found:
-        last = re.sub(r"[-.]go$|^go-", "", found[2].rpartition("/")[2])
+        last = re.sub(r"[/.]v\d+$", "", found[2]).rpartition("/")[2]
+        last = re.sub(r"[-.]go$|^go-", "", last)
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 
 

@@ -531,12 +531,15 @@ def parse(uri: str, text: str) -> SourceFile | None:
 
 
 _OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
+_PROGRAM = re.compile(r"^//\s*(?:go:build|\+build)\s+ignore\b", re.MULTILINE)
 
 
 def _module(uri: str, language: str, text: str) -> SourceFile:
     module = module_name(uri, language)
     if uri.endswith("_test.go") and _OUTER_TEST.search(text):
         module += "_test"  # a package of its own in the same folder
+    elif language == "go" and _PROGRAM.search(text[:LONGEST_LINE]):
+        module += "_" + uri.rpartition("/")[2].removesuffix(".go")
     file = SourceFile(uri, language, module)
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
     return file

@@ -63,6 +63,7 @@ class Corpus:
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
+    packages: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of Go
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -214,6 +215,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
+        if file.language == "go":
+            corpus.packages[file.variables.get("package", "")].add(file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
@@ -280,7 +283,8 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     folders, _, last = target.rpartition("/")
     name, *rest = last.split(".")
     parts = [part for part in [*folders.split("/"), name] if part]
-    for at in range(len(parts)):
+    version = bool(_VERSION.search(name))
+    for at in range(len(parts) - version):
         tail = ".".join(parts[at:])
         found = [
             place
@@ -291,7 +295,16 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
             here = MODULE + module
             nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
             return _within(corpus, nearest, rest, seen)
-    return ""
+    if version and folders:  # `chi/v5` without a folder v5
+        return _by_path(corpus, ".".join([folders, *rest]), module, seen)
+    around = f"{module.removesuffix('_test')}."  # the root of a module, in a folder of another name
+    named = sorted(corpus.packages.get(_OF_GO.sub("", name), ()))
+    roots = (MODULE + one for one in named if around.startswith(f"{one}."))
+    return next((_within(corpus, one, rest, seen) for one in roots), "")
+
+
+_VERSION = re.compile(r"^v\d+$")
+_OF_GO = re.compile(r"^go-|[-_]go$|_v\d+$")
 
 
 def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:

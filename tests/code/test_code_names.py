@@ -393,6 +393,26 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Outer", "helper"), ("Outer", "F"), ("Inner", "F")},
     ),
+    "packages of Go in one folder and programs beside them": (
+        {
+            "a/a.go": "package a\nfunc helper() {}\nfunc F() { helper(); other() }\n",
+            "a/gen.go": "//go:build ignore\n\npackage main\nfunc main() { helper(); run() }\nfunc run() {}\nfunc other() {}\n",
+        },
+        "calls",
+        {("F", "helper"), ("main", "run")},
+    ),
+    "the root of a module of Go in a folder of another name": (
+        {
+            "mux.go": "package chi\nfunc New() *Mux { return nil }\ntype Mux struct{}\nfunc (m *Mux) Go() {}\n",
+            "mux_test.go": 'package chi_test\nimport "example.org/go-chi/chi/v5"\nfunc Test() { chi.New() }\n',
+            "e/e.go": 'package e\nimport "example.org/go-chi/chi/v5"\nfunc use() { chi.New().Go() }\n',
+            "f/v2/f.go": "package f\nfunc New() {}\n",
+            "g/g.go": 'package g\nimport (\n"example.org/lab/f/v2"\n"gopkg.in/yaml.v3"\n)\nfunc both() { f.New(); yaml.Load() }\n',
+            "y/z/y.go": "package yaml\nfunc Load() {}\nfunc load() {}\n",
+        },
+        "calls",
+        {("Test", "New"), ("use", "New"), ("use", "Mux.Go"), ("both", "New")},
+    ),
     "bare calls in nested classes of Java": (
         {
             "A.java": "class A {\n void run() {}\n void start2() {}\n void help() {}\n static void make() {}\n public String toString() { return null; }\n"
