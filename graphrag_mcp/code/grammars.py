@@ -217,6 +217,7 @@ _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
+_WHOLE = frozenset(("method_definition", "lambda"))
 _DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
@@ -235,7 +236,7 @@ def _in_macro(callee: Any) -> str | None:
 
 def _whole(node: Any) -> bool:
     """Is it a function, not a block in one?"""
-    return "function" in node.type or node.type == "method_definition"
+    return "function" in node.type or node.type in WORDS["comprehensions"] | _WHOLE
 
 
 def installed() -> bool:
@@ -265,6 +266,7 @@ def read(file: SourceFile, text: str) -> bool:
     from tree_sitter import QueryCursor
 
     parser, query = made
+    file.broken = file.language == "python"
     data = text.encode("utf-8", "replace")
     matches = QueryCursor(query).matches(parser.parse(data).root_node)
     _Reader(file, text, data).fill([found for _, found in matches])
@@ -393,7 +395,7 @@ class _Reader:
                 if node.id in defined or (node.id in rows and not stated):
                     continue
                 start, up, stated = node.start_byte, node.parent, said
-                hoists = False  # `var` of JavaScript
+                hoists = self.file.broken  # or `var` of JavaScript
                 while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
                     start = up.end_byte if up.type in WORDS["late"] else start
                     hoists |= self.script and up.type == "variable_declaration"

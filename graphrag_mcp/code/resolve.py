@@ -611,6 +611,7 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
             if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
+                certainty = min(certainty, ONLY) if file.broken else certainty
                 yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 

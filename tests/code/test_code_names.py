@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.code.symbols import dumped, loaded
 from graphrag_mcp.query.entities import resolve as resolve_name
 from graphrag_mcp.query.lookup import get_entity, get_source
 from tests.code.test_code_graph import index, write
@@ -186,6 +187,14 @@ def test_python_read_by_its_grammar_hides_the_same() -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
     text = PYTHON.replace("    global weigh\n    weigh = x\n", "") + "print 'two'\n"
     assert edges({"a.py": text}) - {("same", "weigh")} == {("used", "weigh"), ("redefined", "weigh")}
+
+
+def test_what_only_the_grammar_of_python_reads_hides_in_the_whole_function_and_is_never_sure() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = "def weigh(x): return x\ndef above(x):\n    weigh(1)\n    if x:\n        weigh = x\ndef nested(x):\n    def inner(): return weigh(1)\n    weigh = x\n"
+    text += "def imported():\n    weigh(1)\n    import weigh\ndef lone(x): return (lambda weigh: weigh(1))(weigh(1))\nprint 'two'\n"
+    file = loaded(dumped(parse("lab/a.py", text), []))[0]
+    assert {(one.source, one.certainty) for one in resolve([file]) if one.kind == "calls"} == {("lab.a.lone", 0.6)}
 
 
 # Files by name, and the edges that are found: all calls or all bases of them.
