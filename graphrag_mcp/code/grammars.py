@@ -396,8 +396,15 @@ class _Reader:
                     continue
                 start, up, stated = node.start_byte, node.parent, said
                 hoists = self.file.broken  # or `var` of JavaScript
-                while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
-                    start = up.end_byte if up.type in WORDS["late"] else start
+                past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
+                while up.parent and (
+                    up.type not in _REGIONS
+                    or (hoists and not _whole(up))
+                    or (past and up.type == "if_statement")
+                ):
+                    past |= up.type == "unary_expression"
+                    late = up.type in WORDS["late"] or (past and up.type == "if_statement")
+                    start = up.end_byte if late else start
                     hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
@@ -556,6 +563,8 @@ class _Reader:
             receiver = written
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
+        if self.file.language == "go" and (self._full(known), name) in self.fields:
+            known = "?"  # which hides a method of what is embedded
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
@@ -585,15 +594,19 @@ class _Reader:
         if known and known[0] == "=":  # an import of this block
             text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
-        if known and not known.endswith("()"):  # a type parameter stands for what bounds it
-            other = self.bound_at(known, place)
-            known = known if other is None else other.removeprefix("=")
         owner = self._owner(inside)
-        known = owner if known == "Self" else known or ""
+        known = owner if known == "Self" else self._bound_by(known, place)
         if rest:
-            full = known if known in self.owners else f"{self.file.module}.{known}"
-            known = self.fields.get((full, rest), "")
+            known = self._bound_by(self.fields.get((self._full(known), rest), ""), place)
         return shown, known
+
+    def _bound_by(self, known: str | None, place: tuple[int, int]) -> str:
+        """A type, of a type parameter what bounds it."""
+        other = self.bound_at(known, place) if known else None
+        return known or "" if other is None else other.removeprefix("=")
+
+    def _full(self, known: str) -> str:
+        return known if known in self.owners else f"{self.file.module}.{known}"
 
     def _owner(self, inside: str) -> str:
         return next((name for name in self._around(inside) if name in self.owners), "")

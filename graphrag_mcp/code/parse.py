@@ -96,8 +96,8 @@ class _Scope:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
             for one in (*plain, *arguments.kwonlyargs, *rest):
-                own.local[one.arg] = "?"
-                own.types[one.arg] = "" if one in rest else _annotation(one.annotation)
+                known = "" if one in rest else _annotation(one.annotation)
+                own.types[one.arg], own.local[one.arg] = known, _TYPED if known else "?"
             given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
             given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
             for one, value in given:  # of `def f(Event=Event)` the name means what it did
@@ -106,7 +106,7 @@ class _Scope:
         return own
 
     def bind(self, names: Iterable[str]) -> None:
-        for name in names:
+        for name in (one for one in names if self.local.get(one) != _TYPED):
             self.types[name] = ""
             if self.kind in ("function", "<"):
                 self.local.setdefault(name, "?")
@@ -126,14 +126,14 @@ class _Reader:
         outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
         defined = {one.name for one in known if isinstance(one, _Definition)}
         bound = _bound_in(tree.body, outer).items()
-        local = {name: how for name, how in bound if how and (how == "?" or name in defined)}
+        local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
         held = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
-        held = ((name, "" if local.get(name) == "?" else value) for name, value in held)
-        self.file.variables = {name: "" for name, how in local.items() if how == "?"}
+        held = ((name, "" if local.get(name) == _SEVERAL else value) for name, value in held)
+        self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
         self.file.variables |= {name: value for name, value in held if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -250,8 +250,9 @@ class _Reader:
         known = stated or self._type(node.value, scope)
         module = scope.kind == "module"
         for name in names if len(targets) == 1 else ():
-            several = module and not stated and scope.local.get(name) == "?"
-            scope.types[name] = "" if several else known
+            if scope.local.get(name) != _TYPED or stated:
+                several = not stated and scope.local.get(name) == _SEVERAL
+                scope.types[name] = "" if several else known
         for name in names if module else ():
             given = _base_of(node.value) if node.value else None
             value = f"{stated}()" if stated else self._type(given, scope)
@@ -340,7 +341,7 @@ class _Reader:
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
             head = receiver.partition(".")[0]
             own = known and head in ("self", "cls")
-            receiver = "?" if scope.local.get(head) == "?" and not own else receiver
+            receiver = "?" if scope.local.get(head, "")[:1] == "?" and not own else receiver
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
@@ -362,8 +363,8 @@ class _Reader:
             return f"{called}()" if called else ""
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
         ways = ways[0] if isinstance(node, ast.BoolOp) else ways
-        known = (self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST)
-        return next(filter(None, known), "")
+        found = {self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST} - {""}
+        return found.pop() if len(found) == 1 else ""
 
 
 # Expressions with names of their own, and patterns that bind one.
@@ -388,10 +389,11 @@ def _statements(node: ast.AST) -> list[ast.AST]:
 
 def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:
     """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
-    and a definition the last one; where each is one of several ways the first. What is bound to
-    several values is "?". Of a module, whose functions bind the names `module`, no other variables."""
+    and a definition the last one; where each is one of several ways the first. Of a module, whose
+    functions bind the names `module`, only those variables that have several values."""
     found: dict[str, str] = {}
     values: dict[str, set[str]] = defaultdict(set)
+    branched: set[str] = set()  # names that only some ways bind
     outer: list[str] = []
     todo = [(one, False) for one in reversed(body)]
     while todo:
@@ -412,14 +414,18 @@ def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> d
                 if _stored(each):
                     found.setdefault(each.id, "?")
                     values[each.id] |= _value(one, each.id)
+                    branched |= {each.id} if other or module is not None else set()
         other |= isinstance(one, ast.If | ast.ExceptHandler)
         todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
     for name in module or ():
         values[name] |= {"?"} - values[name] if "" not in values[name] else set()
-    found |= {name: "?" for name, some in values.items() if len(some) > 1}
-    once = {name for name, how in found.items() if how == "?" and len(values[name]) < 2}
-    left = outer if module is None else once
-    return {name: how for name, how in found.items() if name not in left}
+    found |= {name: _SEVERAL for name in branched if len(values[name]) > 1}
+    left = [name for name in found if module is not None and found[name] == "?"]
+    return {name: how for name, how in found.items() if name not in (*outer, *left)}
+
+
+# Ways to be bound as `_Scope.local` has them: to several values, and as a parameter with a type.
+_SEVERAL, _TYPED = "?|", "?:"
 
 
 def _value(node: ast.AST, name: str) -> set[str]:

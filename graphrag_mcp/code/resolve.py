@@ -173,7 +173,8 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
+        said = _parameters(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
+        what = f"{one.kind} {one.name} {said}"
         owner = one.parent if one.parent not in file.by_name else ""
         found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
@@ -191,7 +192,13 @@ def _returned(symbol: Symbol) -> str:
     """The type that the signature of a function states for what it gives, "" for none."""
     before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
     found = RETURNS.search(symbol.signature) or re.search(before, symbol.signature)
-    return found[1] if found else ""
+    return found[1] if found and not _generic(symbol, found[1]) else ""
+
+
+def _generic(symbol: Symbol, name: str) -> bool:
+    """Is it a type parameter of this definition?"""
+    before = rf"(?:(?:^|\s)<|\b{re.escape(symbol.short)}\s*[<\[])[^>()]*?"
+    return bool(re.search(rf"{before}(?<![\w.]){re.escape(name)}\b", symbol.signature))
 
 
 def _named(file: SourceFile) -> set[str]:
@@ -498,7 +505,9 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
         returned = _returned(symbol)
         if returned in ("", "Self"):
             return symbol.parent if returned else ""
-        home = corpus.home[found]
+        home, around = corpus.home[found], corpus.symbols.get(_parent(corpus, found), symbol)
+        if _generic(around, returned):
+            return ""
         return meant(corpus, home, returned, symbol.parent)[0]
     if written in corpus.symbols:
         return written

@@ -141,6 +141,7 @@ def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
 
 
 # Of names that a class body or a comprehension binds, and of those that a module binds again.
+KINDS = "class A:\n    def go(self): pass\nclass B:\n    def go(self): pass\n"
 BOUND = {
     "def weigh(): pass\nclass A:\n    weigh = load()\n    x = weigh(1)\n    y = [1 for q in weigh()]\n    def m(self): weigh()\n": {("A.m", "weigh")},
     "def f(): pass\ndef inner(f): return [f for f in f()]\ndef outer(xs): return [f for f in f(xs)]\n": {("outer", "f")},
@@ -159,6 +160,11 @@ BOUND = {
     "x = None\nclass A:\n    def go(self): pass\nx: A = make()\nx = None\ndef u(): x.go()\n": {("u", "A.go")},
     "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = [f() for q in g()]\nclass B:\n    def f(): pass\n    x = f()\n": {("A", "f"), ("A", "A.g"), ("B", "B.f")},
     "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = lambda: f()\n    y = [1 for q in [] for r in g() if f()]\n": {("A", "f")},
+    f"{KINDS}def f(c):\n    if c: x = A()\n    else: x = B()\n    x.go()\ndef g(a: A, c):\n    if c: a = load()\n    a.go()\n": {("f", "A"), ("f", "B"), ("g", "A.go")},
+    f"{KINDS}def f(c):\n    x = A() if c else B()\n    x.go()\ndef g():\n    try: x = A()\n    except E: x = B()\n    x.go()\n": {("f", "A"), ("f", "B"), ("g", "A"), ("g", "B")},
+    f"{KINDS}def f(c):\n    x = None\n    if c: x = A()\n    x.go()\ndef g():\n    x = A()\n    x = B()\n    x.go()\n": {
+        ("f", "A"), ("f", "A.go"), ("g", "A"), ("g", "B"), ("g", "B.go"),
+    },
 }
 
 
@@ -421,6 +427,24 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         },
         "calls",
         {("Test", "New"), ("use", "New"), ("use", "Mux.Go"), ("both", "New")},
+    ),
+    "type parameters with the name of a class": (
+        {
+            "A.java": "class Foo { void bar() {} }\nclass T { void bar() {} }\nclass Box<T> { T x; T get() { return x; } void a() { x.bar(); this.x.bar(); get().bar(); } <Foo> Foo make() { return null; } void b() { make().bar(); } }\n"
+            "class Use { T t() { return null; } void u(Box<String> b) { t().bar(); } }\n",
+            "a.ts": "class Bar { go() {} }\nclass Two { go() {} }\nclass Crate<Bar> { x: Bar; get(): Bar { return this.x }\n a() { this.x.go(); this.get().go() } }\n",
+        },
+        "calls",
+        {("Box.a", "Box.get"), ("Box.b", "Box.make"), ("Use.u", "Use.t"), ("Use.u", "T.bar"), ("Crate.a", "Crate.get")},
+    ),
+    "patterns of Java and fields of Go": (
+        {
+            "A.java": "class Foo { void bar() {} void own() {} }\nclass Other { void bar() {} void own() {} }\nclass A {\n Other f;\n"
+            " void neg(Object o) { if (!(o instanceof Foo f)) { f.bar(); return; } f.own(); }\n void pos(Object o) { if (o instanceof Foo f) { f.own(); } f.bar(); }\n}\n",
+            "a.go": "package a\ntype Base struct{}\nfunc (b Base) Go1() {}\nfunc (b Base) Go2() {}\ntype S struct {\n Base\n Go1 func()\n}\nfunc use(s S) { s.Go1(); s.Go2() }\n",
+        },
+        "calls",
+        {("A.neg", "Other.bar"), ("A.neg", "Foo.own"), ("A.pos", "Foo.own"), ("A.pos", "Other.bar"), ("use", "Base.Go2")},
     ),
     "bare calls in nested classes of Java": (
         {
