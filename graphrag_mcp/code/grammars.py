@@ -210,6 +210,7 @@ _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
 _STATES = dict.fromkeys(WORDS["same"], "") | {
     **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
+    **dict.fromkeys(("type_assertion_expression", "cast_expression"), "type"),
     "struct_expression": "name",
 }
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
@@ -308,8 +309,9 @@ class _Reader:
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
         self.script = _READERS.get(file.language) is _script
-        self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
-        self.fields: dict[tuple[str, str], str] = {}
+        # Types of variables and fields, "" for unknown, and where they are stated.
+        self.bound: dict[str, _Spans] = defaultdict(_Spans)
+        self.fields: dict[tuple[str, str], tuple[str, int]] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
 
     def span(self, node: Any) -> tuple[int, int]:
@@ -379,7 +381,7 @@ class _Reader:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
-        rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
+        rows = dict(enumerate((*one, 0) for one in self.local))
         again: dict[str, list[int]] = defaultdict(
             list
         )  # places that assign a variable another value
@@ -390,7 +392,8 @@ class _Reader:
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
-                self.fields.setdefault((owner, self.text_of(node)), stated)
+                known = owner if node.parent.type == "enum_constant" else stated
+                self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
                 if node.id in defined or (node.id in rows and not stated):
                     continue
@@ -417,15 +420,20 @@ class _Reader:
                     stated = ""
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
                 if up.parent:
-                    rows[node.id] = name, start, up.end_byte, stated
-                elif stated:
-                    rows[node.id] = name, 0, up.end_byte, stated
+                    rows[node.id] = name, start, up.end_byte, stated, node.start_byte
+                elif stated and found["type"][0].type not in WORDS["paths"]:
+                    rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
-        for name, start, end, stated in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
-            self.bound[name].add(start, end, stated)
+        for name, start, end, stated, at in sorted(
+            rows.values(), key=lambda one: (one[1], -one[2])
+        ):
+            self.bound[name].add(start, end, (stated, at))
         for name, places in again.items():
             if any(self.bound_at(name, (at, at)) is None for at in places):
                 self.file.variables[name] = ""
+        for (owner, name), field in self.fields.items():
+            if owner and (known := self._expanded(*field)):
+                self.file.variables[f"{owner[len(self.file.module) + 1 :]}.{name}"] = known
 
     def _stated(self, node: Any, deep: int = 0) -> str:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
@@ -447,18 +455,32 @@ class _Reader:
         if kind == "new_expression":
             return self._name(node.child_by_field_name("constructor"))
         if kind in ("call_expression", "call", "method_invocation"):
-            name, on = (node.child_by_field_name(one) for one in ("name", "object"))
-            called = self._name(node.child_by_field_name("function") or name)
-            known = self._name(on)
-            called = f"{known}.{called}".removeprefix("this.") if known else "" if on else called
-            made = _MAKER.match(called)
-            return made[1] if made else f"{called}()" if called else ""
-        return ""
+            return self._given(node, deep)
+        return self._name(node) if kind in WORDS["paths"] else ""
+
+    def _given(self, node: Any, deep: int) -> str:
+        """The type of what a call gives."""
+        function = node.child_by_field_name("function") or node
+        called = "" if function is node else self._name(function)
+        if called == "new" and self.file.language == "go":
+            return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
+        if not called:
+            on, name = (
+                next(filter(None, map(function.child_by_field_name, names)), None)
+                for names in (("object", "operand", "value"), ("property", "field", "name"))
+            )
+            before = self._name(on) or self._stated(on, deep + 1) if on else ""
+            called = f"{before}." * bool(on) + self._name(name) if before or not on else ""
+        before, _, name = called.rpartition(".")
+        if before and name in WORDS["through"] and self.file.language == "rust":
+            return before
+        made = _MAKER.match(called)
+        return made[1] if made else f"{called}()" if called else ""
 
     def _name(self, node: Any) -> str:
         """A dotted name, "" for other nodes."""
-        text = self.text_of(node, 200).replace("::", ".") if node else ""
-        return text if _DOTTED.fullmatch(text) else ""
+        text = self.text_of(node, 200).replace("::", ".").replace("?.", ".") if node else ""
+        return text if _DOTTED.fullmatch(text) and text != "var" else ""
 
     def _comment(self, node: Any) -> None:
         start, end = self.span(node)
@@ -574,7 +596,8 @@ class _Reader:
 
     def bound_at(self, name: str, place: tuple[int, int]) -> str | None:
         """The type of the variable that a name means at a place, "" for unknown; None for no variable."""
-        return self.bound[name].around(*place) if name in self.bound else None
+        found = self.bound[name].around(*place) if name in self.bound else None
+        return found[0] if found else None
 
     def _receiver(self, node: Any, inside: str) -> tuple[str, str]:
         """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
@@ -585,7 +608,7 @@ class _Reader:
             here = SourceFile("", "", self._module(node))
             return _crate(here, self.text_of(node, 200)), ""
         if not _DOTTED.fullmatch(text):
-            return "?", self._stated(node)
+            return "?", self._expanded(self._stated(node), node.start_byte)
         head, _, rest = text.partition(".")
         if head in PARENT and not rest:
             return text, "super"
@@ -594,16 +617,34 @@ class _Reader:
         if known and known[0] == "=":  # an import of this block
             text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
-        owner = self._owner(inside)
-        known = owner if known == "Self" else self._bound_by(known, place)
-        if rest:
-            known = self._bound_by(self.fields.get((self._full(known), rest), ""), place)
-        return shown, known
+        return shown, self._expanded(text, node.start_byte) if known is not None else ""
 
-    def _bound_by(self, known: str | None, place: tuple[int, int]) -> str:
-        """A type, of a type parameter what bounds it."""
-        other = self.bound_at(known, place) if known else None
-        return known or "" if other is None else other.removeprefix("=")
+    def _expanded(self, written: str, at: int, deep: int = 0) -> str:
+        """A type with what is known of the variables, fields and type parameters in it, "" where nothing
+        is known of one."""
+        head, _, rest = written.partition(".")
+        head = head.lstrip("$")
+        known = (self._owner(self.inside(at, at)[0]), at) if head in OWN else None
+        if head in self.bound:
+            known = known or self.bound[head].around(at, at)
+        if known is None or written in self.owners:
+            return written
+        said, place = known
+        if deep > _DEEPEST:
+            return ""
+        if said not in (head, "") and head not in OWN:
+            said = said[1:] if said[0] == "=" else self._stated_at(said, place, at, deep)
+        for part in rest.split(".") if rest else ():
+            field = self.fields.get((self._full(said), part))
+            if field is None and self.file.language == "java":  # of a record
+                field = self.fields.get((self._full(said), part.removesuffix("()")))
+            inner = f"{said}.{part}" if field is None else self._stated_at(*field, at, deep)
+            said = inner if said else ""
+        return said
+
+    def _stated_at(self, said: str, place: int, at: int, deep: int) -> str:
+        """What a type means where it is stated, a type parameter where it is used."""
+        return self._expanded(said, at if said[:1].isupper() else place, deep + 1)
 
     def _full(self, known: str) -> str:
         return known if known in self.owners else f"{self.file.module}.{known}"

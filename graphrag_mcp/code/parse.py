@@ -133,7 +133,7 @@ class _Reader:
             self.file.symbols = kept
         held = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
         held = ((name, "" if local.get(name) == _SEVERAL else value) for name, value in held)
-        self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
+        self.file.variables |= {name: "" for name, how in local.items() if how == _SEVERAL}
         self.file.variables |= {name: value for name, value in held if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
@@ -181,6 +181,10 @@ class _Reader:
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
         own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node), scope.local)
+        head = own.name[len(self.file.module) + 1 :]
+        self.file.variables |= {
+            f"{head}.{name}": known for name, known in own.fields.items() if known
+        }
         for base in node.bases:
             self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
         for one in (*node.decorator_list, *node.keywords):
@@ -351,15 +355,15 @@ class _Reader:
         What a call returns is written `name()`; resolving it is left to what knows all files."""
         if isinstance(node, ast.Name):
             return scope.types.get(node.id, "")
-        if _of_self(node, "self", "cls"):
-            return scope.fields.get(node.attr, "")
+        if isinstance(node, ast.Attribute):
+            known = scope.fields.get(node.attr, "") if _of_self(node, "self", "cls") else ""
+            on = "" if known or deep > _DEEPEST else self._type(node.value, scope, deep + 1)
+            return f"{on}.{node.attr}" if on and on != "super" else known
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
-            called = _dotted(node.func)
-            head, _, rest = called.partition(".")
-            if rest and scope.types.get(head) and "." not in rest:
-                return f"{scope.types[head]}.{rest}()"
+            member = isinstance(node.func, ast.Attribute) and self._type(node.func, scope, deep + 1)
+            called = member or _dotted(node.func)
             return f"{called}()" if called else ""
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
         ways = ways[0] if isinstance(node, ast.BoolOp) else ways

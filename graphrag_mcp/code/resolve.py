@@ -33,7 +33,9 @@ DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
 # What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.
 RETURNS = re.compile(
-    r"(?:->|\)\s*:|\)\s*\(?)\s*[&*]?[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None|,\s*error\))?\s*\Z"
+    r"(?:->|\)\s*:|\)\s*\(?)\s*(?:(?:\w+::)?(?:Result|Option|Optional|Promise|Box|Rc|Arc)[<\[]\s*)?"
+    r"(?:&(?:'\w+\s)?(?:mut\s)?|\*|dyn\s|impl\s)*[\"']?([A-Za-z_][\w.]*)[\"']?"
+    r"(?:[<\[](?!\])[^()]*)?(?:\s*\|\s*(?:None|null|undefined)|,[^(){}]*[>)])?[>\]\"']*\s*\Z"
 )
 
 
@@ -181,7 +183,7 @@ def _facts(file: SourceFile) -> Facts:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local} {given.module}", given.target))
     for name, value in file.variables.items():
-        found[name].append(("variable", value))
+        found[name.rpartition(".")[2]].append((f"variable {name}", value))
     for base in file.references:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
@@ -443,7 +445,9 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
         return _by_import(corpus, file, name, target), IMPORTED
     if found := _variable(corpus, module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
+    objects = file.language in ("javascript", "typescript", "tsx")  # `const api = { run() {} }`
     paths = [f"{module}.{name}", name] if file.language == "rust" and rest else []
+    paths = [f"{module}.{name}"] if objects and rest else paths
     if ".src.test." in module:  # a package of Java has its tests in another folder
         paths = [f"{module.replace('.src.test.', '.src.main.')}.{name}"]
     if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
@@ -495,26 +499,46 @@ def _of_outer(corpus: Corpus, found: str, passed: Sequence[str]) -> tuple[str, f
     return (found, ONLY) if lone else ("", 0.0)
 
 
+def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
+    """The class of an object that the reader wrote as a class, a member of one (`S.field`, a property)
+    or what a call gives (`make()`, `S.get().next()`)."""
+    bare = written.removesuffix("()")
+    found = _type_of(corpus, file, bare, inside)
+    symbol = corpus.symbols.get(found)
+    if symbol is None or symbol.kind in TYPES or (written == found and symbol.kind == "function"):
+        return found  # a function of JavaScript with a prototype
+    returned = _returned(symbol)
+    if returned in ("Self", "this") and "." in bare:
+        owner = _object(corpus, file, bare.rpartition(".")[0], inside)
+        return owner or symbol.parent
+    around = corpus.symbols.get(_parent(corpus, found), symbol)
+    if not returned or _generic(around, returned):
+        return ""
+    return meant(corpus, corpus.home[found], returned, symbol.parent)[0]
+
+
 def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
-    """The class that a type as the reader wrote it means; of `name()` the class that it makes."""
+    """The definition that a type as the reader wrote it means; of a field the class of its value."""
     if written.endswith("()"):
-        found = _type_of(corpus, file, written[:-2], inside)
-        symbol = corpus.symbols.get(found)
-        if symbol is None or symbol.kind in TYPES:
-            return found
-        returned = _returned(symbol)
-        if returned in ("", "Self"):
-            return symbol.parent if returned else ""
-        home, around = corpus.home[found], corpus.symbols.get(_parent(corpus, found), symbol)
-        if _generic(around, returned):
-            return ""
-        return meant(corpus, home, returned, symbol.parent)[0]
-    if written in corpus.symbols:
-        return written
+        return _object(corpus, file, written, inside)
     owner, _, last = written.rpartition(".")
-    if owner in corpus.symbols and corpus.symbols[owner].kind in TYPES:
-        return member(corpus, owner, last)
-    return meant(corpus, file, written, inside)[0] if written else ""
+    if written in corpus.symbols or not written:
+        return written
+    known = "()" in owner or (owner in corpus.symbols and corpus.symbols[owner].kind in TYPES)
+    found = "" if known else meant(corpus, file, written, inside)[0]
+    if found or not owner or not (on := _object(corpus, file, owner, inside)):
+        return found
+    return member(corpus, on, last) or _field(corpus, on, last)
+
+
+def _field(corpus: Corpus, owner: str, name: str) -> str:
+    """The class of a field of a class or its bases."""
+    for one in _with_bases(corpus, owner) if owner in corpus.home else ():
+        module = corpus.home[one].module
+        file, value = corpus.variables.get((module, f"{one[len(module) + 1 :]}.{name}"), (None, ""))
+        if file:
+            return _object(corpus, file, value, one)
+    return ""
 
 
 def _parent(corpus: Corpus, name: str) -> str:
@@ -638,6 +662,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not one.receiver and one.type not in ("", "<"):  # known in a part of the file
         return one.type, SAME_FILE
+    if not one.receiver and one.name == "super" and file.language != "python":
+        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:
         place = f"{one.inside}.{one.type}" if one.type else one.inside
         found, certainty = meant(corpus, file, one.name, place)
@@ -651,15 +677,17 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         ways = (member(corpus, base, one.name) for base in bases)
         return next(filter(None, ways), ""), MEMBER
     if one.type:
-        owner = _type_of(corpus, file, one.type, one.inside)
-        if owner:
+        if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
         head = one.type.partition(".")[0].removesuffix("()")
         if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
             return "", 0.0
-        made = one.type.endswith("()") and file.language != "python"
+        made = "()." in one.type or (one.type.endswith("()") and file.language != "python")
+        before, _, last = one.type.rpartition(".")
+        while before and not made:  # what is unknown of a known class is no type of elsewhere
+            made = bool(_object(corpus, file, before, one.inside))
+            before = before.rpartition(".")[0]
         if (one.type[:1].isupper() or "." in one.type) and not made:
-            last = one.type.rpartition(".")[2]
             owner = "" if one.type.partition(".")[0] in imports else _only(corpus, last, TYPES)
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
@@ -668,6 +696,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         std = file.language == "rust" and head in _RUST
         if found or std or (certainty and head in imports):
             return found, certainty
+        if owner := _object(corpus, file, one.receiver, one.inside) if "." in one.receiver else "":
+            return member(corpus, owner, one.name), MEMBER
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
 
 

@@ -446,6 +446,75 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("A.neg", "Other.bar"), ("A.neg", "Foo.own"), ("A.pos", "Foo.own"), ("A.pos", "Other.bar"), ("use", "Base.Go2")},
     ),
+    "what methods of a receiver of TypeScript and JavaScript return": (
+        {
+            "a.ts": "class Run { go(): void {} go2(): Run { return this } self(): this { return this } }\nclass Alt { go() {} go2() {} self() {} get() {} prop() {} }\n"
+            "class S { get(): Run { return null }  async later(): Promise<Run> { return null }\n get prop(): Run { return null }\n run: Run }\n"
+            "function chain(s: S) { s.get().go2().self().go() }\nfunction local(s: S) { const r = s.get(); const q = r; q.go() }\nasync function later(s: S) { (await s.later()).go() }\n"
+            "function field(s: S) { s.run.go() }\nfunction getter(s: S) { s?.prop.go() }\nfunction cast(x: any) { (x as Run).go(); const y = x as S; y!.get() }\n"
+            "class D { own: S; constructor(private s: S, t: S) { this.own = t }\n m() { this.s!.get().go(); this.own.later() } }\n",
+            "b.js": "const api = { start() {}, inner: { deep() {} } }\nfunction k() { api.start() }\nclass B { start() {} }\nclass C extends B { constructor() { super(1) } }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.get"), ("chain", "Run.go2"), ("chain", "Run.self"), ("chain", "Run.go"), ("local", "S.get"), ("local", "Run.go"), ("later", "S.later"),
+            ("later", "Run.go"), ("field", "Run.go"), ("getter", "Run.go"), ("cast", "Run.go"), ("cast", "S.get"), ("D.m", "S.get"), ("D.m", "Run.go"), ("D.m", "S.later"),
+            ("k", "api.start"), ("C.constructor", "B"),
+        },
+    ),
+    "what methods of a receiver of Go return": (
+        {
+            "a.go": "package a\ntype Run struct{}\nfunc (r *Run) Go() {}\nfunc (r *Run) Next() *Run { return r }\ntype Alt struct{}\nfunc (a Alt) Go() {}\nfunc (a Alt) Next() {}\n"
+            "func (s S) Get() *Run { return s.r }\nfunc (s S) Two() (*Run, error) { return s.r, nil }\ntype Inner struct { r Run }\n"
+            "func chain(s S) { s.Get().Next().Go() }\nfunc local(s S) { r := s.Get(); r.Go() }\nfunc two(s S) { r, err := s.Two(); r.Go() }\nfunc field(s S) { s.inner.r.Go() }\n"
+            "func cast(x any) { x.(*Run).Go() }\nfunc ok(x any) { r, ok := x.(*Run); r.Go() }\nfunc made() { new(Run).Go(); r := new(Run); r.Next() }\n",
+            "b.go": "package a\ntype S struct { r *Run; inner Inner }\nfunc far(s *S) { s.r.Go() }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.Get"), ("chain", "Run.Next"), ("chain", "Run.Go"), ("local", "S.Get"), ("local", "Run.Go"), ("two", "S.Two"), ("two", "Run.Go"), ("field", "Run.Go"),
+            ("cast", "Run.Go"), ("ok", "Run.Go"), ("made", "Run.Go"), ("made", "Run.Next"), ("far", "Run.Go"),
+        },
+    ),
+    "what methods of a receiver of Rust return": (
+        {
+            "src/lib.rs": "mod other;\npub struct Run;\nimpl Run { pub fn go(&self) {} fn next(&mut self) -> &mut Self { self } }\nstruct Alt;\nimpl Alt { fn go(&self) {} fn next(&self) {} }\n"
+            "pub struct S { pub run: Run }\nimpl S { fn get(&self) -> &Run { &self.run } fn res(&self) -> Result<Run, E> { x } }\n"
+            "fn chain(s: &S) { s.get().next().go() }\nfn local(s: &S) { let r = s.get(); r.go() }\nfn tried(s: &S) -> Result<(), E> { let r = s.res()?; r.go() }\nfn opened(s: &S) { s.res().unwrap().go() }\n",
+            "src/other.rs": "use crate::S;\nfn far(s: &S) { s.run.go() }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.get"), ("chain", "Run.next"), ("chain", "Run.go"), ("local", "S.get"), ("local", "Run.go"), ("tried", "S.res"), ("tried", "Run.go"),
+            ("opened", "S.res"), ("opened", "Run.go"), ("far", "Run.go"),
+        },
+    ),
+    "what methods of a receiver of Java return": (
+        {
+            "Run.java": "class Run { void go() {} Run next() { return this; } }\nclass Alt { void go() {} void next() {} void get() {} }\nclass Base { Base(int x) {} }\n",
+            "S.java": "class S extends Base { Run get() { return null; } Run run; static final Run RUN = new Run(); S() { super(1); } }\nenum E { ONE, TWO; void go() {} }\nrecord P(Run run) {}\n",
+            "Use.java": "class Use {\n void chain(S s) { s.get().next().go(); }\n void local(S s) { var r = s.get(); r.go(); }\n void field(S s) { s.run.go(); S.RUN.next(); }\n"
+            " void constant() { E.ONE.go(); }\n void record(P p) { p.run().go(); }\n void cast(Object o) { ((S) o).get().go(); }\n}\n",
+        },
+        "calls",
+        {
+            ("Use.chain", "S.get"), ("Use.chain", "Run.next"), ("Use.chain", "Run.go"), ("Use.local", "S.get"), ("Use.local", "Run.go"), ("Use.field", "Run.go"), ("Use.field", "Run.next"),
+            ("Use.constant", "E.go"), ("Use.record", "Run.go"), ("Use.cast", "S.get"), ("Use.cast", "Run.go"), ("S", "Run"), ("S.S", "Base"),
+        },
+    ),
+    "properties and returned types of Python": (
+        {
+            "a.py": "class Run:\n    def go(self): pass\n    def next(self) -> Self: return self\n    @classmethod\n    def make(cls) -> 'Self': return cls()\nclass Kid(Run):\n    def more(self): pass\n"
+            "class Alt:\n    def go(self): pass\n    def next(self): pass\n    def more(self): pass\nclass S:\n    run: Run\n    @property\n    def prop(self) -> Run: return x\n"
+            "    def get(self) -> 'Run | None': return x\n    def own(self): self.prop.go()\n",
+            "b.py": "from a import Kid, S\ndef prop(s: S): s.prop.go()\ndef chain(s: S): s.get().next().go()\ndef field(s: S):\n    r = s.run\n    r.go()\ndef kid():\n    Kid().next().more()\n    Kid.make().next().more()\n",
+        },
+        "calls",
+        {
+            ("S.own", "Run.go"), ("prop", "Run.go"), ("chain", "S.get"), ("chain", "Run.next"), ("chain", "Run.go"), ("field", "Run.go"),
+            ("kid", "Kid"), ("kid", "Run.next"), ("kid", "Run.make"), ("kid", "Kid.more"),
+        },
+    ),
     "bare calls in nested classes of Java": (
         {
             "A.java": "class A {\n void run() {}\n void start2() {}\n void help() {}\n static void make() {}\n public String toString() { return null; }\n"
