@@ -176,7 +176,7 @@ def _facts(file: SourceFile) -> Facts:
     found: Facts = defaultdict(list)
     for one in file.symbols:
         said = _parameters(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
-        what = f"{one.kind} {one.name} {said}"
+        what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
         owner = one.parent if one.parent not in file.by_name else ""
         found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
@@ -217,7 +217,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
         for one in file.symbols:
             key = file.key(one.name)
             if key not in corpus.symbols:
-                corpus.symbols[key], corpus.home[key] = one, file
+                corpus.symbols[key], corpus.home[key] = file.by_name[one.name], file
                 named = corpus.modules if one.kind == "module" else corpus.short
                 named[one.short].append(key)
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript

@@ -96,7 +96,9 @@ class SourceFile:
 
     @cached_property
     def by_name(self) -> dict[str, Symbol]:
-        return {one.name: one for one in reversed(self.symbols)}
+        """Of several definitions of a name the described one, or the longest, or the first."""
+        ranked = sorted(self.symbols[::-1], key=lambda one: (bool(one.doc), one.end - one.start))
+        return {one.name: one for one in ranked}
 
     @cached_property
     def starts(self) -> list[int]:

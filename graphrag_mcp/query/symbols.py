@@ -532,7 +532,11 @@ def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Ro
     place = {"char_start": start, "char_end": end, "line_start": first}
     place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {"id": f"{alias} {inside[0]['id']}", "alias": alias, "last": inside[-1]["position"]}
+    own = {
+        "id": f"{alias} {start} {inside[0]['id']}",
+        "alias": alias,
+        "last": inside[-1]["position"],
+    }
     return [inside[0] | place | own]
 
 
