@@ -382,9 +382,7 @@ class _Reader:
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
         rows = dict(enumerate((*one, 0) for one in self.local))
-        again: dict[str, list[int]] = defaultdict(
-            list
-        )  # places that assign a variable another value
+        again: dict[str, list[int]] = defaultdict(list)  # where a variable gets another value
         for node in (node for found in matches for node in found.get("again", ())):
             again[self.text_of(node)].append(node.start_byte)
         for found in matches:
@@ -401,13 +399,11 @@ class _Reader:
                 hoists = self.file.broken  # or `var` of JavaScript
                 past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
                 while up.parent and (
-                    up.type not in _REGIONS
-                    or (hoists and not _whole(up))
-                    or (past and up.type == "if_statement")
+                    up.type not in _REGIONS or (hoists and not _whole(up)) or past
                 ):
-                    past |= up.type == "unary_expression"
                     late = up.type in WORDS["late"] or (past and up.type == "if_statement")
                     start = up.end_byte if late else start
+                    past = (past or up.type == "unary_expression") and up.parent.type != "block"
                     hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
@@ -424,15 +420,18 @@ class _Reader:
                 elif stated and found["type"][0].type not in WORDS["paths"]:
                     rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
-        for name, start, end, stated, at in sorted(
-            rows.values(), key=lambda one: (one[1], -one[2])
-        ):
-            self.bound[name].add(start, end, (stated, at))
+        for name, start, end, *said in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
+            self.bound[name].add(start, end, said)
+        self._keep(again)
+
+    def _keep(self, again: dict[str, list[int]]) -> None:
+        """What other files may know: fields, and names that the module binds to something else."""
         for name, places in again.items():
             if any(self.bound_at(name, (at, at)) is None for at in places):
                 self.file.variables[name] = ""
         for (owner, name), field in self.fields.items():
-            if owner and (known := self._expanded(*field)):
+            known = self._expanded(*field) if owner else ""
+            if known or (owner and self.file.language == "go"):
                 self.file.variables[f"{owner[len(self.file.module) + 1 :]}.{name}"] = known
 
     def _stated(self, node: Any, deep: int = 0) -> str:
@@ -585,8 +584,6 @@ class _Reader:
             receiver = written
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
-        if self.file.language == "go" and (self._full(known), name) in self.fields:
-            known = "?"  # which hides a method of what is embedded
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
@@ -617,37 +614,23 @@ class _Reader:
         if known and known[0] == "=":  # an import of this block
             text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
-        return shown, self._expanded(text, node.start_byte) if known is not None else ""
+        return shown, self._expanded(text.lstrip("$"), node.start_byte) if known is not None else ""
 
     def _expanded(self, written: str, at: int, deep: int = 0) -> str:
-        """A type with what is known of the variables, fields and type parameters in it, "" where nothing
-        is known of one."""
-        head, _, rest = written.partition(".")
-        head = head.lstrip("$")
-        known = (self._owner(self.inside(at, at)[0]), at) if head in OWN else None
-        if head in self.bound:
-            known = known or self.bound[head].around(at, at)
-        if known is None or written in self.owners:
+        """A type, of a variable or type parameter at its head what is known of it, "" for nothing."""
+        head, dot, rest = written.partition(".")
+        if head in OWN:
+            return f"{self._owner(self.inside(at, at)[0])}{dot}{rest}"
+        found = self.bound[head].around(at, at) if head in self.bound else None
+        if found is None or written in self.owners:
             return written
-        said, place = known
-        if deep > _DEEPEST:
-            return ""
-        if said not in (head, "") and head not in OWN:
-            said = said[1:] if said[0] == "=" else self._stated_at(said, place, at, deep)
-        for part in rest.split(".") if rest else ():
-            field = self.fields.get((self._full(said), part))
-            if field is None and self.file.language == "java":  # of a record
-                field = self.fields.get((self._full(said), part.removesuffix("()")))
-            inner = f"{said}.{part}" if field is None else self._stated_at(*field, at, deep)
-            said = inner if said else ""
-        return said
-
-    def _stated_at(self, said: str, place: int, at: int, deep: int) -> str:
-        """What a type means where it is stated, a type parameter where it is used."""
-        return self._expanded(said, at if said[:1].isupper() else place, deep + 1)
-
-    def _full(self, known: str) -> str:
-        return known if known in self.owners else f"{self.file.module}.{known}"
+        said, place = found
+        if said[:1] == "=":
+            said = said[1:]
+        elif said not in (head, ""):  # a type parameter means what it does where it is used
+            place = at if said[:1].isupper() else place
+            said = self._expanded(said, place, deep + 1) if deep < _DEEPEST else ""
+        return f"{said}{dot}{rest}" if said else ""
 
     def _owner(self, inside: str) -> str:
         return next((name for name in self._around(inside) if name in self.owners), "")

@@ -12,7 +12,7 @@ import re
 import tokenize
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -81,17 +81,16 @@ _BETWEEN = frozenset(
 @dataclass(slots=True)
 class _Scope:
     """A module, class or function: its qualified name, what is known of the types of names in it,
-    and of those of `self.x`; names that functions bind: "?" variables, "=" imports, "" definitions."""
+    names that functions bind: "?" variables, "=" imports, "" definitions."""
 
     name: str
     kind: str
     types: dict[str, str] = field(default_factory=dict)
-    fields: Mapping[str, str] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
 
     def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
         """A scope inside, with the names of its arguments bound."""
-        own = _Scope(name, kind, dict(self.types), self.fields, dict(self.local))
+        own = _Scope(name, kind, dict(self.types), dict(self.local))
         if arguments:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
@@ -115,8 +114,6 @@ class _Scope:
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
         self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
-        # What is assigned to each variable of the module, "" for what is no name and no call.
-        self.variables: dict[str, set[str]] = defaultdict(set)
 
     def module(self, tree: ast.Module) -> None:
         own = self.file.symbols[0]
@@ -127,14 +124,11 @@ class _Reader:
         defined = {one.name for one in known if isinstance(one, _Definition)}
         bound = _bound_in(tree.body, outer).items()
         local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
+        self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
-        held = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
-        held = ((name, "" if local.get(name) == _SEVERAL else value) for name, value in held)
-        self.file.variables |= {name: "" for name, how in local.items() if how == _SEVERAL}
-        self.file.variables |= {name: value for name, value in held if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
@@ -180,13 +174,9 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node), scope.local)
-        head = own.name[len(self.file.module) + 1 :]
-        self.file.variables |= {
-            f"{head}.{name}": known for name, known in own.fields.items() if known
-        }
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local)
         for base in node.bases:
-            self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
+            self._reference(_base_of(base), _Scope(own.name, "class", scope.types))
         for one in (*node.decorator_list, *node.keywords):
             self._calls(one, scope)
         self._block(node.body, own)
@@ -212,6 +202,8 @@ class _Reader:
         head, end = self._span(node)
         body = self._span(node.body[0])[0]
         signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
+        if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
+            signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
         self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
         scope.local |= {node.name: ""} if scope.kind == "function" else {}
@@ -252,40 +244,30 @@ class _Reader:
         names = [one.id for one in targets if isinstance(one, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
-        module = scope.kind == "module"
         for name in names if len(targets) == 1 else ():
-            if scope.local.get(name) != _TYPED or stated:
-                several = not stated and scope.local.get(name) == _SEVERAL
-                scope.types[name] = "" if several else known
-        for name in names if module else ():
+            how = "" if stated else scope.local.get(name, "")
+            if how != _TYPED:
+                scope.types[name] = "" if how == _SEVERAL else known
+        owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
+        inner = [one.attr for one in targets if _of_self(one, "self")]
+        for name in names if scope.kind == "class" else inner:
+            if known and owner:
+                place = f"{owner[len(self.file.module) + 1 :]}.{name}"
+                before = self.file.variables.setdefault(place, known)
+                if before != known and known.endswith("()") and before.endswith("()"):
+                    self.file.variables[place] = "?"  # objects of several classes
+        for name in names if scope.kind == "module" else ():
             given = _base_of(node.value) if node.value else None
             value = f"{stated}()" if stated else self._type(given, scope)
             if not stated and not isinstance(given, ast.Call):
                 value = _dotted(given)
-            self.variables[name] |= set() if _is_none(node.value) and not stated else {value}
+            if value:
+                self.file.variables.setdefault(name, value)
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
                 text = _folded(self.text[start:end])[:120]
                 self.file.symbols.append(Symbol(*place, text, "", scope.name))
-
-    def _fields(self, node: ast.ClassDef) -> dict[str, str]:
-        """Types of `self.x`: from annotations of the class and from what its methods assign."""
-        found = {
-            one.target.id: _annotation(one.annotation)
-            for one in node.body
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
-        }
-        for method in (one for one in node.body if isinstance(one, _Function)):
-            arguments = {one.arg: _annotation(one.annotation) for one in method.args.args}
-            scope = _Scope("", "function", arguments)
-            for one in (one for one in _statements(method) if isinstance(one, _Assignment)):
-                plain = isinstance(one, ast.Assign)
-                known = self._type(one.value, scope) if plain else _annotation(one.annotation)
-                for target in one.targets if plain else [one.target]:
-                    if known and _of_self(target, "self"):
-                        found.setdefault(target.attr, known)
-        return found
 
     # ---- uses ------------------------------------------------------------------------------------
 
@@ -356,9 +338,8 @@ class _Reader:
         if isinstance(node, ast.Name):
             return scope.types.get(node.id, "")
         if isinstance(node, ast.Attribute):
-            known = scope.fields.get(node.attr, "") if _of_self(node, "self", "cls") else ""
-            on = "" if known or deep > _DEEPEST else self._type(node.value, scope, deep + 1)
-            return f"{on}.{node.attr}" if on and on != "super" else known
+            on = self._type(node.value, scope, deep + 1) if deep < _DEEPEST else ""
+            return f"{on}.{node.attr}" if on and on != "super" else ""
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
@@ -368,6 +349,7 @@ class _Reader:
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
         ways = ways[0] if isinstance(node, ast.BoolOp) else ways
         found = {self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST} - {""}
+        found = {one for one in found if not one.startswith(self.file.module)} or found
         return found.pop() if len(found) == 1 else ""
 
 

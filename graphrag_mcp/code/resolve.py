@@ -386,8 +386,17 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
     """The method of a class or of its nearest base that has it."""
-    ways = (corpus.members.get((one, name), "") for one in _with_bases(corpus, owner))
-    return next(filter(None, ways), "")
+    for one in _with_bases(corpus, owner):
+        home = corpus.home.get(one)
+        if found := corpus.members.get((one, name), ""):
+            return found
+        if (
+            home
+            and home.language == "go"
+            and f"{one[len(home.module) + 1 :]}.{name}" in home.variables
+        ):
+            break  # a field hides a method of what is embedded
+    return ""
 
 
 def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
@@ -533,12 +542,22 @@ def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str
 
 def _field(corpus: Corpus, owner: str, name: str) -> str:
     """The class of a field of a class or its bases."""
+    file, value, inside = _stated(corpus, owner, name)
+    place = f"{inside}.{name}", ""
+    if file and place not in corpus.found:
+        corpus.found[place] = ""  # of fields that stand for each other
+        corpus.found[place] = _object(corpus, file, value, inside)
+    return corpus.found.get(place, "")
+
+
+def _stated(corpus: Corpus, owner: str, name: str) -> tuple[SourceFile | None, str, str]:
+    """What a class or its nearest base states of a field: the file, the type and the class."""
     for one in _with_bases(corpus, owner) if owner in corpus.home else ():
         module = corpus.home[one].module
         file, value = corpus.variables.get((module, f"{one[len(module) + 1 :]}.{name}"), (None, ""))
         if file:
-            return _object(corpus, file, value, one)
-    return ""
+            return file, value, one
+    return None, "", ""
 
 
 def _parent(corpus: Corpus, name: str) -> str:
@@ -679,16 +698,14 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type:
         if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
-        head = one.type.partition(".")[0].removesuffix("()")
+        written, made = _said_of(corpus, file, one)
+        head = written.partition(".")[0].removesuffix("()")
         if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
             return "", 0.0
-        made = "()." in one.type or (one.type.endswith("()") and file.language != "python")
-        before, _, last = one.type.rpartition(".")
-        while before and not made:  # what is unknown of a known class is no type of elsewhere
-            made = bool(_object(corpus, file, before, one.inside))
-            before = before.rpartition(".")[0]
-        if (one.type[:1].isupper() or "." in one.type) and not made:
-            owner = "" if one.type.partition(".")[0] in imports else _only(corpus, last, TYPES)
+        made |= "()." in written or (written.endswith("()") and file.language != "python")
+        if (written[:1].isupper() or "." in written) and not made:
+            last = written.rpartition(".")[2]
+            owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
@@ -698,7 +715,19 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return found, certainty
         if owner := _object(corpus, file, one.receiver, one.inside) if "." in one.receiver else "":
             return member(corpus, owner, one.name), MEMBER
-    return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
+    found = _only(corpus, one.name, CALLABLE) if one.name not in COMMON else ""
+    return found * (found != one.inside), ONLY  # what has its own name is what it wraps
+
+
+def _said_of(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, bool]:
+    """The type of a receiver, of a member what its class states of it; and is it one of a class of the
+    corpus that states nothing?"""
+    before = one.type.rpartition(".")[0]
+    while before and not (owner := _object(corpus, file, before, one.inside)):
+        before = before.rpartition(".")[0]
+    name = one.type[len(before) + 1 :].partition(".")[0]
+    value = _stated(corpus, owner, name)[1] if before else ""
+    return value or one.type, bool(before and not value)
 
 
 _BUILTINS = frozenset(dir(builtins))

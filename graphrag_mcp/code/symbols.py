@@ -96,9 +96,12 @@ class SourceFile:
 
     @cached_property
     def by_name(self) -> dict[str, Symbol]:
-        """Of several definitions of a name the described one, or the longest, or the first."""
-        ranked = sorted(self.symbols[::-1], key=lambda one: (bool(one.doc), one.end - one.start))
-        return {one.name: one for one in ranked}
+        """Of several definitions of a name the described one, or the longest, or the first; no setter."""
+
+        def rank(one: Symbol) -> tuple[bool, bool, int]:
+            return not one.signature.startswith("@"), bool(one.doc), one.end - one.start
+
+        return {one.name: one for one in sorted(self.symbols[::-1], key=rank)}
 
     @cached_property
     def starts(self) -> list[int]:
