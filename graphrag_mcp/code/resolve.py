@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
@@ -190,6 +191,7 @@ def _facts(file: SourceFile) -> Facts:
     return found
 
 
+@lru_cache(maxsize=1 << 16)
 def _returned(symbol: Symbol) -> str:
     """The type that the signature of a function states for what it gives, "" for none."""
     before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
@@ -199,6 +201,8 @@ def _returned(symbol: Symbol) -> str:
 
 def _generic(symbol: Symbol, name: str) -> bool:
     """Is it a type parameter of this definition?"""
+    if "<" not in symbol.signature and "[" not in symbol.signature:
+        return False
     before = rf"(?:(?:^|\s)<|\b{re.escape(symbol.short)}\s*[<\[])[^>()]*?"
     return bool(re.search(rf"{before}(?<![\w.]){re.escape(name)}\b", symbol.signature))
 
