@@ -1,15 +1,16 @@
-"""Does global_search find articles of the section that a question is about?
+"""Do global_search and list_documents find articles of the section that a question is about?
 
     python benchmarks/sections.py [--set bbc_news] [--tokens 4000]
 
 Indexes a labelled set of ../shared/data without a model and asks 21 questions on the whole of it,
-lists of things and sentences. Prints for each: characters, documents cited, and how many of them
-have the label of the section.
+lists of things and sentences. Prints for each, of global_search and of list_documents: characters,
+documents, and how many of them have the label of the section.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.corpora import documents, write_out
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -61,7 +63,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=4_000)
     options = parser.parse_args()
     label = {row["id"]: row["label"] for row in documents(options.set)}
-    totals = [0, 0, 0]
+    totals = [0] * 6
     with tempfile.TemporaryDirectory() as scratch:
         folder, files = (
             Path(scratch) / "corpora" / "sections",
@@ -72,11 +74,16 @@ def main() -> None:
         for section, question in QUESTIONS:
             found = global_search(snapshot, question, max_tokens=options.tokens)
             cited = {Path(one.uri).stem for one in found.citations}
-            right = sum(label[id] == section for id in cited)
-            counts = (len(found.text), len(cited), right)
+            listed = list_documents(snapshot, query=question, max_tokens=options.tokens)
+            lines = re.findall(r"^- \[d\d+\] \S*?([^/\s]+)\.md", listed.text, re.MULTILINE)
+            counts = [
+                count
+                for text, ids in ((found.text, cited), (listed.text, lines))
+                for count in (len(text), len(ids), sum(label[id] == section for id in ids))
+            ]
             totals = [total + count for total, count in zip(totals, counts, strict=True)]
-            print(f"{counts[0]:6} {counts[1]:4} {right:4} {section:14} {question[:80]}")
-    print("characters, documents, of the section:", totals)
+            print(*(f"{count:6}" for count in counts), f"{section:14} {question[:80]}")
+    print("characters, documents, of the section, twice:", totals)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,9 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import schema, tables
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import KEY, TABLES
 from graphrag_mcp.store.tables import open_snapshot
@@ -88,7 +89,7 @@ def files(folder: Path) -> list[Path]:
         path
         for path in found
         if path.relative_to(folder).parts[0] not in left_out
-        and path.name != schema.HINT
+        and path.name != manifests.HINT
         and path.stat().st_size
     ]
 
@@ -122,7 +123,7 @@ def flipped(path: Path, place: int, bit: int) -> Iterator[None]:
 
 def like_a_new_process(folder: Path) -> None:
     tables.disconnect(folder)
-    schema._seen.clear()
+    manifests._seen.clear()
 
 
 def contents(folder: Path) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from graphrag_mcp import __version__
@@ -23,33 +23,13 @@ from graphrag_mcp.cli.read import list as list_documents
 from graphrag_mcp.cli.upkeep import delete, digest, doctor, export, import_, install, rollback
 from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, try_, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.text.terms import table
 
-GROUPS = {
-    "To begin": ("try", "index", "install", "serve", "completion"),
-    "To ask": ("search", "entity", "explore", "list", "report", "source", "drift"),
-    "To look after an index": ("status", "doctor", "edit", "remove", "rollback", "digest"),
-    "To move, share and delete": ("export", "import", "delete"),
-    "For models and measuring": ("init", "tune", "answers", "eval"),
-}
-EXAMPLES = {
-    "": ("try", "index ~/papers", 'search "Who changed their mind, and why?"'),
-    "try": ("try", "try ~/papers"),
-    "index": ("index ~/papers", "index ~/papers --dry-run", "index ~/papers --watch"),
-    "completion": ("completion bash", "completion zsh"),
-    "install": ("install", "install --client cursor --root ~/papers", "install --client all"),
-    "search": (
-        'search "Who opened the canister?"',
-        'search "the main topics" --mode global',
-        "search '\"exact words\"' --mode text --filter year=2021",
-    ),
-    "entity": ('entity "Ines Calloway"', "entity e12 --format detailed"),
-    "explore": ("explore", 'explore "Tobias Fenn" "Tide Office"'),
-    "list": ("list --by year", "list --sort size"),
-    "source": ("source t33", "source t33.2 --around 1"),
-    "status": ("status", "status --since 3"),
-    "export": ("export out --graphml",),
-    "edit": ("edit proposals", "edit merge e4 e9 --yes"),
-}
+Run = Callable[[argparse.Namespace], int]
+_TABLES = table(__file__)
+GROUPS: dict[str, list[str]] = {name: one.split() for name, one in _TABLES["groups"].items()}
+EXAMPLES: dict[str, list[str]] = _TABLES["examples"]
+_TYPES = {"int": int, "float": float}
 
 
 class Parser(argparse.ArgumentParser):
@@ -117,243 +97,40 @@ def _choices(parser: argparse.ArgumentParser, message: str) -> list[str]:
     return []
 
 
-METHODS = ("auto", "fast", "llm", "agent")
-Run = Callable[[argparse.Namespace], int]
-FORMATS = ("concise", "detailed")
-
-
-class Options:
-    """Adds the arguments of one command; of an option without a default it is ""."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.parser = parser
-
-    def __call__(self, name: str, help: str, metavar: str | None = None, **more: Any) -> None:
-        if name.startswith("-"):
-            more.setdefault("default", "")
-        self.parser.add_argument(name, help=help or None, metavar=metavar, **more)
-
-    def flag(self, name: str, help: str) -> None:
-        self.parser.add_argument(name, action="store_true", help=help)
-
-    def number(self, name: str, help: str, default: int | None = None) -> None:
-        self(name, help, "N", type=int, default=default)
-
-    def choice(self, name: str, choices: Sequence[str], help: str, **more: Any) -> None:
-        """The first of the choices is the default."""
-        self(name, help, choices=choices, **{"default": choices[0], **more})
-
-    def many(self, name: str, metavar: str, help: str, default: Any = None) -> None:
-        """An option that can be repeated."""
-        self(name, help, metavar, action="append", default=default)
-
-    def maybe(self, name: str, metavar: str, help: str) -> None:
-        """An argument that can be left out."""
-        self(name, help, metavar, nargs="?", default="")
+def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
+    """The arguments of a command, as main.toml has them."""
+    for name, said in arguments.items():
+        if isinstance(said, str):
+            parser.add_argument(name, action="store_true", help=said)
+            continue
+        how = {key: value for key, value in said.items() if key != "unset"}
+        optional = name.startswith("-") or said.get("nargs") == "?"
+        if optional and not said.keys() & {"type", "action", "unset"}:
+            how.setdefault("default", said.get("choices", [""])[0])
+        if "type" in said:
+            how["type"] = _TYPES[said["type"]]
+        parser.add_argument(name, **how)
 
 
 def parser(runs: Sequence[Run]) -> Parser:
     """The whole command line; each of `runs` is a command named after it and described by its
     docstring."""
     common = argparse.ArgumentParser(add_help=False)
-    add = Options(common)
-    where = "where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)"
-    add("--home", where, "DIR")
-    add("--corpus", "which index (else that of this folder)", "NAME")
-    add.flag("--json", "print one JSON object")
+    _add(common, _TABLES["common"])
     about = "A folder of documents in, a knowledge graph and tools for agents out."
     parser = Parser(prog="graphrag-mcp", description=about)
     parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     by_name = {run.__name__: run for run in runs}
-
-    def command(name: str) -> Options:
+    for name, arguments in _TABLES["arguments"].items():
         run = by_name[name]
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
         made = commands.add_parser(name, help=about, description=about, parents=[common])
         made.set_defaults(run=run)
+        _add(made, arguments)
         parser.commands[name] = made
-        return Options(made)
-
-    for add_all in (_serving, _reading, _upkeep, _measuring, _installing):
-        add_all(command)
     return parser
-
-
-def _serving(command: Callable[[str], Options]) -> None:
-    add = command("serve")
-    add.many("--root", "DIR", "a folder that tools may index; repeat it for more")
-    what = "core: to index and ask; index: to feed an index; all: these and editing"
-    add.choice("--tools", ("core", "all", "index"), what)
-    add.flag("--read-only", "without the tools that write")
-    add.flag("--chatgpt", "with the tools search and fetch, which some hosts ask for by name")
-    add.flag("--http", "over HTTP instead of stdin and stdout")
-    what = "the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS"
-    add("--host", what, default="127.0.0.1")
-    add.number("--port", "the port; 0 takes a free one", 8765)
-    what = "with --http: processes that serve the address, best one for each core"
-    add.number("--workers", what, 1)
-    add.many("--allow-host", "NAME", "a name this server is reached by; repeat it for more")
-    add = command("try")
-    add.maybe("folder", "FOLDER", "of documents; else the sample")
-    add = command("index")
-    add("paths", "folders and files", "PATH", nargs="*")
-    add.flag("--remove-missing", "let it remove more than half of a corpus of over 20 documents")
-    add.flag("--recluster", "compute communities again, as after other settings")
-    add.flag("--dry-run", "only read and estimate")
-    add.flag("--watch", "stay, and index again after every change of a file")
-    engines = ("auto", "inline", "processes", "ray")
-    what = (
-        "who computes: this process, several, or a Ray cluster; auto: several from 300 documents on"
-    )
-    add.choice("--engine", engines, what, default=None)
-    add("--address", "with --engine ray: of the cluster; else of this machine", "URL", default=None)
-    add.choice("--method", METHODS, "fast: without any model; auto: with the configured one")
-    add.number("--max-calls", "stop asking models after N calls; 0: ask nothing, keep the answers")
-    add.number("--max-tokens", "the same for tokens, in and out")
-    what = "the same for money, by the prices in the settings"
-    add("--max-cost", what, "X", type=float, default=None)
-    add.flag("--refresh-answers", "ask the model again, whatever it answered before")
-    add("--job", argparse.SUPPRESS, default="")
-
-
-def _reading(command: Callable[[str], Options]) -> None:
-    add = command("search")
-    add("query", "", "QUERY")
-    what = "auto, fused, hybrid, local, global, basic, text, or drift (with a model)"
-    add("--mode", what, default="auto")
-    add.many("--filter", "X", "field=value, !=, >=, <=; repeat it for more", [])
-    add.choice(
-        "--breadth", ("passages", "sentences"), "sentences: one from each of up to 40 places"
-    )
-    add.choice("--sort", ("rank", "time"), "time: oldest first")
-    add.flag("--explain", "say of each item what brought it in")
-    add.flag("--answer", "let the configured model answer from the context")
-    add("--response-type", 'form of that answer, e.g. "a table of three rows"', "TEXT")
-    add.number("--level", "community level for global: 0 is the coarsest, -1 chooses", -1)
-    add.number("--max-tokens", "budget of the result")
-    add.choice("--format", FORMATS, "how much of each item")
-    add = command("entity")
-    add("name", "a name or an id such as e12", "NAME")
-    add.choice("--order", ("", "time"), "time: what is said of it, by day")
-    add("--other", "only what names this entity too, by day", "NAME")
-    add.number("--max-tokens", "budget of the result")
-    add.choice("--format", FORMATS, "how much of each item")
-    add = command("list")
-    add.maybe("query", "QUERY", "only documents that speak of this")
-    add.many("--filter", "X", "as search; repeat it for more", [])
-    add.choice("--sort", ("date", "title", "size"), "order")
-    kinds = ("person", "organization", "location", "event")
-    what = "one line a period, a name by the number of documents that hold it, or a statement"
-    add.choice("--by", ("year", "month", "day", *kinds, "statement"), what, default="")
-    add("--document", "the headings of one document, as d4", "ID")
-    add("--cursor", "of the last page", "CURSOR")
-    add.number("--max-tokens", "budget of the result")
-    add = command("report")
-    add("community", "an id such as c5", "COMMUNITY")
-    add.number("--max-tokens", "budget of the result")
-    add.choice("--format", FORMATS, "how much of each item")
-    add = command("source")
-    add("ids", "ids such as t33 or d4", "ID", nargs="+")
-    add.number("--around", "so many text units before and after", 0)
-    add("--query", "a question: only the sentences that bear on it", "TEXT", default="")
-    add.flag("--raw", "to the letter: with marks, menus and addresses of links")
-    add.number("--max-tokens", "budget of the result")
-    add = command("status")
-    what = "what changed since generation N, or since a day (2024-05-03)"
-    add("--since", what, "N", default=None)
-    add("--about", "with --since: what new text says of this entity", "NAME")
-
-
-def _upkeep(command: Callable[[str], Options]) -> None:
-    add = command("doctor")
-    add.maybe("folder", "DIR", "a folder of GraphRAG's tables or LightRAG's storage")
-    add.flag("--repair", "derive what is wrong again from the stored originals")
-    command("digest")
-    add = command("export")
-    add.maybe("folder", "DIR", "where the Parquet files go")
-    add("--html", "write the graph as one page, to open without a server", "FILE")
-    add.flag("--graphml", "also write graph.graphml, for networkx, Gephi and others")
-    add = command("import")
-    add("folder", "tables of GraphRAG, a storage of LightRAG, or what export wrote", "DIR")
-    add = command("remove")
-    add("ids", "documents: d4, a uri, a file name, the id of a text", "ID", nargs="+")
-    add.flag("--yes", "do it; without, only say what would go")
-    add = command("delete")
-    add("name", "the corpus, by its name", "CORPUS")
-    add.flag("--yes", "do it; without, only say what would go")
-    add = command("edit")
-    ops = "create update rename merge delete undo proposals reject log replay".split()
-    add("op", f"one of {', '.join(ops)}", "OP", choices=ops)
-    add("ids", "e12, r7 or names; of an undo its id; of replay a file", "ID", nargs="*")
-    add.many("--set", "X", "name=value, e.g. type=person; repeat it", [])
-    add.flag("--yes", "do it; without, only say what would change")
-    add = command("rollback")
-    add("generation", "a generation that is still kept", "N", type=int)
-
-
-def _measuring(command: Callable[[str], Options]) -> None:
-    add = command("tune")
-    add.choice("--selection", ("random", "top", "centroid"), "which texts the sample is of")
-    add.number("--limit", "text units of the sample", 15)
-    add.number("--max-tokens", "of the question about the sample", 2000)
-    add.number("--min-examples", "worked examples in the extraction prompt", 2)
-    add("--domain", "what the texts are about, where you know it")
-    add("--language", "of descriptions and reports, where it shall be another than the texts'")
-    add.flag("--no-entity-types", "let extraction use any type")
-    add.number("--seed", "of the random sample", 42)
-    add("--output", "write there instead of into the index", "DIR")
-    add = command("init")
-    add("folder", "where the files go", "DIR", nargs="?", default=".")
-    add.flag("--force", "overwrite")
-    add = command("explore")
-    what = "an entity (name or e12) or a community (c5); without it the page opens"
-    add.maybe("start", "START", what)
-    add.maybe("goal", "GOAL", "an entity to connect it with")
-    add.number("--hops", "steps around START, 1 to 4", 1)
-    add.number("--max-nodes", "entities, 2 to 200", 30)
-    kinds = "of source code: calls, inherits, imports, contains, impact or tests"
-    add.many("--kind", "KIND", kinds, default=[])
-    way = "in: what uses START, out: what it uses"
-    add("--direction", way, "WAY", default="")
-    add.flag("--no-browser", "only print the address of the page")
-    add.number("--max-tokens", "budget of the result")
-    add = command("drift")
-    add.maybe("session", "SESSION", "from drift_search; none: list them")
-    add("--format", "tree, json (node-link) or mermaid", default="tree")
-    add = command("eval")
-    what = "questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl"
-    add("file", what, "FILE")
-    add("--modes", "which searches; also hybrid", "LIST", default="local,fused,basic,global,text")
-    add.number("--tokens", "of the context in which evidence is looked for", 2000)
-    add.number("--limit", "only the first N questions", 0)
-    add("--against", "compare with another index, question by question", "HOME/CORPUS")
-    add.flag("--judge", "let the configured model compare the answers of the two")
-    add = command("answers")
-    add("action", "", choices=("list", "clear"))
-    add("--kind", "extract, glean, describe, claims, report, answer, ...; embedding for vectors")
-
-
-def _installing(command: Callable[[str], Options]) -> None:
-    add = command("install")
-    hosts = ("all", "claude-desktop", "claude-code", "cursor", "vscode", "codex")
-    pasted = "windsurf zed gemini-cli opencode cline jetbrains goose lm-studio".split()
-    about = "the client, or all that are here; those after codex with --print; without it: a list"
-    add.choice("--client", (*hosts, *pasted), about, default="")
-    add.many("--root", "DIR", "a folder that tools may index; repeat it for more")
-    add.choice("--tools", ("core", "all", "index"), "as serve")
-    add.flag("--read-only", "without the tools that write")
-    add.many("--env", "NAME", "a variable the server shall see; a key is never written down")
-    add("--name", "of the server, in the host", default="graphrag")
-    what = "for this project only, in its own file"
-    add("--project", what, "DIR", nargs="?", const=".", default=None)
-    add("--config", "another file than the host's usual one", "FILE")
-    add.flag("--print", "show the block to paste, and write nothing")
-    add.flag("--undo", "take it out again")
-    add.flag("--no-check", "write it without starting the server once")
-    add = command("completion")
-    add("shell", "the shell", choices=("bash", "zsh", "fish", "powershell"))
 
 
 def completion(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.cli.output import app_of, as_commands, parts_of, say, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.text import terms
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -102,7 +103,7 @@ def file_of(uri: str, sources: Mapping[str, Mapping[str, str]]) -> Path | None:
 
 def excerpt(text: str, words: set[str]) -> tuple[str, int]:
     """The sentences of a text with most of the words, and the line that they begin in, from 0."""
-    spans = terms.sentences(text) or [(0, len(text))]
+    spans = sentences(text) or [(0, len(text))]
     found = [len(words & set(terms.terms(text[start:end]))) for start, end in spans]
     best = found.index(max(found))
     start, end = spans[best]

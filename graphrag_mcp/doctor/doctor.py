@@ -21,19 +21,18 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import schema
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, in_force
-from graphrag_mcp.store.manifest import IN_PART, Manifest
+from graphrag_mcp.store.manifest import IN_PART, Manifest, differing
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
 from graphrag_mcp.store.schema import (
     FULL_TEXT,
     KEY,
+    REFERENCES,
+    REFERENCES_OF_COMMUNITIES,
     SCALAR,
     TABLES,
-    VECTORS,
     check_values,
-    differing,
 )
 from graphrag_mcp.store.tables import Snapshot, disconnect
 
@@ -189,7 +188,7 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     indexes included."""
     for where, what in differing(folder / "files", manifest.files):
         yield Finding("file", f"files/{where}", what, DERIVE)
-    for where, what in schema.verify(folder, manifest.files, manifest.tables):
+    for where, what in manifests.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, DERIVE)
 
 
@@ -312,37 +311,6 @@ def _shortened(findings: list[Finding]) -> list[Finding]:
 Broken = tuple[str, str, str]
 Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
-# (table, column) -> the table whose ids it holds. An empty text names nothing.
-REFERENCES = {
-    ("text_units", "document_id"): "documents",
-    ("passages", "document_id"): "documents",
-    ("passages", "text_unit_id"): "text_units",
-    ("mentions", "text_unit_id"): "text_units",
-    ("evidence", "text_unit_id"): "text_units",
-    ("evidence", "source_id"): "entities",
-    ("evidence", "target_id"): "entities",
-    ("evidence", "relationship_id"): "relationships",
-    ("entities", "text_unit_ids"): "text_units",
-    ("relationships", "source_id"): "entities",
-    ("relationships", "target_id"): "entities",
-    ("relationships", "text_unit_ids"): "text_units",
-    ("communities", "parent"): "communities",
-    ("communities", "children"): "communities",
-    ("communities", "id"): "reports",
-    ("reports", "id"): "communities",
-    ("memberships", "path"): "communities",
-    ("claims", "text_unit_id"): "text_units",
-    ("losses", "subject"): "text_units",
-    ("code", "id"): "documents",
-    **{(vectors, "id"): table for table, vectors in VECTORS.items()},
-}
-# Of communities and reports, which are older than the graph until the second commit of a run.
-REFERENCES_OF_COMMUNITIES = {
-    ("communities", "entity_ids"): "entities",
-    ("reports", "entity_ids"): "entities",
-    ("reports", "relationship_ids"): "relationships",
-    ("reports", "text_unit_ids"): "text_units",
-}
 # What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
 UNIQUE: dict[str, Sequence[str]] = {
     "mentions": ("key", "text_unit_id", "form", "type", "by"),

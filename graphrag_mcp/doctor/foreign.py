@@ -9,6 +9,7 @@ stand in one table. Entities are then in two communities of one level (`overlap`
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,53 +43,23 @@ from graphrag_mcp.packing.citations import cited
 EXAMPLES = 3
 LONGEST = 160  # characters of an example
 BROKEN = "\ufffd"
-# What to do about a fault: by program and kind, "" for any other kind.
-REPAIRS = {
-    "graphrag": {
-        "": "Run `graphrag index` again; its cache answers what was asked before",
-        **dict.fromkeys(
-            ("frequency", "degree", "combined_degree", "size"),
-            "Run `graphrag index` afresh: an update does not count these again",
-        ),
-        "outside": "Run `graphrag index` afresh: communities are made of the whole graph then",
-        "overlap": "Run `graphrag index` afresh: communities are made of the whole graph then",
-        "unreported": "Run the workflow create_community_reports",
-        "reference": "Run the workflow create_community_reports",
-        "vectors": "Run the workflow generate_text_embeddings over the whole index",
-        "orphans": "Run the workflow generate_text_embeddings over the whole index",
-        "broken": "Chunk by sentences, or with a tokenizer that keeps characters whole",
-    },
-    "lightrag": {
-        "": "Delete these documents in LightRAG and insert them again; its cache answers what was "
-        "asked before",
-        "failed": "Run LightRAG's retry of failed documents",
-        "pending": "Let LightRAG finish its queue",
-        "vectors": "Delete the vdb_*.json files and insert the documents again",
-        "orphans": "Delete the vdb_*.json files and insert the documents again",
-        "broken": "Insert the documents again, split by a character or with another tokenizer",
-    },
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+REPAIRS: dict[str, dict[str, str]] = {
+    program: {kind: said for kinds, said in of.items() for kind in kinds.split() or [""]}
+    for program, of in _LISTS["repairs"].items()
 }
+POINTERS = _LISTS["pointers"]
+VECTORS = {table: tuple(names.split()) for table, names in _LISTS["vectors"].items()}
 # Where each program keeps what exchange/files.py names.
 PLACES = {
     "graphrag": {"units": "text_units", "relations": "relationships", "claims": "covariates"}
     | {"reports": "community_reports"},
     "lightrag": {"documents": DOCS, "units": CHUNKS, "entities": GRAPH, "relations": GRAPH},
 }
-POINTERS = {  # column of ids in a table of GraphRAG -> the table that they point to
-    "entity_ids": "entities",
-    "relationship_ids": "relationships",
-    "covariate_ids": "covariates",
-    "text_unit_ids": "text_units",
-}
 IMPORTED = (
     ("entities", "text_unit_ids"),
     ("communities", "entity_ids"),
 )  # which `_references` looks at
-VECTORS = {  # table of GraphRAG -> names of its Lance tables, the newest first
-    "entities": ("entity_description", "default-entity-description"),
-    "text_units": ("text_unit_text", "default-text_unit-text"),
-    "community_reports": ("community_full_content", "default-community-full_content"),
-}
 NOT_DONE = ("pending", "processing", "parsing", "analyzing", "preprocessed")
 
 

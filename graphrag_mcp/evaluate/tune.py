@@ -31,7 +31,8 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import normalise_name, sentences, stop_word, terms
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import normalise_name, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 

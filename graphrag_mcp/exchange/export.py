@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -99,38 +100,8 @@ def _values(row: Row, *names: str) -> Row:
 
 DOCUMENTS = 200  # and documents
 
-SCHEMAS: dict[str, pa.Schema] = {
-    "documents": columns(
-        "id human_readable_id:int title text text_unit_ids:list creation_date raw_data uri metadata"
-    ),
-    "text_units": columns(
-        "id human_readable_id:int text n_tokens:int document_id entity_ids:list "
-        "relationship_ids:list covariate_ids:list chunk_index:int char_start:int char_end:int "
-        "line_start:int line_end:int"
-    ),
-    "entities": columns(
-        "id human_readable_id:int title type description text_unit_ids:list frequency:int "
-        "degree:int aliases:list key"
-    ),
-    "relationships": columns(
-        "id human_readable_id:int source target description weight:float combined_degree:int "
-        "text_unit_ids:list keywords"
-    ),
-    "communities": columns(
-        "id human_readable_id:int community:int level:int parent:int children:ints title "
-        "entity_ids:list relationship_ids:list text_unit_ids:list period size:int"
-    ),
-    "community_reports": columns(
-        "id human_readable_id:int community:int level:int parent:int children:ints title "
-        "summary full_content rank:float rating_explanation findings:findings "
-        "full_content_json period size:int entity_ids:list relationship_ids:list "
-        "text_unit_ids:list method stale:bool"
-    ),
-    "covariates": columns(
-        "id human_readable_id:int covariate_type type description subject_id object_id status "
-        "start_date end_date source_text text_unit_id"
-    ),
-}
+_COLUMNS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in _COLUMNS.items()}
 
 
 def _lists() -> dict[str, list[str]]:

@@ -25,7 +25,8 @@ from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
 
-from graphrag_mcp.text.terms import Lines, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import Lines
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Span, Unit
 

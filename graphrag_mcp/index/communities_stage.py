@@ -54,8 +54,8 @@ from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text.prose import language_of
-from graphrag_mcp.text.terms import sentences, terms
+from graphrag_mcp.text.prose import language_of, sentences
+from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]

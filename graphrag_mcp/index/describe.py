@@ -15,7 +15,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import cut, read, refused, without_thoughts, words
 from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 
 JOINED = 1200  # tokens of a description that no model has summarised

@@ -34,7 +34,8 @@ from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Change, Imagination, Snapshot
-from graphrag_mcp.text.terms import is_cjk, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # answers of a kind from which its habits are told, and the most that are read for it

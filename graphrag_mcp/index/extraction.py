@@ -31,8 +31,15 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import without_thoughts
-from graphrag_mcp.text.folding import SIMPLIFY, with_origins
-from graphrag_mcp.text.terms import composed, is_cjk, normalise_name, query_terms, terms
+from graphrag_mcp.text.terms import (
+    SIMPLIFY,
+    composed,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    terms,
+    with_origins,
+)
 from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import Lines, normalise_name, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import Lines, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Document, Span, Unit, content_id
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, sentences, terms
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import is_cjk, terms
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
 # Ids of a kind in the row of a report. With all of them an edit would write 100 KB for each

@@ -31,7 +31,8 @@ from graphrag_mcp.sources.formats import FORMATS
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import normalise_name, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
 

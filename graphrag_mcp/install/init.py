@@ -25,24 +25,7 @@ HEAD = """\
 GROUPS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("settings.toml").read_text("utf-8")
 )
-README = """\
-# Prompts of graphrag-mcp
-
-Copies of the prompts that this release comes with. They are here to be read and edited; nothing reads them here.
-
-To use one for a corpus, copy it into the folder `prompts` of that index, which is `corpora/NAME/prompts` under `home`:
-a file there replaces the shipped prompt of the same name for that corpus. Copy only what you changed, since a copy
-stays as it is when a later release improves its prompt. `graphrag-mcp tune` writes such files too.
-
-That goes for what models are asked while indexing and answering. What agents are told belongs to the server and not to
-a corpus (`server_instructions`, `drift_primer`, `drift_step`, `tune_prompts`), and `tune_profile` comes before any
-tuning: these are here to be read.
-
-- `$name` is filled in when the prompt is used. A prompt may leave variables out, but may use no others than the shipped
-  one has. A dollar sign is written `$$`.
-- The comment at the top says what the prompt is for and what its variables are. It is not sent.
-- A changed prompt asks its questions again: answers that were paid for under the old words stay with the old words.
-"""
+README = Path(__file__).with_name("prompts.md").read_text("utf-8")  # beside the copies
 
 
 def init(folder: Path, force: bool = False) -> list[Path]:

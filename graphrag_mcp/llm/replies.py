@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from graphrag_mcp.text.terms import is_cjk, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import is_cjk
 
 DEEPEST = 60  # brackets within brackets
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)

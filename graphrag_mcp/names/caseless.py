@@ -27,7 +27,7 @@ from graphrag_mcp.names.lexicon import (
     THAI_TITLES,
     TWO_WORDS,
 )
-from graphrag_mcp.text.folding import folded
+from graphrag_mcp.text.terms import folded
 
 Candidate = tuple[int, int, str, bool]
 Span = tuple[int, int]

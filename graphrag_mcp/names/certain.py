@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from graphrag_mcp.names.latin import ABSTRACT, common
 from graphrag_mcp.names.lexicon import (
     COMMON,
     DEMONYMS,
@@ -25,9 +26,7 @@ from graphrag_mcp.names.lexicon import (
     ROLE_WORDS,
     STARTERS,
 )
-from graphrag_mcp.names.types import ABSTRACT, common
-from graphrag_mcp.text.folding import LOWER, UPPER
-from graphrag_mcp.text.terms import stop_word
+from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
 Candidate = tuple[int, int, str, bool]

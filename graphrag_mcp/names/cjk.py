@@ -40,9 +40,8 @@ from graphrag_mcp.names.lexicon import (
     ZH_TRAIL,
     ZH_WIDE,
 )
-from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.prose import fences
-from graphrag_mcp.text.terms import stop_word
+from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
 Candidate = tuple[int, int, str, bool]
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"

@@ -18,20 +18,23 @@ from operator import itemgetter
 from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
-from graphrag_mcp.names.latin import LOWER_RUN, Names
+from graphrag_mcp.names.latin import LOWER_RUN, Names, common, kind_of, subjects
 from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
-from graphrag_mcp.names.types import common, kind_of, subjects
-from graphrag_mcp.text.folding import (
+from graphrag_mcp.text.prose import fences
+from graphrag_mcp.text.terms import (
     LANGUAGES,
     LOWER,
     SIMPLIFY,
+    STOP_WORDS,
     UPPER,
     compiled,
+    composed,
+    normalise_name,
+    query_terms,
+    stop_word,
     table,
     with_origins,
 )
-from graphrag_mcp.text.prose import fences
-from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
 Candidate = tuple[int, int, str, bool]

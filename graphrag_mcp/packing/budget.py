@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import credentials, mark, quoted, suspicions

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.types import Citation, content_id
 
 Row = dict[str, Any]

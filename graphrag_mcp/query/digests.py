@@ -16,8 +16,8 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import passages, retrieval, times
 from graphrag_mcp.query.passages import Hit, Line
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something, telling
-from graphrag_mcp.text.terms import sentences, terms
+from graphrag_mcp.text.prose import says_something, sentences, telling
+from graphrag_mcp.text.terms import terms
 
 SENTENCE = 140  # characters of a sentence where a document has only one
 LENGTH = 8  # words by which short sentences count as longer ones

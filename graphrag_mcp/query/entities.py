@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.code.symbols import MODULE
@@ -21,8 +22,7 @@ from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.folding import SIMPLIFY, folded
-from graphrag_mcp.text.terms import composed, normalise_name, terms
+from graphrag_mcp.text.terms import SIMPLIFY, composed, folded, normalise_name, terms
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
@@ -315,8 +315,8 @@ def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
     return _parts[snapshot]
 
 
-def central(snapshot: Snapshot, count: int) -> list[str]:
-    """The entities of most relationships."""
-    rows = snapshot.rows("entities", "", ["id", "degree"])
+def central(snapshot: Snapshot, count: int, among: pa.Table | None = None) -> list[str]:
+    """The entities of most relationships, of all or of rows with `id` and `degree`."""
+    rows = snapshot.rows("entities", "", ["id", "degree"]) if among is None else among
     order = [("degree", "descending"), ("id", "ascending")]
     return rows["id"].take(pc.select_k_unstable(rows, max(count, 1), order)).to_pylist()

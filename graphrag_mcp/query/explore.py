@@ -7,9 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
 from graphrag_mcp.query import context, entities, symbols
@@ -356,12 +353,9 @@ def _community(
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"
     intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
     result.view = f"community/{number}"
-    return _from_above(snapshot, result, budget, _central(members, 20), found, intro)
-
-
-def _central(members: pa.Table, count: int) -> list[str]:
-    order = [("degree", "descending"), ("id", "ascending")]
-    return members.take(pc.sort_indices(members, sort_keys=order)[:count])["id"].to_pylist()
+    return _from_above(
+        snapshot, result, budget, entities.central(snapshot, 20, members), found, intro
+    )
 
 
 def _from_above(

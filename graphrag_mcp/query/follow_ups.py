@@ -18,8 +18,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.graph import between, graph_of
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.folding import table
-from graphrag_mcp.text.terms import is_cjk, normalise_name
+from graphrag_mcp.text.terms import is_cjk, normalise_name, table
 
 QUESTIONS = 5
 FROM_ONE = 2  # questions that begin at the same entity

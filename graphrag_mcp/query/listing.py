@@ -17,6 +17,7 @@ from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_
 from graphrag_mcp.query import (
     digests,
     entities,
+    extracts,
     local,
     passages,
     series,
@@ -26,11 +27,11 @@ from graphrag_mcp.query import (
     topics,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
-from graphrag_mcp.query.passages import Page
+from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import readable, says_something
-from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
+from graphrag_mcp.text.prose import readable, says_something, sentences
+from graphrag_mcp.text.terms import Lines, counted, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -42,14 +43,13 @@ BEGINNING = 6_000  # characters of a document among which its most telling sente
 TELLING = digests.SENTENCE  # characters of that sentence
 SAME = 40  # letters of a title that its address repeats
 PAGE = 30  # documents that are listed one by one, on several pages if need be
-DIGEST = 420  # of several, where few documents are listed
+# of several, where few documents are listed; of what one says on a question
+DIGEST, EXTRACT = 420, 1_200
 # characters of a title in a topic; share of the room, since titles have more tokens
 TITLE, TITLES = (48, 0.75)
 SAID = 200  # characters of a line with a sentence of a series
 PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
-# what reads many documents at little cost
-READING = "get_source(ids, query=...) shows what each says on a question"
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 PASSAGES = 500  # of which a timeline of statements is made
@@ -57,8 +57,8 @@ FOUND = 200  # passages of a question that a timeline is made of
 
 _COMMUNITY = re.compile(r"c\d{1,9}")
 
-Line = Callable[[], str]  # a line, made when it is shown
-Listed = tuple[str, Sequence[Line]]  # the line above the list, and its lines
+Shown = Callable[[], str]  # a line, made when it is shown
+Listed = tuple[str, Sequence[Shown]]  # the line above the list, and its lines
 
 
 def list_documents(
@@ -75,8 +75,8 @@ def list_documents(
     """Documents that pass the filters, one line each; with `by` one line a year, month or day; or one
     line a person, organization, location or event, those that most of the documents name first; or the
     statements of their text by the days they speak of (of a question or a community: `query`); with
-    `document` the headings of that one. With `query` only documents that speak of it, each with its
-    sentence on it, by time."""
+    `document` the headings of that one. With `query` only documents that speak of it, each with what
+    it says on it, by time."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
@@ -125,11 +125,13 @@ def _documents(
     kept, facts = part[2], documents(snapshot)
     ids = list(facts) if kept is None else kept.passing_documents(snapshot)
     said: Mapping[str, Callable[[int], str]] = {}
-    about = ""
+    about, ranked = "", False
     if query:
-        said, about = _speaking(snapshot, part, query)
-        ids = [id for id in ids if id in said]
-    each = int(max(TELLING, min(DIGEST, room / max(len(ids), 1) - HEAD)))
+        most = max(int(room / (HEAD + TELLING)), PAGE)
+        said, about, ranked = _speaking(snapshot, part, query, most)
+        passing = set(ids)
+        ids = [id for id in said if id in passing]
+    each = int(max(TELLING, min(EXTRACT if query else DIGEST, room / max(len(ids), 1) - HEAD)))
     if not query and sort != "date" and len(ids) > max(room / (HEAD + TELLING), PAGE):
         each = 0  # names alone: who sorts by title looks for one
     dates = {id: facts[id]["date"] for id in ids}
@@ -151,7 +153,10 @@ def _documents(
         if overview := _overview(snapshot, ids, kept, room):
             return head[:-1] + overview[0], overview[1]
     sizes = _sizes(snapshot) if ids else {}
+    if ranked and sort == "date" and len(dated) * 2 < len(ids):
+        head, sort = f"{head[:-1]}, best first.", "rank"
     order = {
+        "rank": lambda id: 0,
         "date": lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
@@ -245,7 +250,7 @@ def _line(
     text = _beginning(snapshot, id) if room or untitled else ""
     if untitled:
         first = one_line(_first_words(text), TELLING if room else TITLE)
-        begins = passages.clipped(first, {}, passages.BEGINS)
+        begins = passages.clipped(first, {}, TELLING if room > DIGEST else passages.BEGINS)
         if first and said and begins[:-1] not in said:
             name += f" ({begins})"
         said = said or first
@@ -274,30 +279,32 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
 
 
 def _speaking(
-    snapshot: Snapshot, part: Part, query: str
-) -> tuple[Mapping[str, Callable[[int], str]], str]:
-    """Documents that speak of a question, by content id, with their best sentence on it; and words
-    that say which these are: all that name it, where it is a name, else those that say most."""
+    snapshot: Snapshot, part: Part, query: str, most: int
+) -> tuple[Mapping[str, Callable[[int], str]], str, bool]:
+    """Documents that speak of a question, by content id, with what they say on it; words that say
+    which these are; and are they the ones that say most, at most `most`, best first? Else all that
+    name it, where it is a name, or hold it, where it is in quotes."""
     bare = query.strip("\"'“”«» ")
     row = entities.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
     if row is not None and _is_called(row, bare):
         if not entities.is_symbol(row):
-            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"'
+            return _naming(snapshot, row), f' that name "{one_line(row["title"], 80)}"', False
         # tests and documents use a symbol without a statement
         query = f'"{row["title"].rpartition(".")[2]}"'
     if text_search.quoted(query):
-        return _holding(part, query), f" that hold {one_line(query, 80)}"
-    _, narrowed, kept = part
-    said: dict[str, Callable[[int], str]] = {}
-    found = local.find(narrowed, query, filters=kept)
-    scored = [(one.id, one.score) for one in found.passages[:FOUND]]
-    hits = [] if local.only_common_words(found) else passages.read(snapshot, scored)
-    hits = [passages.of_then(hit, kept) for hit in hits]
-    for line in passages.best_lines(hits, found.terms, found.names, query):
-        said.setdefault(line.hit.document, lambda _, line=line: f"[{line.hit.id}] {line.text}")
-    others = len({one.document_id for one in found.passages} - said.keys()) if said else 0
-    rest = f" ({others} more hold some of its words; {READING})" if others else ""
-    return said, f' that say most on "{one_line(query, 80)}"{rest}'
+        return _holding(part, query), f" that hold {one_line(query, 80)}", False
+    source = extracts.source_of(part, query)
+    said = extracts.by_document(source, most) if source else {}
+    others = len({one.document_id for one in source.found.passages} - said.keys()) if source else 0
+    rest = f" ({others} more hold some of its words)" if others else ""
+    about = f' that say most on "{one_line(query, 80)}"{rest}'
+    return {id: partial(_extract, lines) for id, lines in said.items()}, about, True
+
+
+def _extract(lines: Sequence[Line], room: int) -> str:
+    said = " ".join(f"[{one.hit.id}] {one.text}" for one in extracts.fitting(lines, room))
+    also = lines[0].hit.also
+    return f"{said} (also {', '.join(also)})" if also else said
 
 
 def _holding(part: Part, query: str) -> dict[str, Callable[[int], str]]:
@@ -382,7 +389,7 @@ def _passing(snapshot: Snapshot, kept: Filters, rows: list[dict[str, Any]]) -> l
 # ---- periods -------------------------------------------------------------------------------------
 
 
-def _periods(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list[Line]:
+def _periods(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list[Shown]:
     """One line a period: how many documents, and names that this period has more than others."""
     names = characteristic(snapshot, dates, length)
     documents_of = Counter(date[:length] for date in dates.values() if date)

@@ -43,14 +43,15 @@ from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import language_of, readable, says_something, substance
-from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, sentences
+from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
+from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
-Place = tuple[float, str, int, int]  # worth of a sentence, passage, its span in the passage's text
+# worth of a sentence, passage, its span in the passage's text, the thing asked after that it is on
+Place = tuple[float, str, int, int, int]
 # What an id begins with: its table, and what the rows are called.
 KINDS = {
     "t": ("passages", "text units"),
@@ -65,15 +66,17 @@ UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources 
 IDS = 20
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
-LEAST, BEARING = 100, 260  # tokens of a document that is read with a question
+LEAST, BEARING = 100, 700  # tokens of a document that is read with a question
+TEXT = 0.75  # of the budget, beside the heads of passages
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
 AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the question
 # Of the worth of the best document, below which a document is only named; of up to SELECT documents,
 # which a caller chose, each is shown.
 LITTLE, SELECT = 0.25, 5
-PLACES = 4  # passages of a document that are quoted
+PLACES = 12  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
+ROW = 0.5  # of a thing that a question asks after, which a row of a table must hold
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
@@ -245,20 +248,22 @@ def _bearing(
             row["text"] = readable(row["text"])
             places.setdefault(row["document_id"], []).extend(_valued(id, row["text"], things))
     best = {document: max((one[0] for one in own), default=0.0) for document, own in places.items()}
-    share = min(max(budget // max(len(places), 1) - HEAD, LEAST), BEARING)
+    share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown: list[frozenset[int]] = []
     apart: dict[str, list[str]] = {"Same text as others shown": [], "Little on this question": []}
     for document, own in places.items():
-        runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b in own))
+        runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b, _ in own))
         many = len(places) > SELECT
-        if not own or (many and best[document] < LITTLE * max(best.values())):
+        little = not own or (many and best[document] < LITTLE * max(best.values()))
+        if little:
             apart["Little on this question"].append(document)
         elif any(passages.alike(runs, other) for other in shown):
             apart["Same text as others shown"].append(document)
-        else:
-            shown.append(runs)
-            for _, id, start, end in _best_places(found, own, share):
-                kept.setdefault(id, []).append((start, end))
+            continue
+        shown.append(runs)
+        room = LEAST if little else share
+        for _, id, start, end, _ in _best_places(found, own, room) if own else ():
+            kept.setdefault(id, []).append((start, end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
@@ -270,31 +275,38 @@ def _bearing(
 
 
 def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> Iterator[Place]:
-    """Of a document the first sentence, where it is not the title, and the best ones of a few
-    passages, in so many tokens; at least one."""
+    """Of a document the first sentence, where it is not the title, the best one on each thing asked
+    after, and other good ones of a few passages, in so many tokens; at least one."""
     first, ranked = own[0], sorted(own, key=lambda one: -one[0])
     row, least = found[first[1]], ON_IT * ranked[0][0]
+    leading = list({one[4]: one for one in reversed(ranked) if one[4] >= 0}.values())
     if row["text"][first[2] : first[3]].casefold().strip(" #") != row["title"].casefold():
-        ranked = [first, *(one for one in ranked if one is not first)]
+        leading.insert(0, first)
+    ranked = list(dict.fromkeys([*leading, *ranked]))
     among = list(dict.fromkeys(one[1] for one in ranked))[:PLACES]
     for at, one in enumerate(one for one in ranked if one[1] in among):
         room -= count_tokens(found[one[1]]["text"][one[2] : one[3]])
-        if at and (room < 0 or one[0] < least):
+        if at and (room < 0 or (one[0] < least and one not in leading)):
             return
         yield one
 
 
 def _valued(id: str, text: str, things: Sequence[passages.Worth]) -> Iterator[Place]:
-    """The sentences of a passage that say something, with what they are worth: by the words of the
-    question in them and around them, and by their figures and names."""
+    """The sentences of a passage that say something, and figures under a word of the question, with
+    what they are worth: by the words of the question in them and around them, and by their figures
+    and names."""
     around = AROUND + passages.share_of(text, things)
     for at, (start, end) in enumerate(sentences(text)):
         said = text[start:end]
-        if not at or says_something(said):
-            figures = sum(any(map(str.isdigit, word)) for word in said.split())
+        figures = sum(any(map(str.isdigit, word)) for word in said.split())
+        shares, solid = [passages.share_of(said, [one]) for one in things], substance(said)
+        share, tells = max(shares), says_something(said)
+        if not tells and figures and share > ROW:  # of a table: "DEAD 714"
+            tells, solid = True, 1.0
+        if not at or tells:
             telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-            value = passages.share_of(said, things) * (0.3 + 0.7 * substance(said))
-            yield (value + 0.5 * telling * substance(said)) * around, id, start, end
+            value = (share * (0.3 + 0.7 * solid) + 0.5 * telling * solid) * around
+            yield value, id, start, end, shares.index(share) if share > ROW else -1
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

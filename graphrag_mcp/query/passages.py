@@ -24,8 +24,16 @@ from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, language_of, readable, says_something, substance
-from graphrag_mcp.text.terms import query_terms, sentences, terms
+from graphrag_mcp.text.prose import (
+    SPEAKER,
+    is_menu,
+    language_of,
+    readable,
+    says_something,
+    sentences,
+    substance,
+)
+from graphrag_mcp.text.terms import query_terms, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, Mention, SearchResult
@@ -207,6 +215,9 @@ def concise(
         return finished(result, page, len(every) - taken, offset + taken, cursor)
     best = ranked[0][0] if ranked else 0.0
     hits = _hits(sources, ranked[offset : offset + max(20, budget // 50)])
+    for hit in hits if form.every else ():  # what stands in quotes may be in a menu
+        if not any(one.casefold() in hit.body.casefold() for one in form.literals):
+            hit.body = hit.raw
     if form.sort == "time":
         hits.sort(key=_when)
     missing: list[str] = []
@@ -352,8 +363,9 @@ def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
     said = []
     for row in found:
         one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
-        sentence = context.first_sentence(row["description"], 200)
-        said.append(f"{row['n']}] {one} and {other}: {sentence}")
+        told = readable(row["description"])
+        if not is_menu(row["description"], told):
+            said.append(f"{row['n']}] {one} and {other}: {context.first_sentence(told, 200)}")
     return said
 
 
@@ -510,12 +522,14 @@ def show(
 
     `most` limits those in full (None: as many as the room allows), `weak` those as lines.
     `generous`: weaker hits are shown in full too, as far as there is room. At least one hit is
-    shown, however little room there is. With `form.every` all are: the best of them in full, in half
-    of the room, others and source code that defines nothing as lines."""
+    shown, however little room there is, and no menu where another hit says something. With
+    `form.every` all are shown: the best of them in full, in half of the room, others and source code
+    that defines nothing as lines."""
     if not hits:
         return 0
-    top, literals = hits[0].score or 1.0, form.literals
-    kept = _without_repeats(page, hits, floor)
+    told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
+    top, literals = told[0].score or 1.0, form.literals
+    kept = _without_repeats(page, told, floor)
     strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
     if form.every:
         strong = [one for one in strong if not language_of(one.uri) or defines(one.raw, literals)]
@@ -781,16 +795,19 @@ def of_then(hit: Hit, kept: Filters | None) -> Hit:
 
 
 def things_of(query: str, worth: Worth) -> list[Worth]:
-    """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"); of
-    all of them where it lists none."""
-    query = _INTRO.sub(",", query)
-    first, comma, last = query.rpartition(",")
+    """The worth of the terms of each thing that a question lists ("injury, hospital, doctor"), with
+    those before a colon for each ("primes: records, proofs"); of all of them where it lists none."""
+    subject, colon, rest = _INTRO.sub(":", query).rpartition(":")
+    if not colon or LISTED.search(subject):  # "rugby, tennis: who won"
+        subject, rest = "", _INTRO.sub(",", query)
+    first, comma, last = rest.rpartition(",")
     if comma and not query.endswith(("?", "？")):  # festivals, tours and concerts
-        query = f"{first},{_AND.sub(',', last)}"
-    parts = LISTED.split(query)
-    own = ({one: worth[one] for one in query_terms(part) if one in worth} for part in parts)
-    listed = len(parts) > 2 or any(mark in query for mark in ";；")
-    return ([one for one in own if one] if listed else []) or [worth or {"": 1.0}]
+        rest = f"{first},{_AND.sub(',', last)}"
+    parts = LISTED.split(rest)
+    of_each = {one: worth[one] for one in query_terms(subject) if one in worth}
+    own = [{one: worth[one] for one in query_terms(part) if one in worth} for part in parts]
+    listed = len(parts) > 2 - bool(subject) or any(mark in query for mark in ";；")
+    return ([of_each | one for one in own if one] if listed else []) or [worth or {"": 1.0}]
 
 
 def share_of(said: str, things: Sequence[Worth]) -> float:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context, retrieval
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.folding import SIMPLIFY
-from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, query_terms, stop_word, terms
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters

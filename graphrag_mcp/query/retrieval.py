@@ -29,16 +29,8 @@ from graphrag_mcp.query import times
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import temporal
-from graphrag_mcp.text.prose import OWN, language_of
-from graphrag_mcp.text.terms import (
-    composed,
-    is_cjk,
-    normalise_name,
-    query_terms,
-    sentences,
-    stop_word,
-    terms,
-)
+from graphrag_mcp.text.prose import OWN, language_of, sentences
+from graphrag_mcp.text.terms import composed, is_cjk, normalise_name, query_terms, stop_word, terms
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector

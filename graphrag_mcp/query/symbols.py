@@ -17,8 +17,7 @@ from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, mod
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
-from graphrag_mcp.store.schema import in_lists
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, in_lists, rows_of
 from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.text.tokens import count_tokens

@@ -19,8 +19,7 @@ from graphrag_mcp.query import local, passages, retrieval
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.folding import SIMPLIFY
-from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
+from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.passages import with_speaker
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, substance, telling
-from graphrag_mcp.text.terms import counted, is_cjk, sentences
+from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, sentences, substance, telling
+from graphrag_mcp.text.terms import counted, is_cjk
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 

@@ -21,8 +21,8 @@ from graphrag_mcp.query import context, digests, entities, passages, series, tim
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import readable, says_something, stands_alone
-from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms
+from graphrag_mcp.text.prose import readable, says_something, sentences, stands_alone
+from graphrag_mcp.text.terms import counted, is_cjk, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult

@@ -2,7 +2,11 @@
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
 in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
-generation. What the tables' files must be is recorded first (schema.py)."""
+generation.
+
+What the tables' files must be is recorded first, as sizes and SHA-256. Lance never changes a file
+that it has written, so what a commit adds is hashed once: a record in `files/` lists all files, and
+the manifest names the record."""
 
 from __future__ import annotations
 
@@ -14,8 +18,9 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +99,18 @@ class Manifest:
         fields = {"generation": number, "created": now()}
         fields |= {"communities_generation": number} if settled else {}
         return replace(self, **fields | changes)
+
+    def named_files(self, folder: Path) -> dict[str, str]:
+        """The SHA-256 of every file of this generation, by its path in the folder."""
+        found = {f"truth/{one['file']}": one["sha256"] for one in self.segments}
+        found |= {f"files/{one['file']}": one["sha256"] for one in self.files}
+        known, broken = recorded(folder, self.files)
+        if broken:
+            raise Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
+        for table in self.tables:
+            for path, (_, sha256) in known.get(table, {}).items():
+                found[f"tables/{table}.lance/{path}"] = sha256
+        return found
 
     def of_another_release(self) -> bool:
         """Do rows mean something else here than what this release derives? Not told while they are
@@ -190,15 +207,12 @@ def commit(folder: Path, manifest: Manifest) -> None:
     nothing has changed then, or, at the very end, everything."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        # Arrow and numpy: the one that only reads a manifest does without
-        from graphrag_mcp.store import schema
-
-        files, record = schema.record(
+        files, new = record(
             folder, before.files, before.tables, manifest.tables, manifest.generation
         )
-        if record:
+        if new:
             (folder / "files").mkdir(parents=True, exist_ok=True)
-            write_durably(folder / "files" / files[-1]["file"], record)
+            write_durably(folder / "files" / files[-1]["file"], new)
         (folder / "generations").mkdir(parents=True, exist_ok=True)
         manifest = replace(manifest, files=files)
         raw = manifest.to_json().encode("utf-8")
@@ -346,3 +360,141 @@ def _check(body: dict[str, Any]) -> str:
     return hashlib.sha256(
         json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")
     ).hexdigest()
+
+
+# ---- what the files of tables must be ------------------------------------------------------------
+
+SEEN = 8_000  # files remembered as whole, some 3 MB
+HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
+
+Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
+File = tuple[int, str]  # size, SHA-256
+Files = dict[str, File]  # by path inside a table's folder
+
+
+def record(
+    folder: Path,
+    entries: Sequence[Entry],
+    before: Collection[str],
+    now: Collection[str],
+    generation: int,
+) -> tuple[list[Entry], bytes]:
+    """The record for the next manifest, and its bytes (none when nothing is new).
+
+    `entries` and `before` are the records and tables of the manifest before it: only what these do
+    not know is hashed. A known file is never hashed again, so a bit that flips later is not taken
+    for right, and a record that is damaged stays named until it is repaired. What is said of tables
+    that are gone must not meet their successors."""
+    known, broken = recorded(folder, entries)
+    damaged = [entry for entry in entries if entry["file"] in broken]
+    files: dict[str, Files] = {}
+    for name in sorted(now):
+        root = folder / "tables" / f"{name}.lance"
+        old = known.get(name, {}) if name in before else {}
+        found = {path: old.get(path) or _measured(f"{root}/{path}") for path in _paths(root)}
+        files |= {name: found} if found else {}
+    if not files:
+        return [], b""
+    if files == known:
+        return list(entries), b""
+    raw = json.dumps(files, sort_keys=True).encode()
+    digest = hashlib.sha256(raw).hexdigest()
+    entry = {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}
+    return [*damaged, entry], raw
+
+
+def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
+    """What the records say, by table; and the names of records that cannot be used."""
+    return _parsed(str(folder), tuple((entry["file"], entry["sha256"]) for entry in entries))
+
+
+@lru_cache(maxsize=4)  # a server asks once a table
+def _parsed(
+    folder: str, entries: tuple[tuple[str, str], ...]
+) -> tuple[Mapping[str, Files], list[str]]:
+    known: dict[str, Files] = {}
+    broken = []
+    for name, sha256 in entries:
+        try:
+            raw = Path(folder, "files", name).read_bytes()
+            if hashlib.sha256(raw).hexdigest() != sha256:
+                raise ValueError(name)
+            for table, files in json.loads(raw).items():
+                found = {path: tuple(value[:2]) for path, value in files.items()}
+                known.setdefault(table, {}).update(found)
+        except (OSError, ValueError):
+            broken.append(name)
+    return known, broken
+
+
+def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
+    """Files of the table that are not what they were. Each is looked at once a process.
+
+    A reader asks, so what is not there is no fault: the writer may have removed it."""
+    wrong = []
+    known, _ = recorded(folder, entries)
+    if len(_seen) > SEEN:
+        _seen.clear()  # a server that commits all day opens files without end
+    for path, value in known.get(table, {}).items():
+        where = f"{folder}/tables/{table}.lance/{path}"
+        if (where, *value) in _seen or path.startswith("_transactions/"):
+            continue
+        if what := _wrongness(where, *value):
+            wrong.append(f"{table}.lance/{path}: {what}")
+        else:
+            _seen.add((where, *value))
+    return wrong
+
+
+def verify(
+    folder: Path, entries: Sequence[Entry], tables: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) for all files of tables that are recorded and there."""
+    known, _ = recorded(folder, entries)
+    for table in sorted(tables):
+        root = folder / "tables" / f"{table}.lance"
+        for path, (size, sha256) in sorted(known.get(table, {}).items()):
+            if wrong := _wrongness(str(root / path), size, sha256):
+                yield f"tables/{table}.lance/{path}", wrong
+
+
+def differing(folder: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) of these {file, sha256} in a folder, as they are now."""
+    for entry in entries:
+        try:
+            if _measured(str(folder / entry["file"]))[1] != entry["sha256"]:
+                yield entry["file"], "its SHA-256 is not the one in the manifest"
+        except OSError as error:
+            yield entry["file"], f"cannot be read ({error.strerror})"
+
+
+# Files that this process has found whole.
+_seen: set[tuple[str, int, str]] = set()
+
+
+def _paths(root: Path) -> list[str]:
+    """The files of a table, in order."""
+    found = []
+    for folder, _, names in os.walk(root):
+        inside = Path(folder).relative_to(root).as_posix()
+        found += [f"{inside}/{name}" for name in names if name != HINT]
+    return sorted(found)
+
+
+def _measured(path: str) -> File:
+    with open(path, "rb") as file:
+        return os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _wrongness(path: str, size: int, sha256: str) -> str:
+    """What is wrong with a file; "" for nothing."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                return f"it has another size than the {size:,} bytes that were written"
+            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    except FileNotFoundError:
+        return ""  # freed with the versions that named it
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    return "" if right else "its SHA-256 is not the one that was recorded"

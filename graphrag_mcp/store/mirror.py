@@ -28,7 +28,6 @@ from typing import Any, Protocol
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.settings import address_of
-from graphrag_mcp.store.schema import recorded
 
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that
@@ -48,9 +47,8 @@ class Generation(Protocol):
     """What a manifest says of files (manifest.py)."""
 
     generation: int
-    segments: list[dict[str, Any]]
-    tables: dict[str, int]
-    files: list[dict[str, str]]
+
+    def named_files(self, folder: Path) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -418,14 +416,7 @@ class Mirror:
 
     def _files(self, manifest: Generation) -> dict[str, list[Any]]:
         """Every file that a manifest speaks of and that is there."""
-        found = {f"truth/{one['file']}": one["sha256"] for one in manifest.segments}
-        found |= {f"files/{one['file']}": one["sha256"] for one in manifest.files}
-        known, broken = recorded(self.folder, manifest.files)
-        if broken:
-            raise Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
-        for table in manifest.tables:
-            for path, value in known.get(table, {}).items():
-                found[f"tables/{table}.lance/{path}"] = value[1]
+        found = manifest.named_files(self.folder)
         sizes = {path: self.folder / path for path in found}
         return {
             path: [file.stat().st_size, found[path]]

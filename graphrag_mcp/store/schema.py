@@ -1,20 +1,13 @@
-"""The columns of every table, as Parquet segments and as LanceDB tables; checksums of rows
-and files.
+"""The columns of every table, as Parquet segments and as LanceDB tables; checksums of rows.
 
 Nothing depends on the whole corpus: a row changes only when the text it speaks of changes. `n` is
 the number behind the short alias (e12, t33, c5, d4, r7): given once, never reused, in no digest.
-`check` is a CRC-32 over the row's other columns; of a file size and SHA-256 are kept. Lance never
-changes a file that it has written, so what a commit adds is hashed once: a record in `files/` lists
-all files, and the manifest names the record."""
+`check` is a CRC-32 over the row's other columns."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
+import tomllib
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,74 +39,8 @@ DOCUMENT_LOG = columns("op uri id file file_sha title text metadata created n:in
 # (store/edit_log.py).
 EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 
-TABLES: dict[str, pa.Schema] = {
-    "documents": columns("id n:int uri title text metadata created check:int"),
-    "text_units": columns(
-        "id n:int document_id chunk_index:int char_start:int char_end:int line_start:int "
-        "line_end:int n_tokens:int text check:int"
-    ),
-    # Passages tile their text unit. entity_ids: every candidate named there, entity or not.
-    # title_id: the entity id that the document's title would have, so that who names a title finds
-    # its passages.
-    "passages": columns(
-        "id n:int part:int parts:int text_unit_id document_id uri title position:int "
-        "char_start:int char_end:int line_start:int line_end:int n_tokens:int text terms "
-        "n_terms:int entity_ids:list title_id check:int"
-    ),
-    # One row per (name, text unit): what makes deletion a subtraction. Offsets here, in evidence
-    # and in the evidence of entities and relationships count from the start of the text unit, so
-    # that an insertion above moves no row. sentences: start, end, start, end, ... of the sentences
-    # that hold the name. description, by: what a model or an agent said of it, and who; else "".
-    "mentions": columns(
-        "key text_unit_id form type strong:bool count:int sentences:ints start:int end:int "
-        "alias_of description by"
-    ),
-    # One row per (pair, text unit), only between entities; source_id < target_id. What a model said
-    # keeps the names it used, so that it can be resolved again; where both now mean one entity, the
-    # ids are "".
-    "evidence": columns(
-        "relationship_id source_id target_id text_unit_id weight:float start:int end:int "
-        "source_key target_key description keywords"
-    ),
-    # What texts claim about names (only with a model, and when asked for). spans: of the quotes, in
-    # the text unit.
-    "claims": columns(
-        "id n:int text_unit_id subject object subject_id object_id type status start_date "
-        "end_date description quotes:list spans:ints check:int"
-    ),
-    # What a model still has to answer: kind is extract, claims (subject: a text unit), entity,
-    # relationship or report.
-    "pending": columns("id kind subject uri reason"),
-    # Text units of which records of a reply were left out (`dropped`) or kept with a value that the
-    # reply did not say (`repaired`), with the reasons; kind is extract or claims, subject the text
-    # unit.
-    "losses": columns("id kind subject uri dropped:int repaired:int reason"),
-    "entities": columns(
-        "id n:int key title type description aliases:list names:list frequency:int degree:int "
-        "text_unit_ids:list evidence:evidence terms check:int"
-    ),
-    "relationships": columns(
-        "id n:int source_id target_id description keywords weight:float text_unit_ids:list "
-        "evidence:evidence check:int"
-    ),
-    "communities": columns(
-        "id n:int level:int parent children:list entity_ids:list size:int check:int"
-    ),
-    # path: ids of the communities that hold the entity or, by its id, the text unit; coarsest first.
-    "memberships": columns("entity_id path:list"),
-    "reports": columns(
-        "id n:int level:int title summary full_content rank:float rating_explanation findings "
-        "entity_ids:list relationship_ids:list text_unit_ids:list n_text_units:int method "
-        "fingerprint terms check:int"
-    ),
-    # One row a document that defines or names symbols of source code. facts: JSON of what it defines,
-    # imports, extends and calls (code/symbols.py); links: JSON of a digest by text unit of what that
-    # was resolved to, so that a change elsewhere is seen.
-    "code": columns("id uri facts links"),
-    # How many passages hold a term: the df of our own BM25, so that scores do not depend on
-    # history.
-    "terms": columns("term passages:int"),
-}
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TABLES: dict[str, pa.Schema] = {name: columns(text) for name, text in _LISTS["tables"].items()}
 
 # Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text
 # that was embedded; `vector` is in truth a list of fixed size, whose length is the model's.
@@ -128,50 +55,21 @@ KEY = {
     "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
     "terms": "term",
 }  # fmt: skip
-SCALAR = {
-    "documents": ("id", "n", "uri"),
-    "text_units": ("id", "n", "document_id"),
-    "passages": ("id", "n", "document_id", "title_id"),
-    "mentions": ("key", "text_unit_id"),
-    "evidence": ("relationship_id", "text_unit_id"),
-    "entities": ("id", "n"),
-    "relationships": ("id", "n", "source_id", "target_id"),
-    "communities": ("id", "n"),
-    "memberships": ("entity_id",),
-    "reports": ("id", "n"),
-    "terms": ("term",),
-    "claims": ("text_unit_id", "subject_id", "object_id"),
-    "pending": ("id",),
-    "losses": ("id",),
-    "code": ("id",),
-    **{name: ("id",) for name in VECTORS.values()},
-}
+SCALAR = {name: tuple(text.split()) for name, text in _LISTS["indexed"].items()}
+SCALAR |= dict.fromkeys(VECTORS.values(), ("id",))
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
 
-# values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
-STATEMENT = 2_000
-
-
-def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
-    """SQL conditions `key IN (...)` of at most STATEMENT values each."""
-    for start in range(0, len(values), STATEMENT):
-        part = values[start : start + STATEMENT]
-        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
-
-
-def _literal(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
-
+# (table, column) -> the table whose ids the column holds; the second of communities and reports,
+# which are older than the graph until the second commit of a run.
+REFERENCES, REFERENCES_OF_COMMUNITIES = (
+    {(table, name): of for table, names in _LISTS[one].items() for name, of in names.items()}
+    for one in ("references", "references_of_communities")
+)
+REFERENCES |= {(vectors, "id"): table for table, vectors in VECTORS.items()}
 
 # ---- checksums of rows ---------------------------------------------------------------------------
 
 BATCH = 8_192  # rows taken apart at once
-SEEN = 8_000  # files remembered as whole, some 3 MB
-HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
-
-Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
-File = tuple[int, str]  # size, SHA-256
-Files = dict[str, File]  # by path inside a table's folder
 
 
 def sealed(table_name: str, rows: pa.Table) -> pa.Table:
@@ -253,134 +151,3 @@ def _take_apart(
         numbers.append(content.view(np.int64))
     else:
         pieces.append((memoryview(content.tobytes()), (rows * 8).tolist()))
-
-
-# ---- files ----------------------------------------------------------------------------------------
-
-
-def record(
-    folder: Path,
-    entries: Sequence[Entry],
-    before: Collection[str],
-    now: Collection[str],
-    generation: int,
-) -> tuple[list[Entry], bytes]:
-    """The record for the next manifest, and its bytes (none when nothing is new).
-
-    `entries` and `before` are the records and tables of the manifest before it: only what these do
-    not know is hashed. A known file is never hashed again, so a bit that flips later is not taken
-    for right, and a record that is damaged stays named until it is repaired. What is said of tables
-    that are gone must not meet their successors."""
-    known, broken = recorded(folder, entries)
-    damaged = [entry for entry in entries if entry["file"] in broken]
-    files: dict[str, Files] = {}
-    for name in sorted(now):
-        root = folder / "tables" / f"{name}.lance"
-        old = known.get(name, {}) if name in before else {}
-        found = {path: old.get(path) or _measured(f"{root}/{path}") for path in _paths(root)}
-        files |= {name: found} if found else {}
-    if not files:
-        return [], b""
-    if files == known:
-        return list(entries), b""
-    raw = json.dumps(files, sort_keys=True).encode()
-    digest = hashlib.sha256(raw).hexdigest()
-    entry = {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}
-    return [*damaged, entry], raw
-
-
-def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
-    """What the records say, by table; and the names of records that cannot be used."""
-    return _parsed(str(folder), tuple((entry["file"], entry["sha256"]) for entry in entries))
-
-
-@lru_cache(maxsize=4)  # a server asks once a table
-def _parsed(
-    folder: str, entries: tuple[tuple[str, str], ...]
-) -> tuple[Mapping[str, Files], list[str]]:
-    known: dict[str, Files] = {}
-    broken = []
-    for name, sha256 in entries:
-        try:
-            raw = Path(folder, "files", name).read_bytes()
-            if hashlib.sha256(raw).hexdigest() != sha256:
-                raise ValueError(name)
-            for table, files in json.loads(raw).items():
-                found = {path: tuple(value[:2]) for path, value in files.items()}
-                known.setdefault(table, {}).update(found)
-        except (OSError, ValueError):
-            broken.append(name)
-    return known, broken
-
-
-def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
-    """Files of the table that are not what they were. Each is looked at once a process.
-
-    A reader asks, so what is not there is no fault: the writer may have removed it."""
-    wrong = []
-    known, _ = recorded(folder, entries)
-    if len(_seen) > SEEN:
-        _seen.clear()  # a server that commits all day opens files without end
-    for path, value in known.get(table, {}).items():
-        where = f"{folder}/tables/{table}.lance/{path}"
-        if (where, *value) in _seen or path.startswith("_transactions/"):
-            continue
-        if what := _wrongness(where, *value):
-            wrong.append(f"{table}.lance/{path}: {what}")
-        else:
-            _seen.add((where, *value))
-    return wrong
-
-
-def verify(
-    folder: Path, entries: Sequence[Entry], tables: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it) for all files of tables that are recorded and there."""
-    known, _ = recorded(folder, entries)
-    for table in sorted(tables):
-        root = folder / "tables" / f"{table}.lance"
-        for path, (size, sha256) in sorted(known.get(table, {}).items()):
-            if wrong := _wrongness(str(root / path), size, sha256):
-                yield f"tables/{table}.lance/{path}", wrong
-
-
-def differing(folder: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it) of these {file, sha256} in a folder, as they are now."""
-    for entry in entries:
-        try:
-            if _measured(str(folder / entry["file"]))[1] != entry["sha256"]:
-                yield entry["file"], "its SHA-256 is not the one in the manifest"
-        except OSError as error:
-            yield entry["file"], f"cannot be read ({error.strerror})"
-
-
-# Files that this process has found whole.
-_seen: set[tuple[str, int, str]] = set()
-
-
-def _paths(root: Path) -> list[str]:
-    """The files of a table, in order."""
-    found = []
-    for folder, _, names in os.walk(root):
-        inside = Path(folder).relative_to(root).as_posix()
-        found += [f"{inside}/{name}" for name in names if name != HINT]
-    return sorted(found)
-
-
-def _measured(path: str) -> File:
-    with open(path, "rb") as file:
-        return os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _wrongness(path: str, size: int, sha256: str) -> str:
-    """What is wrong with a file; "" for nothing."""
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size != size:
-                return f"it has another size than the {size:,} bytes that were written"
-            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
-    except FileNotFoundError:
-        return ""  # freed with the versions that named it
-    except OSError as error:
-        return f"it cannot be read ({error.strerror})"
-    return "" if right else "its SHA-256 is not the one that was recorded"

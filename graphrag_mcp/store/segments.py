@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.store.manifest import Manifest, commit, read, replace_file, writing
-from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG, differing
+from graphrag_mcp.store.manifest import Manifest, commit, differing, read, replace_file, writing
+from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG
 
 DOCUMENTS = "documents"  # the kind of the document log
 EDITS = "edits"  # and that of the edit log

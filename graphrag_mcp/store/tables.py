@@ -1,7 +1,7 @@
 """LanceDB: its import (1.2 s of CPU), its connections and indexes, and its tables, which are read at
 the versions that a manifest names and written by the holder of the lock.
 
-A table's files are compared with their records when it is opened (schema.py). Of a damaged table
+A table's files are compared with their records when it is opened (manifest.py). Of a damaged table
 only rows that match their check values are given. The manifest says which versions belong together;
 what a crash left behind is rolled back before the next write.
 
@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.manifest import Manifest, spoiled
 from graphrag_mcp.store.schema import (
     BATCH,
     FULL_TEXT,
@@ -40,9 +40,7 @@ from graphrag_mcp.store.schema import (
     TABLES,
     VECTORS,
     check_values,
-    in_lists,
     sealed,
-    spoiled,
 )
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -227,6 +225,21 @@ class Columns:
 
     def take(self, places: pa.Array, names: Sequence[str]) -> pa.Table:
         return self.rows.select(list(names)).take(places)
+
+
+# values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
+STATEMENT = 2_000
+
+
+def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
+    """SQL conditions `key IN (...)` of at most STATEMENT values each."""
+    for start in range(0, len(values), STATEMENT):
+        part = values[start : start + STATEMENT]
+        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
 
 
 class Snapshot:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from graphrag_mcp.text.folding import compiled, folded, table
+from graphrag_mcp.text.terms import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 # of metadata: where a page stands on its site

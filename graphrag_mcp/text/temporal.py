@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.folding import compiled, latin_language, table
+from graphrag_mcp.text.terms import compiled, latin_language, table
 
 Kind = Literal["stated", "resolved", "approximate", "document"]
 Interval = tuple[date, date]

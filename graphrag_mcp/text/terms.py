@@ -1,19 +1,31 @@
-"""Sentences, search terms, entity keys and lines of plain text.
+"""Words in a common form: folded (without accents, spelling variants and endings), as search terms,
+as keys of entities; the language of a text, and its lines.
 
-Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the
-length of the text, no model, no download. Knows nothing of documents, entities or tables."""
+Takes strings in any language. Deterministic, linear in the length of the text. Stems are those of
+Snowball (PyStemmer). Names are looked for in composed text (NFC) and cited in the given one: names
+of files from a Mac hold `é` as two characters. Chinese is matched in simplified characters and
+shown as written; of characters with several simplified forms (著, 乾, 覆) one is chosen.
+`simplified.txt` holds the characters U+4E00 to U+9FFF with another character below U+10000 as
+`kSimplifiedVariant` in the Unihan database of Unicode (draft of July 2026; not 蒙, 戠, 臤), chains
+followed to their end. Copyright 1991-2026 Unicode, Inc., SPDX-License-Identifier: Unicode-3.0, see
+LICENSE. Its second part, by hand, are variants that the mainland gave up (佔 for 占, 週 for 周, 羣 for
+群)."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from os.path import commonprefix
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from graphrag_mcp.text import folding
-from graphrag_mcp.text.folding import SIMPLIFY, folded
+from Stemmer import Stemmer
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
@@ -52,140 +64,242 @@ class Lines:
         return bisect_right(self._ends, offset) + 1
 
 
-_WORDS = {name: frozenset(words.split()) for name, words in folding.table(__file__).items()}
-STOP_WORDS = folding.STOP_WORDS | _WORDS["stop_words"]
+# ---- folding ------------------------------------------------------------------------------------
+
+_flat = "".join(Path(__file__).with_name("simplified.txt").read_text("utf-8").split())
+SIMPLIFY: dict[int, str] = {ord(a): b for a, b in zip(_flat[::2], _flat[1::2], strict=True)}
+
+CASED = "A-Za-zÀ-ÖØ-öø-ʯͰ-ϿЀ-ԯԱ-ևḀ-ỿἀ-῾"
+WORD = CASED + "0-9\u0300-\u036f"
+
+_CASED = [chr(code) for code in (*range(0x41, 0x250), *range(0x370, 0x588), *range(0x1E00, 0x2000))]
+UPPER, LOWER = ("".join(filter(test, _CASED)) for test in (str.isupper, str.islower))
 
 
-# ---- sentences ----------------------------------------------------------------------------------
-_MAX_SENTENCE = 1000
-_CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
-# Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
-_END = re.compile(
-    rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
-)
-_STRUCTURE = re.compile(
-    r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
-)
-# who speaks, at the start of a line of a chat or of minutes: `Anna Berg: `, `[14:03] jens: `, `王芳：`
-_SPEAKER = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
-    r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
-)
-# when it was said, at the start of a line: `15/03/2024, 10:12 - Ana`, `Ana Ruiz (25 May 2023):`
-_TURN = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{0,20}\d[-/.:]\d[^\]\n]{0,30}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}[T,]? ?\(?\d\d?:\d\d"
-    r"|[^\W\d_][^\n.!?:—–|(]{1,60}[—–|(] ?(?:[^\W\d_]{3,9}\.? )?\d[^\n():]{3,24}(?:\):\s|(?::\d\d){1,2}[^\n():]{0,9}(?:\):\s|\n)))"
-)
-# What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
-_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
-_WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Character spans of the sentences, in order, together covering every character that is not
-    blank.
-
-    A blank line, heading, list item, table row, speaker or head of a turn ends one, a single newline
-    in a paragraph does not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none."""
-    spans: list[tuple[int, int]] = []
-    start = line = 0
-    for match in _END.finditer(text):
-        at, end = match.span()
-        newline = text[at] == "\n"
-        ends = _newline_ends(text, line, at, end) if newline else _stop_ends(text, start, at, end)
-        line = text.rfind("\n", at, end) + 1 if newline else line
-        if ends:
-            _append(spans, text, start, end)
-            start = end
-    _append(spans, text, start, len(text))
-    return spans
-
-
-def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
-    """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
-    if text.count("\n", at, end) > 1 or end == len(text):
-        return True
-    before = _STRUCTURE.match(text, line, at + 1)
-    if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
-        # headings, rows, fences and rules end with their line; a list item may go on in the next
-        return True
-    line = text.rfind("\n", at, end) + 1
-    head = _SPEAKER.match(text, line) or _TURN.match(text, line)
-    return (head or _STRUCTURE.match(text, line)) is not None
-
-
-def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
-    """Does the punctuation at `at:end` end the sentence that began at `start`?"""
-    after = text[end : end + 40]
-    if text[at] in "。！？｡।॥؟۔．":
-        return text[at] != "．" or not after[:1].isdigit()
-    if after and not after[0].isspace():
-        return is_cjk(after[0]) and text[at] in "!?"
-    after = after.lstrip().lstrip("\"'“‘«([（「")
-    if after[:1].islower():
-        return False
-    if text[at] != "." or text[at + 1 : at + 2] == ".":
-        return True
-    word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
-    key = word.casefold()
-    if key in _WORDS["never_end"]:
-        return False
-    if key in _WORDS["before_number"] and _NUMBER.match(after):
-        return False
-    if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
-        return not _is_versus(text[max(start, at - 80) : at - 1], after)
-    initial = len(word) == 1 and word.isupper()
-    if key in _WORDS["before_number"] and not initial:
-        return True
-    if word.isdecimal() and len(word) <= 2 and _is_ordinal(text[max(start, at - 80) : at], after):
-        return False
-    if key in _WORDS["may_end"] or initial or _DOTTED.fullmatch(word):
-        # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
-        following = _WORD.match(after)
-        return not after or (
-            following is not None
-            and following[0].istitle()
-            and following[0].casefold() in _WORDS["starters"]
-        )
-    return True
-
-
-def _is_ordinal(before: str, after: str) -> bool:
-    """Is the number at the end of `before` a German `3.`, with its month or noun behind it?"""
-    following = _WORD.match(after)
-    if following is None:
-        return False
-    words, named = before.casefold().split()[:-1], following[0].casefold()
-    dated = named in _WORDS["dated"] or (
-        bool(words) and words[-1] in _WORDS["before_ordinal"] and named not in _WORDS["starters_de"]
-    )
-    return dated and named not in _WORDS["starters"] and _WORDS["in_english"].isdisjoint(words)
-
-
-def _is_versus(before: str, after: str) -> bool:
-    """Does `v.` between these stand for versus? Both parties begin with a capital."""
-    party = (before.split() or [""])[-1].lstrip("\"'“‘«([（「")
-    following = _WORD.match(after)
-    if not party[:1].isupper() or following is None or not following[0][0].isupper():
-        return False
-    return following[0].casefold() not in _WORDS["starters"] or following[0].casefold() in (
-        "the",
-        "a",
-    )
-
-
-def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add `start:end` without its outer blanks, in pieces of at most _MAX_SENTENCE characters."""
-    while start < end:
-        if text[start].isspace():
-            start += 1
+def with_origins(text: str) -> tuple[str, list[int]]:
+    """The composed text, and for each of its characters, and for its end, the offset in `text` at
+    which the pieces of that character begin."""
+    parts: list[str] = []
+    origins: list[int] = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end < len(text) and _joins(text[end]):
             continue
-        stop = end
-        if end - start > _MAX_SENTENCE:
-            blank = max(text.rfind(ch, start, start + _MAX_SENTENCE + 1) for ch in " \n\t\u3000")
-            stop = blank if blank > start else start + _MAX_SENTENCE
-        spans.append((start, start + len(text[start:stop].rstrip())))
-        start = stop
+        piece = text[start:end]
+        whole = unicodedata.normalize("NFC", piece)
+        parts.append(whole)
+        # Where some of the pieces stay apart, those from the first difference on count from there.
+        same = len(commonprefix((piece, whole)))
+        origins.extend(start + min(at, same, len(piece) - 1) for at in range(len(whole)))
+        start = end
+    return "".join(parts), [*origins, len(text)]
+
+
+@lru_cache(maxsize=4_096)
+def _joins(ch: str) -> bool:
+    """May composing join this character to the one before it?"""
+    return unicodedata.category(ch)[0] == "M" or "\u1160" < ch < "\u1200"  # vowels of Hangul
+
+
+def _latin_table() -> dict[int, str | None]:
+    """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
+    kana marks stay)."""
+    marks = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670)
+    invisible = (0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))
+    table: dict[int, str | None] = dict.fromkeys((*marks, *invisible))
+    for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
+        parts = unicodedata.normalize("NFKD", chr(code))
+        base = "".join(ch for ch in parts if not unicodedata.combining(ch))
+        if chr(code).isalpha() and base.isalpha() and base != chr(code):
+            table[code] = base
+    table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})
+    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss"})
+    table.update({ord("’"): "'", ord("‘"): "'", ord("ʼ"): "'"})
+    return table
+
+
+def _script_table() -> dict[int, str | None]:
+    """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta;
+    and its digits."""
+    table: dict[int, str | None] = {
+        0x93C: None,
+        0x5F3: "'",
+        0x5F4: None,
+        0x655: None,
+        0x901: "\u0902",
+        ord("ı"): "i",
+    }
+    groups = ("еёє", "гґ", "اأإآٱ", "يىیېئ", "كک", "هەةۀہ", "وؤ")
+    table.update({ord(letter): group[0] for group in groups for letter in group[1:]})
+    for zero in (0x660, 0x6F0, 0x966, 0x9E6):
+        table.update({zero + digit: str(digit) for digit in range(10)})
+    return table
+
+
+_LATIN = _latin_table()
+_FOLD = _LATIN | _script_table() | SIMPLIFY
+
+
+def folded(text: str) -> str:
+    """Case, marks and spellings of one word made one."""
+    return text.casefold() if text.isascii() else text.casefold().translate(_FOLD)
+
+
+def unmarked(token: str) -> str:
+    """Without marks, in its own case."""
+    return token if token.isascii() else token.translate(_FOLD)
+
+
+def bare_latin(word: str) -> str:
+    """The same for Latin and Greek letters only."""
+    return word.casefold() if word.isascii() else word.casefold().translate(_LATIN)
+
+
+# Each ending goes as often as one is there, so that every case of a name comes to the same rest and
+# a rest stays as it is. -ов and -ин stay: Иванов is not Иван. What is left is a key, not a word:
+# Вьетнам, Вьетнама -> вьетн.
+_CYRILLIC = re.compile(
+    r"(?:(?<=[а-яіїґ]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|а[хм]|я[хм]|[оеыи][мй]|[ое]ю|[иы]х)|(?<=[а-яіїґ]{2})[аоеыиуюяйьії])$"
+)
+# Павел, Павла; Донец, Донца.
+_WEAK_VOWEL = re.compile(r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)")
+_CLOSED = re.compile(r"[ії](?=[бвгджзклмнпрстфхцчшщ]$)")  # Львів, Львова; Київ, Києва
+_SOFTENED = {"ці": "к", "зі": "г"}  # Америці, Празі
+_GREEK = re.compile(r"(?<=[α-ω]{3})(?:[αεηιουωσ]|ων){1,12}$")
+_ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
+_TURKISH = re.compile(  # what stands after the apostrophe of a Turkish name, folded
+    r"(?<=[a-z]{3})'(?:[yn][aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
+)
+_CASED_WORD = re.compile(
+    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])"
+)
+
+
+def _open(match: re.Match[str]) -> str:
+    return "о" if match[0] == "і" else "е"
+
+
+@lru_cache(maxsize=1 << 15)
+def _cyrillic(word: str) -> str:
+    before = ""
+    while word != before:
+        before = word
+        if len(word) > 4 and word[-2:] in _SOFTENED:
+            word = word[:-2] + _SOFTENED[word[-2:]]
+        word = _CYRILLIC.sub("", word)
+        if word == before and len(word) > 3:
+            word = _WEAK_VOWEL.sub("", _CLOSED.sub(_open, word))
+    return word
+
+
+def _without_case(match: re.Match[str]) -> str:
+    word = match[0]
+    if "а" <= word[0] <= "ґ":
+        return _cyrillic(word)
+    if word[0] < "\u0250":
+        return without_suffix(word)
+    return (_GREEK if word[0] < "\u0400" else _ARABIC).sub("", word)
+
+
+def without_suffix(word: str, single: bool = False) -> str:
+    """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if
+    `single`."""
+    bare = _TURKISH.sub("", word)
+    return (
+        word[:-2]
+        if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu"
+        else bare
+    )
+
+
+def without_cases(key: str) -> str:
+    """A folded name without the endings (in Arabic, the articles) that it takes in a sentence."""
+    return _CASED_WORD.sub(_without_case, key) if "'" in key or not key.isascii() else key
+
+
+def table(module: str) -> dict[str, Any]:
+    """The lists of words and patterns in the .toml file beside a module."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
+
+
+def compiled(forms: Mapping[str, str]) -> SimpleNamespace:
+    return SimpleNamespace(**{name: re.compile(form) for name, form in forms.items()})
+
+
+# Words of grammar: what tells a language, and what opens its sentences.
+LANGUAGES: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(
+        Path(__file__).with_name("grammar.toml").read_text("utf-8")
+    ).items()
+}
+# Of scripts of which no other language here has a word: left out of every question.
+_UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
+_LATIN_STEMS = ("en", "de", "fr", "es", "it", "pt", "nl", "tr")
+_ARABIC_STEM = re.compile(
+    r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$"
+)
+_HEBREW = frozenset("הובלמשכ")
+
+
+@lru_cache(maxsize=16)
+def stemmer(language: str) -> Stemmer:
+    """The stemmer in C of a language: 1 us a word, 160 in pure Python."""
+    return Stemmer(language, 0)
+
+
+# Word of grammar -> the languages that have it.
+_IN_LATIN = {
+    word: [name for name in _LATIN_STEMS if word in LANGUAGES[name]]
+    for one in _LATIN_STEMS
+    for word in LANGUAGES[one]
+}
+
+
+def latin_language(text: str) -> str:
+    """The language, written in Latin letters, that this text shows to be in; "" for English and
+    where none shows."""
+    if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
+        return ""
+    known = _IN_LATIN.keys() & text.lower().split()
+    if not known:
+        return ""
+    counts = dict.fromkeys(_LATIN_STEMS, 0)
+    for word in known:
+        for name in _IN_LATIN[word]:
+            counts[name] += 1
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] > counts["en"] else ""
+
+
+@lru_cache(maxsize=1 << 15)
+def stem_in(language: str, word: str) -> str:
+    """The stem of a word of a language that is written in Latin letters; its marks tell endings
+    apart."""
+    return bare_latin(stemmer(language).stemWord(word.casefold()))
+
+
+def stems(form: str) -> tuple[str, ...]:
+    """The stems of one folded word that its script, not its language, tells how to make."""
+    first = form[0]
+    if len(form) < 3 or first < "\u0370":
+        return ()
+    if first < "\u0400":
+        return (stemmer("el").stemWord(form), _GREEK.sub("", form))
+    if first < "\u0530":
+        return (stemmer("ru").stemWord(form), _cyrillic(form))
+    if "\u0590" <= first < "\u0600":  # the, and, in, to, from: one letter each, before the word
+        return (form[1:],) if len(form) > 3 and first in _HEBREW else ()
+    if "\u0600" <= first < "\u0700":
+        found = _ARABIC_STEM.match(form)
+        return (found[1],) if found else ()
+    return (stemmer("hi").stemWord(form),) if "\u0900" <= first < "\u0980" else ()
+
+
+_WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
+STOP_WORDS = _WORDS["stop_words"].union(
+    map(folded, [*_UNCASED_GRAMMAR, *LANGUAGES["ru"], *LANGUAGES["uk"], *LANGUAGES["el"]])
+)
 
 
 # ---- search terms -------------------------------------------------------------------------------
@@ -203,7 +317,7 @@ _WRAP = re.compile(
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
-_ENGLISH = folding.stemmer("en")
+_ENGLISH = stemmer("en")
 
 
 def _expand(token: str, language: str) -> tuple[str, ...]:
@@ -215,13 +329,13 @@ def _expand(token: str, language: str) -> tuple[str, ...]:
         found = _word_terms(token)
     if not language:
         return found
-    more = [folding.stem_in(language, word) for word in _LATIN_WORD.findall(token)]
+    more = [stem_in(language, word) for word in _LATIN_WORD.findall(token)]
     return found + tuple(stem for stem in more if stem not in found)
 
 
 @lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
-    plain = folding.unmarked(token).removesuffix("'s").removesuffix("'S")
+    plain = unmarked(token).removesuffix("'s").removesuffix("'S")
     plain = plain.replace(",", "").strip("_'-")
     whole = folded(plain)
     if not whole:
@@ -236,7 +350,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
-    if "'" in whole and (bare := folding.without_suffix(whole, True)) != whole:
+    if "'" in whole and (bare := without_suffix(whole, True)) != whole:
         forms.append(bare)  # Ankara'da
     out: dict[str, None] = {}
     if token.startswith("__") and token.endswith("__"):
@@ -246,7 +360,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         if len(form) > 2 and form.isascii() and form.isalpha():
             out[_ENGLISH.stemWord(form)] = None
         elif form[0] > "\u036f" and form[-1] > "\u036f":
-            out.update(dict.fromkeys(folding.stems(form)))
+            out.update(dict.fromkeys(stems(form)))
     return tuple(out)
 
 
@@ -276,7 +390,7 @@ def terms(text: str) -> list[str]:
     accents folded, the stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`;
     CJK characters and bigrams, Chinese ones simplified."""
     text = composed(text)
-    language = folding.latin_language(text)
+    language = latin_language(text)
     return [term for token in _tokens(text) for term in _expand(token, language)]
 
 
@@ -294,7 +408,7 @@ def without_grammar(found: Sequence[str]) -> list[str]:
     """Characteristic terms without the words of grammar of a language that several of them are of:
     "und", "der", "das" of German texts; "war" and "die" of English ones stay."""
     dropped: set[str] = set()
-    for words in folding.LANGUAGES.values():
+    for words in LANGUAGES.values():
         grammar = words.intersection(found)
         dropped |= grammar if len(grammar) >= GRAMMAR else set()
     return [term for term in found if term not in dropped]
@@ -319,8 +433,8 @@ def query_terms(text: str, most: int = 64) -> list[str]:
     found, every = dict[str, None](), dict[str, None]()
     text = composed(text)
     shouted = text.isupper()
-    language = folding.latin_language(text)
-    grammar = folding.LANGUAGES[language] if language else frozenset()
+    language = latin_language(text)
+    grammar = LANGUAGES[language] if language else frozenset()
     for token in _tokens(text):
         expanded = _expand(token, language)
         every.update(dict.fromkeys(expanded))
@@ -393,7 +507,7 @@ def normalise_name(name: str) -> str:
             key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
             key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
             key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
-            key = folding.without_cases(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
+            key = without_cases(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
         key = _singular(key)
     return key or before or name.casefold().strip()
 

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from graphrag_mcp.text.folding import table
-from graphrag_mcp.text.terms import is_cjk, stop_word, terms
+from graphrag_mcp.text.terms import is_cjk, stop_word, table, terms
 
 PARTS = 3  # of a title
 _LEAST = 0.05  # worth of a part beside the best one

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import add
 from pathlib import Path
 
-from graphrag_mcp.text.folding import bare_latin, table
+from graphrag_mcp.text.terms import bare_latin, table
 
 # Words and runs of signs that are one token of `o200k_base`, where the counter would think that they are more: common
 # English words in lower case, one token with the blank before them and mostly with a capital as well; words of

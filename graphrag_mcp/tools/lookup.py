@@ -107,11 +107,7 @@ By = contract.choice(
 OneDocument = contract.argument(
     contract.Text, "As d4: its headings, or how its parts begin", "document document_id outline"
 )
-About = contract.argument(
-    contract.Text,
-    "Only documents that speak of this, each with its sentence on it: a timeline",
-    "query q about topic",
-)
+About = contract.argument(contract.Text, "Only what speaks of this, by time", "query q about topic")
 
 
 async def list_documents(
@@ -126,7 +122,8 @@ async def list_documents(
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """Which documents there are: many by series or topic, few with date, title and most telling
-    sentence; a timeline with query; counts and names by month; the outline of one document."""
+    sentence; counts and names by month; the outline of one. With query each document that speaks of
+    it, what it says: a survey in one call."""
     from graphrag_mcp.query import listing
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)

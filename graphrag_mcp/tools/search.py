@@ -52,7 +52,7 @@ async def local_search(
 ) -> CallToolResult:
     """Passages that answer a question on people, things, events or details, by meaning and by the
     graph. Start here. Strong hits come in full, weaker ones as one line; get_source opens more. For
-    what is spread over many documents use breadth="sentences" (each item of a list) or
+    what is spread over many documents use list_documents with query (each, all) or
     global_search; for exact strings search_text."""
     from graphrag_mcp.query import local
     from graphrag_mcp.query.passages import Form

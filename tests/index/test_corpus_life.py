@@ -28,9 +28,8 @@ from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text import folding
-from graphrag_mcp.text.folding import SIMPLIFY
-from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.text import terms as words
+from graphrag_mcp.text.terms import SIMPLIFY, normalise_name
 from graphrag_mcp.tools.edit import edit as change
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_edits import do, target
@@ -92,7 +91,7 @@ def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as earlier:
         for module in (documents, manifests):
             earlier.setattr(module, "DERIVATION", DERIVATION - 1)
-        earlier.setattr(folding, "_FOLD", {one: by for one, by in folding._FOLD.items() if one not in SIMPLIFY})
+        earlier.setattr(words, "_FOLD", {one: by for one, by in words._FOLD.items() if one not in SIMPLIFY})
         for one in cached.values():
             one.cache_clear()
         yield

@@ -231,8 +231,8 @@ def test_a_part_of_a_run_tells_what_the_rest_costs_with_a_model_of_few_words(ser
     guess, used = both(tmp_path / "c", files, chosen)
     near, far = (abs(one["output_tokens"] / used["output_tokens"] - 1) for one in (guess, blind))
     assert near < far / 2 and apart({**guess, "output_tokens": 1, "cost": 1}, {**used, "output_tokens": 1, "cost": 1}) == {}
-    # Of the last calls at a time one may be over the limit.
-    assert re.fullmatch("up to 9 names a text, as in 1[12] answers of this model", guess["because"])
+    # Calls at a time: the last of them may be over the limit or unfinished.
+    assert re.fullmatch("up to 9 names a text, as in 1[0-2] answers of this model", guess["because"])
 
 
 def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_machine(

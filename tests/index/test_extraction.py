@@ -32,7 +32,8 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.terms import normalise_name, sentences
+from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.demonstration import demonstration
 from tests.support.workload import linear

@@ -9,8 +9,9 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.query import global_
+from graphrag_mcp.query import extracts, global_
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.reports import OVERVIEW, asked_about
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
@@ -143,11 +144,52 @@ def test_a_question_that_lists_things_finds_what_speaks_of_one_of_them(tmp_path:
 
 
 def test_a_larger_budget_has_more_sentences_on_a_question(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(global_, "FEW", 3)
+    monkeypatch.setattr(extracts, "FEW", 3)
     monkeypatch.setattr(global_, "MOST", 7)
     asked = "the wreck, the current, the lighthouse, the eelgrass, the hearing"
     few, many = (len({one.id for one in global_search(snapshot, asked, max_tokens=budget).citations}) for budget in (3_900, 4_000))
     assert few <= 3 < many <= 7
+
+
+WELLS = (
+    "The well of Orrin fell by two metres in May. Farmers of Orrin asked the council for a second well. "
+    "The council dug the well of Orrin deeper in June. A pump for the well cost 900 crowns.",
+    "Marta Voss sells bread on the square of Tarn. She bakes 300 loaves a day. Her oven stands beside a well.",
+    "The well of Hask gave brown water after the flood. A nurse closed the well of Hask for three weeks. "
+    "Children fetched water from the well of Orrin instead. The well of Hask was opened again in August.",
+)
+
+
+def test_a_list_on_a_subject_says_as_much_of_each_document_as_has_room_and_little_of_those_beside_it(tmp_path: Path) -> None:
+    filler = [InlineText(f"Line {n} of the log says that ferry {n} left the pier of Lund at noon.", f"ferry-{n}") for n in range(30)]
+    texts = [*(InlineText(text, f"d{n}") for n, text in enumerate(WELLS)), *filler]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "corpus")
+    narrow, wide = (list_documents(snapshot, query="the wells: water, digging, cost", max_tokens=budget).text for budget in (180, 1_500))
+    said = [sentence for text in (WELLS[0], WELLS[2]) for sentence in text.rstrip(".").split(". ")]
+    few, many = (sum(sentence in text for sentence in said) for text in (narrow, wide))
+    assert few < many == len(said), wide
+    assert "second well. The council dug" in wide  # what follows stands without a gap
+    assert "300 loaves" not in wide and "ferry" not in wide
+
+
+def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with_it(tmp_path: Path) -> None:
+    said = "After the flood the well of the mill had brown water. "
+    texts = [("a", f"{said}Nobody drank."), ("b", WELLS[2]), ("c", "A ferry left."), ("d", f"{WELLS[2]} The end.")]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(InlineText(t, n) for n, t in texts)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="brown water of the well of Hask after the flood").text.splitlines()
+    assert listed[0].endswith("best first.")
+    assert [line.split("text:")[1][0] for line in listed[1:]] == ["b", "a"] and listed[1].endswith("(also t4)")
+
+
+def test_what_stands_before_a_colon_belongs_to_each_thing_behind_it(tmp_path: Path) -> None:
+    said = (
+        "The record of the largest prime number stood for two years.", "Prime numbers were found by new methods of Ada Marsh.",
+        "A prime number of the town hall is a record in its year.", "The methods of Lenz find a prime number in one night.",
+        "The generals discussed methods and the record of the fleet.", "Cooks have methods of their own, and a record of every dish.",
+    )  # fmt: skip
+    lines = _shown(tmp_path, (*said, *DIARY), "prime numbers: record, methods", 2_000)
+    assert ["rime" in line for line in lines] == [True] * 4 + [False] * 2
 
 
 def _long(subject: str, said: str, number: int) -> InlineText:

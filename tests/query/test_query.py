@@ -343,10 +343,13 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
 
 def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
     texts = ["The court fined the mill of Orl for its smoke.", *(f"Hall {n} of Venn opened its doors to {n} guests." for n in range(7))]
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    more = [text + " A choir sang for an hour." for text in texts]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, more))), Settings(home=tmp_path))
     found = open_snapshot(tmp_path / "c")
     ids = [f"d{n}" for n in range(1, 9)]
-    assert "Little on this question" in get_source(found, ids, query="the court's fine for smoke").hint
+    told = get_source(found, ids, query="the court's fine for smoke")
+    assert "Little on this question" in told.hint
+    assert all(text in told.text for text in texts) and told.text.count("choir") <= 1  # the others begin so
     few = get_source(found, ids[:4], query="the court's fine for smoke")
     assert "Little" not in few.hint and all(text in few.text for text in texts[:4])
 
@@ -358,6 +361,27 @@ def test_a_repeated_document_is_named_and_figures_are_kept_when_sources_are_read
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], query="How did the market develop?", max_tokens=300)
     assert read.text.count("674 million") == 1 and "Same text as others shown: d2." in read.hint
+
+
+def test_a_menu_of_links_is_no_answer_where_a_sentence_is_one(tmp_path: Path) -> None:
+    def menu(*names: str) -> str:
+        return "\n".join(f"* [{name}](https://weather.example.org/services/pages/{name.replace(' ', '-')}-page.html)" for name in names)
+
+    links = menu("Storm signals of Orl", "Storm tracks of Orl", "Storm names of Orl", "Orl storm signals in force", "Storm warnings of Orl")
+    texts = (f"# Observatory of Orl\n\n{links}", "In March the director said that five storms would come near Orl in summer.", "A ferry left.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    told = local_search(found, "How many storms would come near Orl, by the storm signals?").text
+    assert "five storms" in told and "Storm tracks" not in told
+    assert "Storm tracks" in search_text(found, '"Storm tracks"').text
+
+
+def test_rows_of_a_table_answer_a_question_on_figures(tmp_path: Path) -> None:
+    boats = " ".join(f"Boat {n} left the pier of Orl with its crew, and two men of boat {n} went missing in the storm." for n in range(60))
+    text = f"Report of the storm\n\n{boats}\n\nCASUALTIES\n\nDEAD 714\n\nINJURED 1,906\n\nPAGE 12\n\n{boats}"
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text),)), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="total dead, injured, missing", max_tokens=1_500).text
+    assert "DEAD 714" in read and "INJURED 1,906" in read and "PAGE 12" not in read
 
 
 def test_each_thing_of_a_list_finds_sentences_of_its_own(tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.folding import SIMPLIFY, with_origins
-from graphrag_mcp.text.terms import composed, normalise_name, terms
+from graphrag_mcp.text.terms import SIMPLIFY, composed, normalise_name, terms, with_origins
 from graphrag_mcp.types import IndexRequest, InlineText
 
 SIMPLIFIED = "陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。"

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import Rule
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.prose import sentences
 
 _BLOCK = re.compile(
     r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL

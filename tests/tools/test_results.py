@@ -356,7 +356,7 @@ def test_a_document_without_a_title_is_named_by_how_it_begins(tmp_path: Path) ->
     assert "n1.txt (Harbour board sues the dredging company over…): The judge ordered" in told
     assert "n2.txt: Another order" in told  # a greeting says nothing on the text
     listed = listing.list_documents(snapshot, query="judge").text
-    assert "n1.txt (Harbour board sues the dredging company over…): [t" in listed
+    assert "n1.txt (Harbour board sues the dredging company over the broken quay wall of basin three.): [t" in listed
     assert "characters" not in listed
     first = local_search(snapshot, "Who sues the dredging company?").text
     assert "(Harbour" not in first and first.count("n1.txt") == 1
