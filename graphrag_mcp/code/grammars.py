@@ -101,7 +101,8 @@ def _go(file: SourceFile, statement: str) -> Bound:
     if found and found[2].partition("/")[0] in WORDS["go"]:
         yield found[1] or found[2].rpartition("/")[2], _OUTSIDE
     elif found:
-        last = re.sub(r"[-.]go$|^go-", "", found[2].rpartition("/")[2])
+        last = re.sub(r"[/.]v\d+$", "", found[2]).rpartition("/")[2]
+        last = re.sub(r"[-.]go$|^go-", "", last)
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 
 
@@ -209,6 +210,7 @@ _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
 _STATES = dict.fromkeys(WORDS["same"], "") | {
     **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
+    **dict.fromkeys(("type_assertion_expression", "cast_expression"), "type"),
     "struct_expression": "name",
 }
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
@@ -216,6 +218,7 @@ _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
+_WHOLE = frozenset(("method_definition", "lambda"))
 _DOTTED = re.compile(r"[$\w.]+")
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
@@ -234,7 +237,7 @@ def _in_macro(callee: Any) -> str | None:
 
 def _whole(node: Any) -> bool:
     """Is it a function, not a block in one?"""
-    return "function" in node.type or node.type == "method_definition"
+    return "function" in node.type or node.type in WORDS["comprehensions"] | _WHOLE
 
 
 def installed() -> bool:
@@ -264,6 +267,7 @@ def read(file: SourceFile, text: str) -> bool:
     from tree_sitter import QueryCursor
 
     parser, query = made
+    file.broken = file.language == "python"
     data = text.encode("utf-8", "replace")
     matches = QueryCursor(query).matches(parser.parse(data).root_node)
     _Reader(file, text, data).fill([found for _, found in matches])
@@ -299,12 +303,15 @@ class _Reader:
         self.scopes = _Spans()  # definitions: name, kind
         self.made: set[int] = set()  # nodes of definitions
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own
+        self.known: set[str] = set()  # modules and definitions of Rust
+        self.inline: set[str] = set()  # modules of Rust that are a part of the file
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
         self.script = _READERS.get(file.language) is _script
-        self.bound: dict[str, _Spans] = defaultdict(_Spans)  # types of variables, "" for unknown
-        self.fields: dict[tuple[str, str], str] = {}
+        # Types of variables and fields, "" for unknown, and where they are stated.
+        self.bound: dict[str, _Spans] = defaultdict(_Spans)
+        self.fields: dict[tuple[str, str], tuple[str, int]] = {}
         self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
 
     def span(self, node: Any) -> tuple[int, int]:
@@ -316,11 +323,8 @@ class _Reader:
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
         reader = _READERS.get(self.file.language)
-        for found in matches:
-            for node in found.get("comment", ()):
-                self._comment(node)
-            for node in found.get("import", ()) if reader else ():
-                self._import(node, reader(self.file, self.text_of(node)))
+        for node in (node for found in matches for node in found.get("comment", ())):
+            self._comment(node)
         definitions = [
             (node, kind, found)
             for found in matches
@@ -333,6 +337,11 @@ class _Reader:
             if node.id not in self.made:
                 self.made.add(node.id)
                 self._define(node, kind, found)
+        if _READERS.get(self.file.language) is _rust:
+            self.known |= {one.name for one in self.file.symbols}
+        for node in (node for found in matches for node in found.get("import", ()) if reader):
+            here = SourceFile(self.file.uri, self.file.language, self._module(node))
+            self._import(node, reader(here, self.text_of(node)), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
@@ -347,8 +356,15 @@ class _Reader:
                 known = _DOTTED.fullmatch(value.removesuffix("()"))
                 self.file.variables[name] = value if known else ""
 
-    def _import(self, node: Any, bound: Bound) -> None:
-        """What an import binds, in a block with a name that no other block has: `x@PLACE`."""
+    def _module(self, node: Any) -> str:
+        """The inline module of Rust around a node, or that of the file."""
+        around = self._around(self.inside(node.start_byte, node.end_byte)[0])
+        return next((name for name in around if name in self.inline), self.file.module)
+
+    def _import(self, node: Any, bound: Bound, here: str) -> None:
+        """What an import in the module `here` binds, in a block with a name that no other block has:
+        `x@PLACE`. A path of Rust may begin with what its module defines."""
+        inline = here if here in self.inline else ""
         up = node.parent
         while up and up.type not in _REGIONS:
             up = up.parent
@@ -356,40 +372,67 @@ class _Reader:
             if up and name not in ("", "*"):
                 local, name = name, f"{name}@{node.start_byte}"
                 self.local.append((local, up.start_byte, up.end_byte, f"={name}"))
+            if f"{here}.{target.partition('.')[0]}" in self.known:
+                target = f"{here}.{target}"
             if target:
-                self.file.imports.append(Import(name, target, *self.span(node)))
+                self.file.imports.append(Import(name, target, *self.span(node), inline))
 
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
-        rows: dict[int, tuple[str, int, int, str]] = dict(enumerate(self.local))
+        rows = dict(enumerate((*one, 0) for one in self.local))
+        again: dict[str, list[int]] = defaultdict(list)  # where a variable gets another value
+        for node in (node for found in matches for node in found.get("again", ())):
+            again[self.text_of(node)].append(node.start_byte)
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
+            written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
-                self.fields.setdefault((owner, self.text_of(node)), stated)
+                known = owner if node.parent.type == "enum_constant" else stated
+                self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
                 if node.id in defined or (node.id in rows and not stated):
                     continue
                 start, up, stated = node.start_byte, node.parent, said
-                hoists = False  # `var` of JavaScript
-                while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up))):
-                    start = up.end_byte if up.type in WORDS["late"] else start
+                hoists = self.file.broken  # or `var` of JavaScript
+                past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
+                while up.parent and (
+                    up.type not in _REGIONS or (hoists and not _whole(up)) or past
+                ):
+                    late = up.type in WORDS["late"] or (past and up.type == "if_statement")
+                    start = up.end_byte if late else start
+                    past = (past or up.type == "unary_expression") and up.parent.type != "block"
                     hoists |= self.script and up.type == "variable_declaration"
                     stated = "=" if up.id in imports else stated
                     up = up.parent
                 if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
+                if node.parent.type == "class" and node.parent.parent.id in self.made:
+                    stated = self.inside(start, node.end_byte)[0]  # `const A = class B {}`
+                elif not written and any(start < at < up.end_byte for at in again.get(name, ())):
+                    stated = ""
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
                 if up.parent:
-                    rows[node.id] = name, start, up.end_byte, stated
-                elif stated:
-                    rows[node.id] = name, 0, up.end_byte, stated
+                    rows[node.id] = name, start, up.end_byte, stated, node.start_byte
+                elif stated and found["type"][0].type not in WORDS["paths"]:
+                    rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
-        for name, start, end, stated in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
-            self.bound[name].add(start, end, stated)
+        for name, start, end, *said in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
+            self.bound[name].add(start, end, said)
+        self._keep(again)
+
+    def _keep(self, again: dict[str, list[int]]) -> None:
+        """What other files may know: fields, and names that the module binds to something else."""
+        for name, places in again.items():
+            if any(self.bound_at(name, (at, at)) is None for at in places):
+                self.file.variables[name] = ""
+        for (owner, name), field in self.fields.items():
+            known = self._expanded(*field) if owner else ""
+            if known or (owner and self.file.language == "go"):
+                self.file.variables[f"{owner[len(self.file.module) + 1 :]}.{name}"] = known
 
     def _stated(self, node: Any, deep: int = 0) -> str:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
@@ -411,18 +454,32 @@ class _Reader:
         if kind == "new_expression":
             return self._name(node.child_by_field_name("constructor"))
         if kind in ("call_expression", "call", "method_invocation"):
-            name, on = (node.child_by_field_name(one) for one in ("name", "object"))
-            called = self._name(node.child_by_field_name("function") or name)
-            known = self._name(on)
-            called = f"{known}.{called}".removeprefix("this.") if known else "" if on else called
-            made = _MAKER.match(called)
-            return made[1] if made else f"{called}()" if called else ""
-        return ""
+            return self._given(node, deep)
+        return self._name(node) if kind in WORDS["paths"] else ""
+
+    def _given(self, node: Any, deep: int) -> str:
+        """The type of what a call gives."""
+        function = node.child_by_field_name("function") or node
+        called = "" if function is node else self._name(function)
+        if called == "new" and self.file.language == "go":
+            return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
+        if not called:
+            on, name = (
+                next(filter(None, map(function.child_by_field_name, names)), None)
+                for names in (("object", "operand", "value"), ("property", "field", "name"))
+            )
+            before = self._name(on) or self._stated(on, deep + 1) if on else ""
+            called = f"{before}." * bool(on) + self._name(name) if before or not on else ""
+        before, _, name = called.rpartition(".")
+        if before and name in WORDS["through"] and self.file.language == "rust":
+            return before
+        made = _MAKER.match(called)
+        return made[1] if made else f"{called}()" if called else ""
 
     def _name(self, node: Any) -> str:
         """A dotted name, "" for other nodes."""
-        text = self.text_of(node, 200).replace("::", ".") if node else ""
-        return text if _DOTTED.fullmatch(text) else ""
+        text = self.text_of(node, 200).replace("::", ".").replace("?.", ".") if node else ""
+        return text if _DOTTED.fullmatch(text) and text != "var" else ""
 
     def _comment(self, node: Any) -> None:
         start, end = self.span(node)
@@ -449,6 +506,10 @@ class _Reader:
         full = f"{parent}.{label}{name.strip('~.')}"
         if kind == "scope":
             self._enter(node, full, "scope")
+            self.known |= {full} if node.type == "mod_item" else set()
+            if node.type == "mod_item" and node.child_by_field_name("body"):
+                self.inline.add(full)
+                self.file.imports.append(Import("self", full, *self.span(node), full))
             return
         member = within in _TYPES or "." in name
         kind = "method" if kind == "def.function" and member else kind.removeprefix("def.")
@@ -532,16 +593,19 @@ class _Reader:
 
     def bound_at(self, name: str, place: tuple[int, int]) -> str | None:
         """The type of the variable that a name means at a place, "" for unknown; None for no variable."""
-        return self.bound[name].around(*place) if name in self.bound else None
+        found = self.bound[name].around(*place) if name in self.bound else None
+        return found[0] if found else None
 
     def _receiver(self, node: Any, inside: str) -> tuple[str, str]:
         """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
         chain of calls is all of the chain before."""
         text = self.text_of(node, 200).replace("::", ".").replace("->", ".").lstrip("&*")
-        if self.file.language == "rust" and node.type in ("crate", "super", "scoped_identifier"):
-            return _crate(self.file, self.text_of(node, 200)), ""
+        path = node.type in ("crate", "super", "self", "scoped_identifier")
+        if path and node.parent.type == "scoped_identifier":
+            here = SourceFile("", "", self._module(node))
+            return _crate(here, self.text_of(node, 200)), ""
         if not _DOTTED.fullmatch(text):
-            return "?", self._stated(node)
+            return "?", self._expanded(self._stated(node), node.start_byte)
         head, _, rest = text.partition(".")
         if head in PARENT and not rest:
             return text, "super"
@@ -550,15 +614,23 @@ class _Reader:
         if known and known[0] == "=":  # an import of this block
             text, known = f"{known[1:]}.{rest}" if rest else known[1:], None
         shown = text if known is None or head in OWN else "?"
-        if known and not known.endswith("()"):  # a type parameter stands for what bounds it
-            other = self.bound_at(known, place)
-            known = known if other is None else other.removeprefix("=")
-        owner = self._owner(inside)
-        known = owner if known == "Self" else known or ""
-        if rest:
-            full = known if known in self.owners else f"{self.file.module}.{known}"
-            known = self.fields.get((full, rest), "")
-        return shown, known
+        return shown, self._expanded(text.lstrip("$"), node.start_byte) if known is not None else ""
+
+    def _expanded(self, written: str, at: int, deep: int = 0) -> str:
+        """A type, of a variable or type parameter at its head what is known of it, "" for nothing."""
+        head, dot, rest = written.partition(".")
+        if head in OWN:
+            return f"{self._owner(self.inside(at, at)[0])}{dot}{rest}"
+        found = self.bound[head].around(at, at) if head in self.bound else None
+        if found is None or written in self.owners:
+            return written
+        said, place = found
+        if said[:1] == "=":
+            said = said[1:]
+        elif said not in (head, ""):  # a type parameter means what it does where it is used
+            place = at if said[:1].isupper() else place
+            said = self._expanded(said, place, deep + 1) if deep < _DEEPEST else ""
+        return f"{said}{dot}{rest}" if said else ""
 
     def _owner(self, inside: str) -> str:
         return next((name for name in self._around(inside) if name in self.owners), "")

@@ -12,7 +12,7 @@ import re
 import tokenize
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
@@ -81,23 +81,22 @@ _BETWEEN = frozenset(
 @dataclass(slots=True)
 class _Scope:
     """A module, class or function: its qualified name, what is known of the types of names in it,
-    and of those of `self.x`; names that functions bind: "?" variables, "=" imports, "" definitions."""
+    names that functions bind: "?" variables, "=" imports, "" definitions."""
 
     name: str
     kind: str
     types: dict[str, str] = field(default_factory=dict)
-    fields: Mapping[str, str] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
 
     def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
         """A scope inside, with the names of its arguments bound."""
-        own = _Scope(name, kind, dict(self.types), self.fields, dict(self.local))
+        own = _Scope(name, kind, dict(self.types), dict(self.local))
         if arguments:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
             for one in (*plain, *arguments.kwonlyargs, *rest):
-                own.local[one.arg] = "?"
-                own.types[one.arg] = "" if one in rest else _annotation(one.annotation)
+                known = "" if one in rest else _annotation(one.annotation)
+                own.types[one.arg], own.local[one.arg] = known, _TYPED if known else "?"
             given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
             given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
             for one, value in given:  # of `def f(Event=Event)` the name means what it did
@@ -106,31 +105,30 @@ class _Scope:
         return own
 
     def bind(self, names: Iterable[str]) -> None:
-        for name in names:
+        for name in (one for one in names if self.local.get(one) != _TYPED):
             self.types[name] = ""
-            if self.kind == "function":
+            if self.kind in ("function", "<"):
                 self.local.setdefault(name, "?")
 
 
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
         self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
-        # What is assigned to each variable of the module, "" for what is no name and no call.
-        self.variables: dict[str, set[str]] = defaultdict(set)
 
     def module(self, tree: ast.Module) -> None:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        defined = {one.name for one in _statements(tree) if isinstance(one, _Definition)}
-        bound = _bound_in(tree.body).items()
-        local = {name: how for name, how in bound if how == "=" and name in defined}
+        known = _statements(tree)
+        outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
+        defined = {one.name for one in known if isinstance(one, _Definition)}
+        bound = _bound_in(tree.body, outer).items()
+        local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
+        self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
-        known = ((name, min(values)) for name, values in self.variables.items() if len(values) == 1)
-        self.file.variables = {name: value for name, value in known if value}
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
@@ -176,9 +174,9 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, self._fields(node), scope.local)
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local)
         for base in node.bases:
-            self._reference(_base_of(base), _Scope(own.name, "class", scope.types, scope.fields))
+            self._reference(_base_of(base), _Scope(own.name, "class", scope.types))
         for one in (*node.decorator_list, *node.keywords):
             self._calls(one, scope)
         self._block(node.body, own)
@@ -204,6 +202,8 @@ class _Reader:
         head, end = self._span(node)
         body = self._span(node.body[0])[0]
         signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
+        if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
+            signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
         self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
         scope.local |= {node.name: ""} if scope.kind == "function" else {}
@@ -244,37 +244,30 @@ class _Reader:
         names = [one.id for one in targets if isinstance(one, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
-        if len(targets) == 1:
-            scope.types |= dict.fromkeys(names, known)
+        for name in names if len(targets) == 1 else ():
+            how = "" if stated else scope.local.get(name, "")
+            if how != _TYPED:
+                scope.types[name] = "" if how == _SEVERAL else known
+        owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
+        inner = [one.attr for one in targets if _of_self(one, "self")]
+        for name in names if scope.kind == "class" else inner:
+            if known and owner:
+                place = f"{owner[len(self.file.module) + 1 :]}.{name}"
+                before = self.file.variables.setdefault(place, known)
+                if before != known and known.endswith("()") and before.endswith("()"):
+                    self.file.variables[place] = "?"  # objects of several classes
         for name in names if scope.kind == "module" else ():
             given = _base_of(node.value) if node.value else None
             value = f"{stated}()" if stated else self._type(given, scope)
             if not stated and not isinstance(given, ast.Call):
                 value = _dotted(given)
-            self.variables[name].add(value)
+            if value:
+                self.file.variables.setdefault(name, value)
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
                 text = _folded(self.text[start:end])[:120]
                 self.file.symbols.append(Symbol(*place, text, "", scope.name))
-
-    def _fields(self, node: ast.ClassDef) -> dict[str, str]:
-        """Types of `self.x`: from annotations of the class and from what its methods assign."""
-        found = {
-            one.target.id: _annotation(one.annotation)
-            for one in node.body
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
-        }
-        for method in (one for one in node.body if isinstance(one, _Function)):
-            arguments = {one.arg: _annotation(one.annotation) for one in method.args.args}
-            scope = _Scope("", "function", arguments)
-            for one in (one for one in _statements(method) if isinstance(one, _Assignment)):
-                plain = isinstance(one, ast.Assign)
-                known = self._type(one.value, scope) if plain else _annotation(one.annotation)
-                for target in one.targets if plain else [one.target]:
-                    if known and _of_self(target, "self"):
-                        found.setdefault(target.attr, known)
-        return found
 
     # ---- uses ------------------------------------------------------------------------------------
 
@@ -302,7 +295,9 @@ class _Reader:
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
         for one in later:
-            own = scope.within(scope.name, "function", getattr(one, "args", None))
+            # What stands in a class body sees no names of the class.
+            inner = "<" if scope.kind in ("class", "<") else "function"
+            own = scope.within(scope.name, inner, getattr(one, "args", None))
             targets = (each.target for each in getattr(one, "generators", ()))
             own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
             for part in ast.iter_child_nodes(one):
@@ -326,13 +321,13 @@ class _Reader:
         if isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
             hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
-            how = "?" if hidden else scope.local.get(target.id, "")
+            how = "?" if hidden else scope.local.get(target.id, "<" if scope.kind == "<" else "")
             self.file.references.append(Reference(*place, "", how))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value) or "?", self._type(target.value, scope)
             head = receiver.partition(".")[0]
             own = known and head in ("self", "cls")
-            receiver = "?" if scope.local.get(head) == "?" and not own else receiver
+            receiver = "?" if scope.local.get(head, "")[:1] == "?" and not own else receiver
             place = kind, target.attr, start, end, scope.name
             self.file.references.append(Reference(*place, receiver, known))
 
@@ -342,20 +337,20 @@ class _Reader:
         What a call returns is written `name()`; resolving it is left to what knows all files."""
         if isinstance(node, ast.Name):
             return scope.types.get(node.id, "")
-        if _of_self(node, "self", "cls"):
-            return scope.fields.get(node.attr, "")
+        if isinstance(node, ast.Attribute):
+            on = self._type(node.value, scope, deep + 1) if deep < _DEEPEST else ""
+            return f"{on}.{node.attr}" if on and on != "super" else ""
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
-            called = _dotted(node.func)
-            head, _, rest = called.partition(".")
-            if rest and scope.types.get(head) and "." not in rest:
-                return f"{scope.types[head]}.{rest}()"
+            member = isinstance(node.func, ast.Attribute) and self._type(node.func, scope, deep + 1)
+            called = member or _dotted(node.func)
             return f"{called}()" if called else ""
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
         ways = ways[0] if isinstance(node, ast.BoolOp) else ways
-        known = (self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST)
-        return next(filter(None, known), "")
+        found = {self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST} - {""}
+        found = {one for one in found if not one.startswith(self.file.module)} or found
+        return found.pop() if len(found) == 1 else ""
 
 
 # Expressions with names of their own, and patterns that bind one.
@@ -378,20 +373,25 @@ def _statements(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
+def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:
     """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
-    and a definition the last one; where each is one of several ways the first."""
+    and a definition the last one; where each is one of several ways the first. Of a module, whose
+    functions bind the names `module`, only those variables that have several values."""
     found: dict[str, str] = {}
+    values: dict[str, set[str]] = defaultdict(set)
+    branched: set[str] = set()  # names that only some ways bind
     outer: list[str] = []
     todo = [(one, False) for one in reversed(body)]
     while todo:
         one, other = todo.pop()
         if isinstance(one, _Definition):
             found[one.name] = "=" if other and found.get(one.name) == "=" else ""
+            values[one.name].add("")
             continue
         for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
             name = alias.asname or alias.name.partition(".")[0]
             found[name] = "" if other and found.get(name) == "" else "="
+            values[name].add("")
         outer += one.names if isinstance(one, ast.Global | ast.Nonlocal) else ()
         targets = [*getattr(one, "targets", ()), getattr(one, "target", None)]
         targets += (item.optional_vars for item in getattr(one, "items", ()))
@@ -399,9 +399,34 @@ def _bound_in(body: Sequence[ast.AST]) -> dict[str, str]:
             for each in ast.walk(target):
                 if _stored(each):
                     found.setdefault(each.id, "?")
+                    values[each.id] |= _value(one, each.id)
+                    branched |= {each.id} if other or module is not None else set()
         other |= isinstance(one, ast.If | ast.ExceptHandler)
         todo += [(each, other) for name in _BODIES[::-1] for each in getattr(one, name, ())[::-1]]
-    return {name: how for name, how in found.items() if name not in outer}
+    for name in module or ():
+        values[name] |= {"?"} - values[name] if "" not in values[name] else set()
+    found |= {name: _SEVERAL for name in branched if len(values[name]) > 1}
+    left = [name for name in found if module is not None and found[name] == "?"]
+    return {name: how for name, how in found.items() if name not in (*outer, *left)}
+
+
+# Ways to be bound as `_Scope.local` has them: to several values, and as a parameter with a type.
+_SEVERAL, _TYPED = "?|", "?:"
+
+
+def _value(node: ast.AST, name: str) -> set[str]:
+    """What a statement gives a name, as far as it is compared with what others give it; nothing for
+    None and for `f = wrap(f)`."""
+    value = getattr(node, "value", None)
+    value = _base_of(value) if value else None
+    call = value if isinstance(value, ast.Call) else None
+    if _is_none(value) or (call and any(_dotted(one) == name for one in call.args)):
+        return set()
+    return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
@@ -498,12 +523,15 @@ def parse(uri: str, text: str) -> SourceFile | None:
 
 
 _OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
+_PROGRAM = re.compile(r"^//\s*(?:go:build|\+build)\s+ignore\b", re.MULTILINE)
 
 
 def _module(uri: str, language: str, text: str) -> SourceFile:
     module = module_name(uri, language)
     if uri.endswith("_test.go") and _OUTER_TEST.search(text):
         module += "_test"  # a package of its own in the same folder
+    elif language == "go" and _PROGRAM.search(text[:LONGEST_LINE]):
+        module += "_" + uri.rpartition("/")[2].removesuffix(".go")
     file = SourceFile(uri, language, module)
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
     return file

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
@@ -33,7 +34,9 @@ DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
 # What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.
 RETURNS = re.compile(
-    r"(?:->|\)\s*:|\)\s*\(?)\s*[&*]?[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None|,\s*error\))?\s*\Z"
+    r"(?:->|\)\s*:|\)\s*\(?)\s*(?:(?:\w+::)?(?:Result|Option|Optional|Promise|Box|Rc|Arc)[<\[]\s*)?"
+    r"(?:&(?:'\w+\s)?(?:mut\s)?|\*|dyn\s|impl\s)*[\"']?([A-Za-z_][\w.]*)[\"']?"
+    r"(?:[<\[](?!\])[^()]*)?(?:\s*\|\s*(?:None|null|undefined)|,[^(){}]*[>)])?[>\]\"']*\s*\Z"
 )
 
 
@@ -63,6 +66,7 @@ class Corpus:
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
+    packages: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of Go
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -172,25 +176,35 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        what = f"{one.kind} {one.name} {_parameters(one) if one.kind == 'method' else ''}"
+        said = _parameters(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
+        what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
         owner = one.parent if one.parent not in file.by_name else ""
         found[one.short].append((what, _returned(one), owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
-        found[local].append((f"import {given.local}", given.target))
+        found[local].append((f"import {given.local} {given.module}", given.target))
     for name, value in file.variables.items():
-        found[name].append(("variable", value))
+        found[name.rpartition(".")[2]].append((f"variable {name}", value))
     for base in file.references:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
     return found
 
 
+@lru_cache(maxsize=1 << 16)
 def _returned(symbol: Symbol) -> str:
     """The type that the signature of a function states for what it gives, "" for none."""
     before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
     found = RETURNS.search(symbol.signature) or re.search(before, symbol.signature)
-    return found[1] if found else ""
+    return found[1] if found and not _generic(symbol, found[1]) else ""
+
+
+def _generic(symbol: Symbol, name: str) -> bool:
+    """Is it a type parameter of this definition?"""
+    if "<" not in symbol.signature and "[" not in symbol.signature:
+        return False
+    before = rf"(?:(?:^|\s)<|\b{re.escape(symbol.short)}\s*[<\[])[^>()]*?"
+    return bool(re.search(rf"{before}(?<![\w.]){re.escape(name)}\b", symbol.signature))
 
 
 def _named(file: SourceFile) -> set[str]:
@@ -207,17 +221,19 @@ def known(files: Sequence[SourceFile]) -> Corpus:
         for one in file.symbols:
             key = file.key(one.name)
             if key not in corpus.symbols:
-                corpus.symbols[key], corpus.home[key] = one, file
+                corpus.symbols[key], corpus.home[key] = file.by_name[one.name], file
                 named = corpus.modules if one.kind == "module" else corpus.short
                 named[one.short].append(key)
                 if one.name.rpartition(".")[0] == one.parent:  # not in an object of JavaScript
                     corpus.members[file.key(one.parent), one.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
+        if file.language == "go":
+            corpus.packages[file.variables.get("package", "")].add(file.module)
         for name, value in file.variables.items():
             corpus.variables.setdefault((file.module, name), (file, value))
         for given in file.imports:
-            for place in (file.module, file.uri):
+            for place in (given.module,) if given.module else (file.module, file.uri):
                 if given.local == "*":
                     corpus.stars[place].append(given.target)
                 else:
@@ -225,7 +241,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
     for file in files:
         for one in file.symbols if file.language == "rust" else ():
             if one.parent and one.parent not in file.by_name:
-                owner = meant(corpus, file, one.parent[len(file.module) + 1 :], file.module)[0]
+                scope, _, name = one.parent.rpartition(".")
+                owner = meant(corpus, file, name, scope)[0]
                 if owner and corpus.symbols[owner].kind in TYPES:
                     corpus.impls[one.parent] = owner
                     corpus.members.setdefault((owner, one.short), one.name)
@@ -279,7 +296,8 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     folders, _, last = target.rpartition("/")
     name, *rest = last.split(".")
     parts = [part for part in [*folders.split("/"), name] if part]
-    for at in range(len(parts)):
+    version = bool(_VERSION.search(name))
+    for at in range(len(parts) - version):
         tail = ".".join(parts[at:])
         found = [
             place
@@ -290,7 +308,16 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
             here = MODULE + module
             nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
             return _within(corpus, nearest, rest, seen)
-    return ""
+    if version and folders:  # `chi/v5` without a folder v5
+        return _by_path(corpus, ".".join([folders, *rest]), module, seen)
+    around = f"{module.removesuffix('_test')}."  # the root of a module, in a folder of another name
+    named = sorted(corpus.packages.get(_OF_GO.sub("", name), ()))
+    roots = (MODULE + one for one in named if around.startswith(f"{one}."))
+    return next((_within(corpus, one, rest, seen) for one in roots), "")
+
+
+_VERSION = re.compile(r"^v\d+$")
+_OF_GO = re.compile(r"^go-|[-_]go$|_v\d+$")
 
 
 def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
@@ -312,6 +339,9 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for at, name in enumerate(rest, 1):
         below, module = f"{place}.{name}", place.removeprefix(MODULE)
+        if _inline(corpus, below[1:]) and rest[at:]:
+            place = below
+            continue
         ways = (below, f"{module}.exports.{name}")  # of `module.exports = {...}`
         inner = corpus.members.get((place, name), "")
         if inner and rest[at:] and below != inner and below in corpus.symbols:
@@ -360,8 +390,17 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
 
 def member(corpus: Corpus, owner: str, name: str) -> str:
     """The method of a class or of its nearest base that has it."""
-    ways = (corpus.members.get((one, name), "") for one in _with_bases(corpus, owner))
-    return next(filter(None, ways), "")
+    for one in _with_bases(corpus, owner):
+        home = corpus.home.get(one)
+        if found := corpus.members.get((one, name), ""):
+            return found
+        if (
+            home
+            and home.language == "go"
+            and f"{one[len(home.module) + 1 :]}.{name}" in home.variables
+        ):
+            break  # a field hides a method of what is embedded
+    return ""
 
 
 def _with_bases(corpus: Corpus, owner: str) -> Iterator[str]:
@@ -386,11 +425,13 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((place, head), "")
-            if found and kind in TYPES and head == corpus.symbols[place].short:
-                found = place  # in Java a constructor, but the name means its class
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)  # of a base
                 found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
+            if found.endswith(f".{head}.{head}") and kind in TYPES:
+                found = found.rpartition(".")[
+                    0
+                ]  # in Java a constructor, but the name means its class
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
@@ -398,28 +439,41 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
                 inner = _within(corpus, found, rest.split("."), set()) if rest else found
                 if inner or f"{MODULE}{scope}.{head}" not in corpus.symbols:
                     return inner, SAME_FILE
-        if scope == file.module:
+        if scope == file.module or _inline(corpus, scope):
             break
         scope = scope.rpartition(".")[0]
-    if target := corpus.imports.get(file.uri, {}).get(head, ""):
+    return _outside(corpus, file, name, scope)
+
+
+def _inline(corpus: Corpus, name: str) -> bool:
+    """Is it a module inside a file of Rust? It sees nothing of what is around it."""
+    return "self" in corpus.imports.get(name, ())
+
+
+def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[str, float]:
+    """What a name means that no definition around it binds: what the module imports."""
+    head, _, rest = name.partition(".")
+    place = module if _inline(corpus, module) else file.uri
+    if target := corpus.imports.get(place, {}).get(head, ""):
         return _by_import(corpus, file, name, target), IMPORTED
-    if found := _variable(corpus, file.module, head, False):
+    if found := _variable(corpus, module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
-    paths = [f"{file.module}.{name}", name] if file.language == "rust" and rest else []
-    if ".src.test." in file.module:  # a package of Java has its tests in another folder
-        paths = [f"{file.module.replace('.src.test.', '.src.main.')}.{name}"]
+    objects = file.language in ("javascript", "typescript", "tsx")  # `const api = { run() {} }`
+    paths = [f"{module}.{name}", name] if file.language == "rust" and rest else []
+    paths = [f"{module}.{name}"] if objects and rest else paths
+    if ".src.test." in module:  # a package of Java has its tests in another folder
+        paths = [f"{module.replace('.src.test.', '.src.main.')}.{name}"]
     if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
         return found, IMPORTED
-    if file.uri not in corpus.stars:
-        return "", 0.0
-    place = f"*.{name}", file.uri
-    if place not in corpus.found:
+    if place not in corpus.stars:
+        return "", SAME_FILE if place == module else 0.0
+    known = f"*.{name}", place
+    if known not in corpus.found:
         seen: Seen = set()
-        ways = (
-            dotted(corpus, f"{star}.{name}", file.module, seen) for star in corpus.stars[file.uri]
-        )
-        corpus.found[place] = next(filter(None, ways), "")
-    return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
+        stars = (f"{star}.{name}" for star in corpus.stars[place])
+        ways = (dotted(corpus, star, file.module, seen) for star in stars)
+        corpus.found[known] = next(filter(None, ways), "")
+    return corpus.found[known], IMPORTED if corpus.found[known] else 0.0
 
 
 def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
@@ -458,24 +512,56 @@ def _of_outer(corpus: Corpus, found: str, passed: Sequence[str]) -> tuple[str, f
     return (found, ONLY) if lone else ("", 0.0)
 
 
+def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
+    """The class of an object that the reader wrote as a class, a member of one (`S.field`, a property)
+    or what a call gives (`make()`, `S.get().next()`)."""
+    bare = written.removesuffix("()")
+    found = _type_of(corpus, file, bare, inside)
+    symbol = corpus.symbols.get(found)
+    if symbol is None or symbol.kind in TYPES or (written == found and symbol.kind == "function"):
+        return found  # a function of JavaScript with a prototype
+    returned = _returned(symbol)
+    if returned in ("Self", "this") and "." in bare:
+        owner = _object(corpus, file, bare.rpartition(".")[0], inside)
+        return owner or symbol.parent
+    around = corpus.symbols.get(_parent(corpus, found), symbol)
+    if not returned or _generic(around, returned):
+        return ""
+    return meant(corpus, corpus.home[found], returned, symbol.parent)[0]
+
+
 def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
-    """The class that a type as the reader wrote it means; of `name()` the class that it makes."""
+    """The definition that a type as the reader wrote it means; of a field the class of its value."""
     if written.endswith("()"):
-        found = _type_of(corpus, file, written[:-2], inside)
-        symbol = corpus.symbols.get(found)
-        if symbol is None or symbol.kind in TYPES:
-            return found
-        returned = _returned(symbol)
-        if returned in ("", "Self"):
-            return symbol.parent if returned else ""
-        home = corpus.home[found]
-        return meant(corpus, home, returned, home.module)[0]
-    if written in corpus.symbols:
-        return written
+        return _object(corpus, file, written, inside)
     owner, _, last = written.rpartition(".")
-    if owner in corpus.symbols and corpus.symbols[owner].kind in TYPES:
-        return member(corpus, owner, last)
-    return meant(corpus, file, written, inside)[0] if written else ""
+    if written in corpus.symbols or not written:
+        return written
+    known = "()" in owner or (owner in corpus.symbols and corpus.symbols[owner].kind in TYPES)
+    found = "" if known else meant(corpus, file, written, inside)[0]
+    if found or not owner or not (on := _object(corpus, file, owner, inside)):
+        return found
+    return member(corpus, on, last) or _field(corpus, on, last)
+
+
+def _field(corpus: Corpus, owner: str, name: str) -> str:
+    """The class of a field of a class or its bases."""
+    file, value, inside = _stated(corpus, owner, name)
+    place = f"{inside}.{name}", ""
+    if file and place not in corpus.found:
+        corpus.found[place] = ""  # of fields that stand for each other
+        corpus.found[place] = _object(corpus, file, value, inside)
+    return corpus.found.get(place, "")
+
+
+def _stated(corpus: Corpus, owner: str, name: str) -> tuple[SourceFile | None, str, str]:
+    """What a class or its nearest base states of a field: the file, the type and the class."""
+    for one in _with_bases(corpus, owner) if owner in corpus.home else ():
+        module = corpus.home[one].module
+        file, value = corpus.variables.get((module, f"{one[len(module) + 1 :]}.{name}"), (None, ""))
+        if file:
+            return file, value, one
+    return None, "", ""
 
 
 def _parent(corpus: Corpus, name: str) -> str:
@@ -500,7 +586,7 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     seen, module = set(), file.key(file.module)
-    for given in file.imports:
+    for given in (one for one in file.imports if one.local != "self"):
         found = dotted(corpus, given.target, file.module)
         if found and found != module and (found, given.start) not in seen:
             seen.add((found, given.start))
@@ -580,8 +666,16 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             target, certainty = _called(corpus, file, one)
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
-            if kind in CALLABLE and inside in corpus.symbols:
+            if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
+                certainty = min(certainty, ONLY) if file.broken else certainty
                 yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
+
+
+def _rebound(corpus: Corpus, name: str) -> bool:
+    """Does a module bind the name of this definition to something else too?"""
+    short = corpus.symbols[name].short
+    home = corpus.home[name]
+    return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
@@ -589,10 +683,13 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type:  # a function that is known in a part of the file
+    if not one.receiver and one.type not in ("", "<"):  # known in a part of the file
         return one.type, SAME_FILE
+    if not one.receiver and one.name == "super" and file.language != "python":
+        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:
-        found, certainty = meant(corpus, file, one.name, one.inside)
+        place = f"{one.inside}.{one.type}" if one.type else one.inside
+        found, certainty = meant(corpus, file, one.name, place)
         # A bare name of these that no import binds is a variable, or comes from elsewhere.
         free = file.language not in ("python", "go") or file.uri in corpus.stars
         if found or certainty or one.name in _BUILTINS or not free:
@@ -603,16 +700,16 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         ways = (member(corpus, base, one.name) for base in bases)
         return next(filter(None, ways), ""), MEMBER
     if one.type:
-        owner = _type_of(corpus, file, one.type, one.inside)
-        if owner:
+        if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
-        head = one.type.partition(".")[0].removesuffix("()")
+        written, made = _said_of(corpus, file, one)
+        head = written.partition(".")[0].removesuffix("()")
         if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
             return "", 0.0
-        made = one.type.endswith("()") and file.language != "python"
-        if (one.type[:1].isupper() or "." in one.type) and not made:
-            last = one.type.rpartition(".")[2]
-            owner = "" if one.type.partition(".")[0] in imports else _only(corpus, last, TYPES)
+        made |= "()." in written or (written.endswith("()") and file.language != "python")
+        if (written[:1].isupper() or "." in written) and not made:
+            last = written.rpartition(".")[2]
+            owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
             return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
@@ -620,7 +717,21 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         std = file.language == "rust" and head in _RUST
         if found or std or (certainty and head in imports):
             return found, certainty
-    return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
+        if owner := _object(corpus, file, one.receiver, one.inside) if "." in one.receiver else "":
+            return member(corpus, owner, one.name), MEMBER
+    found = _only(corpus, one.name, CALLABLE) if one.name not in COMMON else ""
+    return found * (found != one.inside), ONLY  # what has its own name is what it wraps
+
+
+def _said_of(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, bool]:
+    """The type of a receiver, of a member what its class states of it; and is it one of a class of the
+    corpus that states nothing?"""
+    before = one.type.rpartition(".")[0]
+    while before and not (owner := _object(corpus, file, before, one.inside)):
+        before = before.rpartition(".")[0]
+    name = one.type[len(before) + 1 :].partition(".")[0]
+    value = _stated(corpus, owner, name)[1] if before else ""
+    return value or one.type, bool(before and not value)
 
 
 _BUILTINS = frozenset(dir(builtins))

@@ -69,12 +69,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names."""
+    """`local` is bound to `target`, a name in a module or with MODULE a module; "*" for all its names.
+    `module`: the inline module of Rust in which it is, each of which binds "self" to itself."""
 
     local: str
     target: str
     start: int
     end: int
+    module: str = ""
 
 
 @dataclass
@@ -90,10 +92,16 @@ class SourceFile:
     prose: list[tuple[int, int]] = field(default_factory=list)  # comments and docstrings
     # What a variable of the module stands for: `Crate` under another name, `Crate()` an instance.
     variables: dict[str, str] = field(default_factory=dict)
+    broken: bool = False  # Python that only a grammar can read
 
     @cached_property
     def by_name(self) -> dict[str, Symbol]:
-        return {one.name: one for one in reversed(self.symbols)}
+        """Of several definitions of a name the described one, or the longest, or the first; no setter."""
+
+        def rank(one: Symbol) -> tuple[bool, bool, int]:
+            return not one.signature.startswith("@"), bool(one.doc), one.end - one.start
+
+        return {one.name: one for one in sorted(self.symbols[::-1], key=rank)}
 
     @cached_property
     def starts(self) -> list[int]:
@@ -193,14 +201,14 @@ def dumped(file: SourceFile, units: list[list[object]]) -> str:
             (Import, file.imports),
         )
     )
-    body = [file.uri, file.language, file.module, *rows, units, file.variables]
+    body = [file.uri, file.language, file.module, *rows, units, file.variables, file.broken]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
     uri, language, module, symbols, references, imports, units, *later = json.loads(text)
     file = SourceFile(uri, language, module)
-    file.variables = later[0] if later else {}  # not in rows of earlier releases
+    file.variables, file.broken = (*later, {}, False)[:2]  # older rows have fewer
     file.symbols = [Symbol(*one) for one in symbols]
     file.references = [Reference(*one) for one in references]
     file.imports = [Import(*one) for one in imports]

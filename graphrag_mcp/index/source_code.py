@@ -63,7 +63,7 @@ def names_of(
     places = []
     for one in held:
         key = file.key(one.name)
-        if key not in named:
+        if key not in named or one is file.by_name.get(one.name):
             parent = file.by_name.get(one.parent)
             title = title_of(one.name, one.kind, parent.kind if parent else "")
             named[key] = replace(_definition(one, title, id, text, start), key=key)

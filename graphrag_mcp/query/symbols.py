@@ -468,7 +468,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
     """Is the use certainly of something outside the corpus: a built-in, or of Python's library?"""
     if file.language != "python":
         return False
-    called_on = one.type.strip("?=") or one.receiver or one.name
+    called_on = one.type.strip("?=<") or one.receiver or one.name
     head = called_on.removesuffix("()").partition(".")[0]
     for given in file.imports:
         if given.local == head:
@@ -531,7 +531,11 @@ def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Ro
     place = {"char_start": start, "char_end": end, "line_start": first}
     place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {"id": f"{alias} {inside[0]['id']}", "alias": alias, "last": inside[-1]["position"]}
+    own = {
+        "id": f"{alias} {start} {inside[0]['id']}",
+        "alias": alias,
+        "last": inside[-1]["position"],
+    }
     return [inside[0] | place | own]
 
 

@@ -81,7 +81,8 @@ def test_uses_say_what_is_called_in_what_and_on_which_type() -> None:
     told = [(one.kind, one.name, one.receiver, one.type, one.inside.rpartition(".")[2]) for one in file.references]
     assert ("inherits", "Base", "", "", "Session") in told
     assert ("calls", "close", "self", "lab.requests.sessions.Session", "send") in told
-    assert ("calls", "deliver", "self.adapter", "HTTPAdapter()", "send") in told
+    assert ("calls", "deliver", "self.adapter", "lab.requests.sessions.Session.adapter", "send") in told
+    assert file.variables["Session.adapter"] == "HTTPAdapter()"
     assert ("calls", "dispatch", "hooks", "", "send") in told and ("calls", "Session", "", "", "session") in told
     assert [SESSIONS[one.start : one.end] for one in file.references if one.inside.endswith(".send") and one.kind == "calls"] == [
         "self.close()", "hooks.dispatch(request)", "self.adapter.deliver(request)",

@@ -69,7 +69,8 @@ def random_module(rng: random.Random) -> str:
             f"{other}.{name()}().{name()}()", f"{name()}().{name()}()", f"{name()}({other}.{name()}())",
             f"def {name()}(crate: {name()}) -> {name()}:\n    return crate.{name()}(crate).{name()}()",
             f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
-            f"class {name()}(Protocol):\n    def {name()}(self): pass",
+            f"class {name()}(Protocol):\n    def {name()}(self): pass", f"class {name()}(Generic[{name()}]):\n    {name()}: {name()}\n    @property\n    def {name()}(self) -> {name()}: pass",
+            f"def {name()}(crate: {name()}):\n    crate.{name()}.{name()}().{name()}.{name()}()\n    x = crate.{name()}\n    x.{name()}()", f"def {name()}():\n    global {name()}\n    {name()} = {name()}()",
             f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
         ))  # fmt: skip
 
@@ -87,22 +88,26 @@ def random_lines(rng: random.Random, language: str) -> str:
             "go": (
                 f"type {name()} struct {{ {name()} }}", f"type {name()} struct {{ a {name()} }}", f"type {name()} interface {{ {name()}(a int) }}",
                 f"type {name()} interface {{\n  {name()}\n  {name()}(a, b int)\n}}", f"func (s *{name()}) {name()}(a int) {{ s.a.{name()}() }}",
-                f"func (s {name()}) {name()}(a, b int) {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
+                f"type {name()}[{name()} any] struct {{ {name()} {name()} }}", f"func {name()}(s {name()}) {{ s.{name()}.{name()}().{name()}() }}",
+                f"func (s {name()}) {name()}(a, b int) {name()} {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
             ),
             "rs": (
                 f"use crate::{other}::{name()};", f"fn {name()}(x: {name()}) -> {name()} {{ use crate::{other}::{name()}; x.{name()}(); {name()}() }}",
-                f"pub struct {name()};", f"impl {name()} {{ fn {name()}(&self) {{ self.{name()}(); {name()}::{name()}() }} }}",
+                f"pub struct {name()} {{ {name()}: {name()} }}", f"mod {name()} {{ use {rng.choice(('super::*', f'super::{name()}'))}; fn {name()}(x: {name()}) {{ {name()}(); x.{name()}.{name()}() }} }}",
+                f"pub struct {name()};", f"fn {name()}(x: {name()}) {{ {name()}::{name()}(); x.{name()}().{name()}() }}", f"impl {name()} {{ fn {name()}(&self) {{ self.{name()}(); {name()}::{name()}() }} }}",
                 f"impl {name()} for {name()} {{ fn {name()}(&self) {{}} }}", f"trait {name()} {{ fn {name()}(&self) {{}} }}",
             ),
             "java": (
                 f"class {name()} extends {name()} {{ {name()} {name()}() {{ {name()}().{name()}(); }} void go({name()} x) {{ x.{name()}().{name()}(); }} }}",
+                f"class {name()}<{name()}> {{ static {name()} {name()}; void go({name()} x) {{ x.{name()}.{name()}(); {name()}.{name()}.{name()}(); }} }}",
                 f"import {other.replace('/', '.')}.{name()};", f"interface {name()} {{ {name()} {name()}(); }}",
             ),
             "ts": (
                 f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
                 f"import {name()} from '../{other}'", f"import {{{name()}}} from '../{other}'", f"export {{{name()}}} from '../{other}'",
                 f"export class {name()} extends {name()} {{ {name()}(x: {name()}) {{ this.{name()}(); x.{name()}() }} }}", f"const {name()} = new {name()}()",
-                f"function {name()}(): {name()} {{ {name()}().{name()}(); {name()}.{name()}() }}",
+                f"export class {name()}<{name()}> {{ {name()}: {name()}; get {name()}(): {name()} {{ return null }} }}", f"function {name()}() {{}}\n{name()} = {name()}",
+                f"function {name()}(x: {name()}) {{ x.{name()}.{name()}().{name()}() }}", f"function {name()}(): {name()} {{ {name()}().{name()}(); {name()}.{name()}() }}",
             ),
         }[language])  # fmt: skip
 

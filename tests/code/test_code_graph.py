@@ -419,6 +419,19 @@ def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
     assert cut.truncated and entity.id in cut.next_call
 
 
+def test_several_definitions_of_one_name_are_shown_with_all_their_texts_under_the_one_that_says_most(tmp_path: Path) -> None:
+    write(tmp_path / "lab", {
+        "a.py": "@overload\ndef f(x: int) -> int: ...\n@overload\ndef f(x: str) -> str: ...\ndef f(x):\n    \"\"\"Weighs it.\"\"\"\n    return x\n"
+        "class A:\n    @property\n    def size(self) -> int:\n        \"\"\"How large.\"\"\"\n        return 1\n    @size.setter\n    def size(self, value):\n        self.x = self.y = value\n"
+        "if TYPE_CHECKING:\n    def g(): ...\nelse:\n    def g(crate=1): return 1\n",
+    })  # fmt: skip
+    snapshot = index(tmp_path / "lab", tmp_path / "home")
+    text = get_source(snapshot, ["f"]).text
+    assert "x: int" in text and "x: str" in text and "return x" in text
+    assert "def f(x) Weighs it." in get_entity(snapshot, "f").text and "def g(crate=1)" in get_entity(snapshot, "g").text
+    assert "def size(self) -> int How large." in get_entity(snapshot, "A.size").text and "self.x = self.y" in get_source(snapshot, ["A.size"]).text
+
+
 def test_all_symbols_of_a_short_name_are_answered(asked: Snapshot) -> None:
     text = explore_graph(asked, "open", kinds=["calls"]).text
     assert "# Crate.open (e" in text and "# open (e" in text and "crates/app.py:8 `crate.open()`" in text

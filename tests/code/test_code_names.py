@@ -9,6 +9,7 @@ import pytest
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.code.symbols import dumped, loaded
 from graphrag_mcp.query.entities import resolve as resolve_name
 from graphrag_mcp.query.lookup import get_entity, get_source
 from tests.code.test_code_graph import index, write
@@ -140,6 +141,7 @@ def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
 
 
 # Of names that a class body or a comprehension binds, and of those that a module binds again.
+KINDS = "class A:\n    def go(self): pass\nclass B:\n    def go(self): pass\n"
 BOUND = {
     "def weigh(): pass\nclass A:\n    weigh = load()\n    x = weigh(1)\n    y = [1 for q in weigh()]\n    def m(self): weigh()\n": {("A.m", "weigh")},
     "def f(): pass\ndef inner(f): return [f for f in f()]\ndef outer(xs): return [f for f in f(xs)]\n": {("outer", "f")},
@@ -148,6 +150,21 @@ BOUND = {
     "def f(): pass\nfrom other import f\ndef u(): f()\n": {("u", "other.f")},
     "try:\n    from other import f\nexcept ImportError:\n    def f(): pass\ndef u(): f()\n": {("u", "other.f")},
     "try:\n    from other import f\nexcept ImportError:\n    f = None\ndef u(): f()\n": {("u", "other.f")},
+    "from other import f\ndef g(): pass\nh = f\nh = g\ndef u(): h()\ndef v(): g()\n": {("v", "g")},
+    "def f(): pass\nf = load()\ndef u(): f()\n": set(),
+    "def f(): pass\nf = wrap(f)\ndef u(): f()\n": {("u", "f")},
+    "f = None\nif here:\n    f = load()\nelse:\n    def f(): pass\ndef u(): f()\n": set(),
+    "class A:\n    def go(self): pass\nclass B:\n    def go(self): pass\nx = A()\ny = A()\ndef s():\n    global x\n    x = B()\ndef u(): x.go()\ndef v(): y.go()\n": {
+        ("a", "A"), ("s", "B"), ("v", "A.go"),
+    },
+    "x = None\nclass A:\n    def go(self): pass\nx: A = make()\nx = None\ndef u(): x.go()\n": {("u", "A.go")},
+    "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = [f() for q in g()]\nclass B:\n    def f(): pass\n    x = f()\n": {("A", "f"), ("A", "A.g"), ("B", "B.f")},
+    "def f(): pass\nclass A:\n    def f(): pass\n    def g(): pass\n    x = lambda: f()\n    y = [1 for q in [] for r in g() if f()]\n": {("A", "f")},
+    f"{KINDS}def f(c):\n    if c: x = A()\n    else: x = B()\n    x.go()\ndef g(a: A, c):\n    if c: a = load()\n    a.go()\n": {("f", "A"), ("f", "B"), ("g", "A.go")},
+    f"{KINDS}def f(c):\n    x = A() if c else B()\n    x.go()\ndef g():\n    try: x = A()\n    except E: x = B()\n    x.go()\n": {("f", "A"), ("f", "B"), ("g", "A"), ("g", "B")},
+    f"{KINDS}def f(c):\n    x = None\n    if c: x = A()\n    x.go()\ndef g():\n    x = A()\n    x = B()\n    x.go()\n": {
+        ("f", "A"), ("f", "A.go"), ("g", "A"), ("g", "B"), ("g", "B.go"),
+    },
 }
 
 
@@ -155,7 +172,7 @@ BOUND = {
 def test_a_name_of_python_means_what_was_bound_to_it_last(text: str) -> None:
     files = [parse(f"lab/{name}.py", one) for name, one in (("a", text), ("other", "def f(): pass\n"))]
     calls = (one for one in resolve([file for file in files if file]) if one.kind == "calls")
-    assert {tuple(name.removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
+    assert {tuple(name.removeprefix(":").removeprefix("lab.").removeprefix("a.") for name in (one.source, one.target)) for one in calls} == BOUND[text]
 
 
 METHODS = {
@@ -176,6 +193,14 @@ def test_python_read_by_its_grammar_hides_the_same() -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
     text = PYTHON.replace("    global weigh\n    weigh = x\n", "") + "print 'two'\n"
     assert edges({"a.py": text}) - {("same", "weigh")} == {("used", "weigh"), ("redefined", "weigh")}
+
+
+def test_what_only_the_grammar_of_python_reads_hides_in_the_whole_function_and_is_never_sure() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = "def weigh(x): return x\ndef above(x):\n    weigh(1)\n    if x:\n        weigh = x\ndef nested(x):\n    def inner(): return weigh(1)\n    weigh = x\n"
+    text += "def imported():\n    weigh(1)\n    import weigh\ndef lone(x): return (lambda weigh: weigh(1))(weigh(1))\nprint 'two'\n"
+    file = loaded(dumped(parse("lab/a.py", text), []))[0]
+    assert {(one.source, one.certainty) for one in resolve([file]) if one.kind == "calls"} == {("lab.a.lone", 0.6)}
 
 
 # Files by name, and the edges that are found: all calls or all bases of them.
@@ -277,6 +302,30 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Scale.weigh", "open"), ("main", "Scale.weigh"), ("main", "open"), ("main", "extra"), ("test", "extra")},
     ),
+    "modules inside a file of Rust": (
+        {
+            "src/lib.rs": "mod net;\nuse net::Conn;\nuse inl::x;\nfn helper() {}\npub struct Top;\nimpl Top { fn new() -> Self { Top } }\n"
+            "mod inl {\n pub fn x() {}\n fn own() { x(); self::x(); helper(); Top::new(); Conn::open(); super::helper(); crate::helper() }\n"
+            " mod deep { fn h() { super::x(); super::super::helper(); x() } }\n}\n"
+            "mod by_name { use super::{helper as y, Top}; fn q() { y(); Top::new(); helper() } }\nmod prelude { pub use super::net::Conn as Line; }\n"
+            "#[cfg(test)]\nmod tests { use super::*; fn t() { helper(); x(); Conn::open() } }\n"
+            "fn main() { x(); inl::x(); self::helper(); let c: Conn = y(); c.send(); prelude::Line::open() }\n",
+            "src/net.rs": "pub struct Conn;\nimpl Conn { pub fn open() {} pub fn send(&self) {} }\n",
+        },
+        "calls",
+        {
+            ("inl.own", "inl.x"), ("inl.own", "helper"), ("inl.deep.h", "inl.x"), ("inl.deep.h", "helper"), ("by_name.q", "helper"), ("by_name.q", "Top.new"),
+            ("tests.t", "helper"), ("tests.t", "inl.x"), ("tests.t", "Conn.open"), ("main", "inl.x"), ("main", "helper"), ("main", "Conn.send"), ("main", "Conn.open"),
+        },
+    ),
+    "the name of a base with a constructor of Java": (
+        {
+            "Base.java": "class Base { Base() {} void go() {} }\n",
+            "Kid.java": "class Kid extends Base { Base one() { return null; } void a() { one().go(); Base b = one(); b.go(); new Base(); } }\n",
+        },
+        "calls",
+        {("Kid.a", "Kid.one"), ("Kid.a", "Base.go"), ("Kid.a", "Base")},
+    ),
     "imports of a function of Rust": (
         {
             "src/lib.rs": "pub mod types;\nmod user;\npub fn top() {}\n",
@@ -359,6 +408,113 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("Outer", "helper"), ("Outer", "F"), ("Inner", "F")},
     ),
+    "packages of Go in one folder and programs beside them": (
+        {
+            "a/a.go": "package a\nfunc helper() {}\nfunc F() { helper(); other() }\n",
+            "a/gen.go": "//go:build ignore\n\npackage main\nfunc main() { helper(); run() }\nfunc run() {}\nfunc other() {}\n",
+        },
+        "calls",
+        {("F", "helper"), ("main", "run")},
+    ),
+    "the root of a module of Go in a folder of another name": (
+        {
+            "mux.go": "package chi\nfunc New() *Mux { return nil }\ntype Mux struct{}\nfunc (m *Mux) Go() {}\n",
+            "mux_test.go": 'package chi_test\nimport "example.org/go-chi/chi/v5"\nfunc Test() { chi.New() }\n',
+            "e/e.go": 'package e\nimport "example.org/go-chi/chi/v5"\nfunc use() { chi.New().Go() }\n',
+            "f/v2/f.go": "package f\nfunc New() {}\n",
+            "g/g.go": 'package g\nimport (\n"example.org/lab/f/v2"\n"gopkg.in/yaml.v3"\n)\nfunc both() { f.New(); yaml.Load() }\n',
+            "y/z/y.go": "package yaml\nfunc Load() {}\nfunc load() {}\n",
+        },
+        "calls",
+        {("Test", "New"), ("use", "New"), ("use", "Mux.Go"), ("both", "New")},
+    ),
+    "type parameters with the name of a class": (
+        {
+            "A.java": "class Foo { void bar() {} }\nclass T { void bar() {} }\nclass Box<T> { T x; T get() { return x; } void a() { x.bar(); this.x.bar(); get().bar(); } <Foo> Foo make() { return null; } void b() { make().bar(); } }\n"
+            "class Use { T t() { return null; } void u(Box<String> b) { t().bar(); } }\n",
+            "a.ts": "class Bar { go() {} }\nclass Two { go() {} }\nclass Crate<Bar> { x: Bar; get(): Bar { return this.x }\n a() { this.x.go(); this.get().go() } }\n",
+        },
+        "calls",
+        {("Box.a", "Box.get"), ("Box.b", "Box.make"), ("Use.u", "Use.t"), ("Use.u", "T.bar"), ("Crate.a", "Crate.get")},
+    ),
+    "patterns of Java and fields of Go": (
+        {
+            "A.java": "class Foo { void bar() {} void own() {} }\nclass Other { void bar() {} void own() {} }\nclass A {\n Other f;\n"
+            " void neg(Object o) { if (!(o instanceof Foo f)) { f.bar(); return; } f.own(); }\n void pos(Object o) { if (o instanceof Foo f) { f.own(); } f.bar(); }\n}\n",
+            "a.go": "package a\ntype Base struct{}\nfunc (b Base) Go1() {}\nfunc (b Base) Go2() {}\ntype S struct {\n Base\n Go1 func()\n}\nfunc use(s S) { s.Go1(); s.Go2() }\n",
+        },
+        "calls",
+        {("A.neg", "Other.bar"), ("A.neg", "Foo.own"), ("A.pos", "Foo.own"), ("A.pos", "Other.bar"), ("use", "Base.Go2")},
+    ),
+    "what methods of a receiver of TypeScript and JavaScript return": (
+        {
+            "a.ts": "class Run { go(): void {} go2(): Run { return this } self(): this { return this } }\nclass Alt { go() {} go2() {} self() {} get() {} prop() {} }\n"
+            "class S { get(): Run { return null }  async later(): Promise<Run> { return null }\n get prop(): Run { return null }\n run: Run }\n"
+            "function chain(s: S) { s.get().go2().self().go() }\nfunction local(s: S) { const r = s.get(); const q = r; q.go() }\nasync function later(s: S) { (await s.later()).go() }\n"
+            "function field(s: S) { s.run.go() }\nfunction getter(s: S) { s?.prop.go() }\nfunction cast(x: any) { (x as Run).go(); const y = x as S; y!.get() }\n"
+            "class D { own: S; constructor(private s: S, t: S) { this.own = t }\n m() { this.s!.get().go(); this.own.later() } }\n",
+            "b.js": "const api = { start() {}, inner: { deep() {} } }\nfunction k() { api.start() }\nclass B { start() {} }\nclass C extends B { constructor() { super(1) } }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.get"), ("chain", "Run.go2"), ("chain", "Run.self"), ("chain", "Run.go"), ("local", "S.get"), ("local", "Run.go"), ("later", "S.later"),
+            ("later", "Run.go"), ("field", "Run.go"), ("getter", "Run.go"), ("cast", "Run.go"), ("cast", "S.get"), ("D.m", "S.get"), ("D.m", "Run.go"), ("D.m", "S.later"),
+            ("k", "api.start"), ("C.constructor", "B"),
+        },
+    ),
+    "what methods of a receiver of Go return": (
+        {
+            "a.go": "package a\ntype Run struct{}\nfunc (r *Run) Go() {}\nfunc (r *Run) Next() *Run { return r }\ntype Alt struct{}\nfunc (a Alt) Go() {}\nfunc (a Alt) Next() {}\n"
+            "func (s S) Get() *Run { return s.r }\nfunc (s S) Two() (*Run, error) { return s.r, nil }\ntype Inner struct { r Run }\n"
+            "func chain(s S) { s.Get().Next().Go() }\nfunc local(s S) { r := s.Get(); r.Go() }\nfunc two(s S) { r, err := s.Two(); r.Go() }\nfunc field(s S) { s.inner.r.Go() }\n"
+            "func cast(x any) { x.(*Run).Go() }\nfunc ok(x any) { r, ok := x.(*Run); r.Go() }\nfunc made() { new(Run).Go(); r := new(Run); r.Next() }\n",
+            "b.go": "package a\ntype S struct { r *Run; inner Inner }\nfunc far(s *S) { s.r.Go() }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.Get"), ("chain", "Run.Next"), ("chain", "Run.Go"), ("local", "S.Get"), ("local", "Run.Go"), ("two", "S.Two"), ("two", "Run.Go"), ("field", "Run.Go"),
+            ("cast", "Run.Go"), ("ok", "Run.Go"), ("made", "Run.Go"), ("made", "Run.Next"), ("far", "Run.Go"),
+        },
+    ),
+    "what methods of a receiver of Rust return": (
+        {
+            "src/lib.rs": "mod other;\npub struct Run;\nimpl Run { pub fn go(&self) {} fn next(&mut self) -> &mut Self { self } }\nstruct Alt;\nimpl Alt { fn go(&self) {} fn next(&self) {} }\n"
+            "pub struct S { pub run: Run }\nimpl S { fn get(&self) -> &Run { &self.run } fn res(&self) -> Result<Run, E> { x } }\n"
+            "fn chain(s: &S) { s.get().next().go() }\nfn local(s: &S) { let r = s.get(); r.go() }\nfn tried(s: &S) -> Result<(), E> { let r = s.res()?; r.go() }\nfn opened(s: &S) { s.res().unwrap().go() }\n",
+            "src/other.rs": "use crate::S;\nfn far(s: &S) { s.run.go() }\n",
+        },
+        "calls",
+        {
+            ("chain", "S.get"), ("chain", "Run.next"), ("chain", "Run.go"), ("local", "S.get"), ("local", "Run.go"), ("tried", "S.res"), ("tried", "Run.go"),
+            ("opened", "S.res"), ("opened", "Run.go"), ("far", "Run.go"),
+        },
+    ),
+    "what methods of a receiver of Java return": (
+        {
+            "Run.java": "class Run { void go() {} Run next() { return this; } }\nclass Alt { void go() {} void next() {} void get() {} }\nclass Base { Base(int x) {} }\n",
+            "S.java": "class S extends Base { Run get() { return null; } Run run; static final Run RUN = new Run(); S() { super(1); } }\nenum E { ONE, TWO; void go() {} }\nrecord P(Run run) {}\n",
+            "Use.java": "class Use {\n void chain(S s) { s.get().next().go(); }\n void local(S s) { var r = s.get(); r.go(); }\n void field(S s) { s.run.go(); S.RUN.next(); }\n"
+            " void constant() { E.ONE.go(); }\n void record(P p) { p.run().go(); }\n void cast(Object o) { ((S) o).get().go(); }\n}\n",
+        },
+        "calls",
+        {
+            ("Use.chain", "S.get"), ("Use.chain", "Run.next"), ("Use.chain", "Run.go"), ("Use.local", "S.get"), ("Use.local", "Run.go"), ("Use.field", "Run.go"), ("Use.field", "Run.next"),
+            ("Use.constant", "E.go"), ("Use.record", "Run.go"), ("Use.cast", "S.get"), ("Use.cast", "Run.go"), ("S", "Run"), ("S.S", "Base"),
+        },
+    ),
+    "properties and returned types of Python": (
+        {
+            "a.py": "class Run:\n    def go(self): pass\n    def next(self) -> Self: return self\n    @classmethod\n    def make(cls) -> 'Self': return cls()\nclass Kid(Run):\n    def more(self): pass\n"
+            "class Alt:\n    def go(self): pass\n    def next(self): pass\n    def more(self): pass\nclass S:\n    run: Run\n    @property\n    def prop(self) -> Run: return x\n"
+            "    def get(self) -> 'Run | None': return x\n    def own(self): self.prop.go()\n",
+            "b.py": "from a import Kid, S\ndef prop(s: S): s.prop.go()\ndef chain(s: S): s.get().next().go()\ndef field(s: S):\n    r = s.run\n    r.go()\ndef kid():\n    Kid().next().more()\n    Kid.make().next().more()\n",
+        },
+        "calls",
+        {
+            ("S.own", "Run.go"), ("prop", "Run.go"), ("chain", "S.get"), ("chain", "Run.next"), ("chain", "Run.go"), ("field", "Run.go"),
+            ("kid", "Kid"), ("kid", "Run.next"), ("kid", "Run.make"), ("kid", "Kid.more"),
+        },
+    ),
     "bare calls in nested classes of Java": (
         {
             "A.java": "class A {\n void run() {}\n void start2() {}\n void help() {}\n static void make() {}\n public String toString() { return null; }\n"
@@ -399,6 +555,25 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("exports.open", "close"), ("Foo.bar", "Foo.baz"), ("t", "exports.open"), ("t", "exports.shut"), ("t", "default"),
             ("u", "exports.open"), ("u", "exports.x"), ("u", "exports.y"), ("u", "w"),
         },
+    ),
+    "names of JavaScript that are bound twice": (
+        {
+            "a.js": "function a() {}\nfunction p() {}\np = a\nvar fn = function () {}\nfn = a\nclass K { go() {} }\nclass L { go() {} }\nlet o = new K(); o = new L()\nlet one = new K()\n"
+            "function u() { p(); fn(); o.go() }\nfunction v() { one.go(); let t = new K(); t.go() }\nfunction w() { let t = new K(); t = new L(); t.go() }\nexport { p as q }\n",
+            "b.js": "import { q } from './a'\nfunction x() { q() }\n",
+            "c.ts": "import { K } from './d'\nfunction y() { let t: K = null; t = make(); t.go() }\n",
+            "d.ts": "export class K { go() {} }\n",
+        },
+        "calls",
+        {("lab.a", "K"), ("lab.a", "L"), ("v", "K.go"), ("v", "K"), ("w", "K"), ("w", "L"), ("y", "K.go")},
+    ),
+    "names of class expressions of JavaScript": (
+        {
+            "a.js": "const A = class B { m() { new B(); B.s() } static s() {} }\nfunction f() { new B(); new A() }\nfoo(class C {})\nfunction g() { new C() }\n",
+            "b.ts": "const T = class U { m() { new U() } }\nfunction h() { new U(); new T() }\n",
+        },
+        "calls",
+        {("A.m", "A"), ("A.m", "A.s"), ("f", "A"), ("T.m", "T"), ("h", "T")},
     ),
     "scopes of JavaScript": (
         {

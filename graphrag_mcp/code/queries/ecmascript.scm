@@ -2,6 +2,8 @@
 (generator_function_declaration name: (identifier) @name) @def.function
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @def.function
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @def.function
+(variable_declarator name: (identifier) @name value: (class)) @def.class
+(assignment_expression left: (identifier) @again)
 (call_expression function: (identifier) @callee) @call
 (call_expression function: (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @callee)) @call
 (new_expression constructor: (identifier) @callee) @call

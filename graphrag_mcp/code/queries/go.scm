@@ -10,6 +10,7 @@
 (call_expression function: (selector_expression operand: (_) @receiver field: (field_identifier) @callee)) @call
 (composite_literal type: [(type_identifier) @callee (generic_type type: (type_identifier) @callee) (qualified_type package: (_) @receiver name: (type_identifier) @callee)]) @call
 (import_spec) @import
+(package_clause "package" @export (package_identifier) @of)
 (method_elem name: (field_identifier) @name) @def.function
 (type_conversion_expression type: (generic_type type: (type_identifier) @callee)) @call
 (type_conversion_expression type: (generic_type type: (qualified_type package: (_) @receiver name: (type_identifier) @callee))) @call

@@ -18,7 +18,10 @@
 (type_parameter (type_identifier) @var)
 (type_parameter (type_identifier) @var (type_bound . (_) @type))
 (local_variable_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var))
-(local_variable_declaration type: (type_identifier) @_var declarator: (variable_declarator name: (identifier) @var value: (object_creation_expression type: (_) @type)) (#eq? @_var "var"))
+(local_variable_declaration type: (type_identifier) @_var declarator: (variable_declarator name: (identifier) @var value: (_) @type) (#eq? @_var "var"))
+(enum_constant name: (identifier) @field)
+(record_declaration parameters: (formal_parameters (formal_parameter type: (_) @type name: (identifier) @field)))
+(explicit_constructor_invocation constructor: (super) @callee) @call
 (field_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var @field))
 (formal_parameter type: (_) @type name: (identifier) @var)
 (spread_parameter (variable_declarator name: (identifier) @var))

@@ -1,6 +1,6 @@
 (class_declaration name: (identifier) @name) @def.class
 (field_definition property: [(property_identifier) (private_property_identifier)] @name value: [(arrow_function) (function_expression)]) @def.function
-(variable_declarator name: (identifier) @name value: (class)) @def.class
+(class name: (identifier) @var)
 (class_heritage (identifier) @base)
 (class_heritage (member_expression property: (property_identifier) @base))
 (call_expression function: (super) @callee) @call

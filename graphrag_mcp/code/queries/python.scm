@@ -10,6 +10,7 @@
 (pattern_list (identifier) @var)
 (tuple_pattern (identifier) @var)
 (import_from_statement name: (dotted_name (identifier) @var))
+(import_statement name: (dotted_name . (identifier) @var))
 (aliased_import alias: (identifier) @var)
 (for_statement left: (identifier) @var)
 (for_in_clause left: (identifier) @var)

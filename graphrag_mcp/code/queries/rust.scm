@@ -6,7 +6,7 @@
 (function_item name: (identifier) @name) @def.function
 (function_signature_item name: (identifier) @name) @def.function
 (macro_definition name: (identifier) @name) @def.function
-(mod_item name: (identifier) @name body: (_)) @scope
+(mod_item name: (identifier) @name) @scope
 (impl_item type: (type_identifier) @name) @scope
 (impl_item type: (generic_type type: (type_identifier) @name)) @scope
 (impl_item type: (scoped_type_identifier name: (type_identifier) @name)) @scope

@@ -1,6 +1,7 @@
 (class_declaration name: (type_identifier) @name) @def.class
 (abstract_class_declaration name: (type_identifier) @name) @def.class
 (interface_declaration name: (type_identifier) @name) @def.interface
+(class name: (type_identifier) @var)
 (type_alias_declaration name: (type_identifier) @name) @def.type
 (internal_module name: (_) @name) @scope
 (module name: [(identifier) (nested_identifier)] @name) @scope
