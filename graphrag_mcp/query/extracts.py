@@ -9,7 +9,7 @@ import math
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -29,7 +29,9 @@ FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
 LEAST_SAID, FIRST = 0.25, 0.3  # share of the best sentence's worth; half of it for the first of all
 # share of the best sentence's worth that a document must hold, half of it for so many documents
-DOCUMENT, FEW_DOCUMENTS = 0.4, 15
+DOCUMENT, FEW_DOCUMENTS = 0.25, 15
+# Passages of a topic, of a corpus, that say how full of a question the topic is.
+FEW_PASSAGES, MANY_PASSAGES = 5, 500
 SOME = 4  # passages below which all are on the question
 MARKS = 3  # commas, semicolons and colons from which a sentence with a question mark is a list
 OF_TOPIC = 8  # sentences of a topic
@@ -258,12 +260,30 @@ def _sentences(source: Source, most: int) -> list[tuple[str, Line]]:
     if asked.things or len(top) == most // 2:
         least = max(ON_LISTED * top[0], 0.0 if asked.things else min(top[-1], least))
     least = least if sum(value >= least for value in top) >= SOME else 0.0
-    return [
+    found = [
         (unit_of[hit.passage], line)
         for hit in hits
         if around[hit.passage] >= least and (not asked.about or hit.document in asked.about)
         for line in _lines(hit, asked, around[hit.passage])
     ]
+    weight = _weights(topics.count(snapshot), asked)
+    return [(unit, replace(line, value=line.value * weight(unit))) for unit, line in found]
+
+
+def _weights(known: Counts, asked: _Asked) -> Callable[[str], float]:
+    """What a sentence of a text unit counts by the topic that it lies in: all of it in the topic that
+    is fullest of the question, half in one that has nothing of it. Topics of few passages tell nothing."""
+    if len(known.passages) < MANY_PASSAGES:
+        return lambda _: 1.0
+    top = {unit: path[0] for unit, path in known.path.items() if path}
+    value, size = Counter[str](), Counter[str]()
+    for row in known.passages:
+        topic = top.get(row["text_unit_id"], "")
+        size[topic] += 1
+        value[topic] += asked.passages.get(row["id"], 0.0) ** 2
+    full = {topic: value[topic] / (size[topic] + FEW_PASSAGES) for topic in size}
+    most = max(full.values(), default=0.0) or 1.0
+    return lambda unit: 0.5 + 0.5 * full.get(top.get(unit, ""), 0.0) / most
 
 
 def _worth(source: Source) -> dict[str, float]:

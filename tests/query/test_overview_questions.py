@@ -182,6 +182,21 @@ def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with
     assert [line.split("text:")[1][0] for line in listed[1:]] == ["b", "a"] and listed[1].endswith("(also t4)")
 
 
+def test_a_general_word_counts_less_outside_of_the_topics_of_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """"rival" stands in every document, "sporting" in a few of those on rowing."""
+    monkeypatch.setattr(extracts, "MANY_PASSAGES", 30)
+    texts = []
+    for n in range(20):
+        what = "sporting " if n % 4 == 0 else ""
+        texts.append(f"Crew {n} of the {what}regatta pulled its oars past the buoys. Its rivals from lane {n} lost a rudder and the race of eights.")
+        texts.append(f"Shop {n} of the bazaar sold its carpets to merchants. Its rivals from stall {n} lost a lease and the order of the grocers.")
+    texts += [f"Page {n} of the almanac tells of moons, tides and the hours of lamps in month {n}." for n in range(40)]
+    named = [InlineText(text, f"{'rowing' if text.startswith('Crew') else 'other'}-{n:02}") for n, text in enumerate(texts)]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(named)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="sporting; rivals", max_tokens=6_000).text.splitlines()[1:]
+    assert len(listed) >= 10 and all("rowing" in line for line in listed), listed
+
+
 def test_what_stands_before_a_colon_belongs_to_each_thing_behind_it(tmp_path: Path) -> None:
     said = (
         "The record of the largest prime number stood for two years.", "Prime numbers were found by new methods of Ada Marsh.",
