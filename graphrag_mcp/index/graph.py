@@ -320,8 +320,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 
 def is_entity(rows: Sequence[Named]) -> bool:
     """Is enough of the mentions of this name certain, or does source code define it?"""
-    sure = sum(row.count for row in rows if row.strong)
-    return enough(sure, sum(row.count for row in rows)) or any(row.by == CODE for row in rows)
+    sure = [row.count for row in rows if row.strong]
+    every = sum(row.count for row in rows)
+    return enough(rows[0].key, sum(sure), every, len(sure)) or any(row.by == CODE for row in rows)
 
 
 def group(
