@@ -186,8 +186,8 @@ def find(args: argparse.Namespace) -> None:
 
 class Oracle:
     """Call edges of a Python package as its syntax trees state them, by rules of Python's own: scopes,
-    imports, `self`, `super()`, class names, annotated parameters and variables that a constructor fills. Written apart from
-    the package's resolver, with which it shares nothing."""
+    imports, `super()`, class names, and the classes of variables, attributes and results, as annotations
+    or constructors state them. Written apart from the package's resolver, with which it shares nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.trees: dict[str, ast.Module] = {}
@@ -204,9 +204,18 @@ class Oracle:
         self.names: dict[str, dict[str, str]] = {}  # of modules, classes and functions
         self.classes: dict[str, tuple[str, list[ast.expr]]] = {}
         self.functions: set[str] = set()
+        self.returned: dict[str, str] = {}  # function: class of its result
+        self.properties: set[str] = set()
+        self.fields: dict[
+            tuple[str, str], set[str]
+        ] = {}  # class and attribute: classes, "" unknown
         for module, tree in self.trees.items():
             self.names[module] = {}
             self._collect(tree, module, module)
+        for module, tree in self.trees.items():
+            self._results(tree, [module], "")
+        for module, tree in self.trees.items():
+            self._fields(tree, [module], "", {})
         self.edges: set[tuple[str, str]] = set()
         for module, tree in self.trees.items():
             self._visit(tree, module, [module], "", {})
@@ -292,24 +301,98 @@ class Oracle:
             else ""
         )
 
+    def _inner(self, one: ast.AST, scopes: list[str], owner: str) -> tuple[list[str], str]:
+        inner = f"{scopes[-1]}.{one.name}"
+        return [*scopes, inner], inner if isinstance(one, ast.ClassDef) else owner
+
+    def _class(self, node: ast.expr | None, scopes: list[str], owner: str) -> str:
+        """The class that an annotation states: `X`, "X", `X | None`, `Optional[X]`, `Self`."""
+        said = ast.unparse(node).strip("'\"") if node else ""
+        said = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", said)
+        if said in ("Self", "typing.Self"):
+            return owner
+        if not re.fullmatch(r"[\w.]+", said):
+            return ""
+        made = self.named(ast.parse(said, mode="eval").body, scopes)
+        return made if made in self.classes else ""
+
+    def _results(self, node: ast.AST, scopes: list[str], owner: str) -> None:
+        for one in ast.iter_child_nodes(node):
+            if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self._results(one, scopes, owner)
+                continue
+            inner, within = self._inner(one, scopes, owner)
+            if not isinstance(one, ast.ClassDef):
+                self.returned[inner[-1]] = self._class(one.returns, scopes, owner)
+                if any("property" in ast.unparse(by) for by in one.decorator_list):
+                    self.properties.add(inner[-1])
+            self._results(one, inner, within)
+
+    def _fields(self, node: ast.AST, scopes: list[str], owner: str, known: dict[str, str]) -> None:
+        for one in ast.iter_child_nodes(node):
+            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner, within = self._inner(one, scopes, owner)
+                fresh = {} if isinstance(one, ast.ClassDef) else self._known(one, inner, within)
+                self._fields(one, inner, within, fresh)
+                continue
+            self._fields(one, scopes, owner, known)
+            if not owner or not isinstance(one, ast.Assign | ast.AnnAssign):
+                continue
+            for at in one.targets if isinstance(one, ast.Assign) else [one.target]:
+                name = at.id if isinstance(at, ast.Name) and scopes[-1] == owner else ""
+                if isinstance(at, ast.Attribute) and ast.unparse(at.value) == "self":
+                    name = at.attr
+                if name and not (isinstance(one.value, ast.Constant) and one.value.value is None):
+                    stated = isinstance(one, ast.AnnAssign)
+                    of = self._class(one.annotation, scopes, owner) if stated else ""
+                    of = of or ("" if stated else self.type_of(one.value, scopes, owner, known))
+                    self.fields.setdefault((owner, name), set()).add(of)
+
+    def _known(self, node: ast.FunctionDef, scopes: list[str], owner: str) -> dict[str, str]:
+        """The classes of parameters and variables of a function; not of those with several."""
+        args = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        found = {one.arg: {self._class(one.annotation, scopes[:-1], owner)} for one in args}
+        known = {name: next(iter(of)) for name, of in found.items()}
+        for one in ast.walk(node):
+            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
+                of = self.type_of(one.value, scopes, owner, known)
+                found.setdefault(one.targets[0].id, set()).add(of)
+                known[one.targets[0].id] = of
+        return {name: next(iter(of)) for name, of in found.items() if len(of) == 1 and of != {""}}
+
+    def type_of(
+        self, node: ast.expr | None, scopes: list[str], owner: str, known: dict[str, str]
+    ) -> str:
+        if isinstance(node, ast.Await):
+            return self.type_of(node.value, scopes, owner, known)
+        if isinstance(node, ast.Name):
+            return owner if node.id in ("self", "cls") else known.get(node.id, "")
+        if isinstance(node, ast.Call):
+            made = self._called(node.func, scopes, owner, known)
+            return made if made in self.classes else self.returned.get(made, "")
+        if isinstance(node, ast.Attribute):
+            of = self.type_of(node.value, scopes, owner, known)
+            method = self.member(of, node.attr)
+            return self.returned[method] if method in self.properties else self.field(of, node.attr)
+        return ""
+
+    def field(self, owner: str, name: str, seen: frozenset[str] = frozenset()) -> str:
+        if owner not in self.classes or owner in seen:
+            return ""
+        if of := self.fields.get((owner, name)):
+            return next(iter(of)) if len(of) == 1 else ""
+        module, bases = self.classes[owner]
+        ways = (self.field(self.named(base, [module]), name, seen | {owner}) for base in bases)
+        return next(filter(None, ways), "")
+
     def _visit(
         self, node: ast.AST, module: str, scopes: list[str], owner: str, known: dict[str, str]
     ) -> None:
         for one in ast.iter_child_nodes(node):
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                inner = f"{scopes[-1]}.{one.name}"
-                within = inner if isinstance(one, ast.ClassDef) else owner
-                fresh = {} if isinstance(one, ast.ClassDef) else self._annotated(one, scopes)
-                for call in ast.walk(one) if not isinstance(one, ast.ClassDef) else ():
-                    if (
-                        isinstance(call, ast.Assign)
-                        and isinstance(call.value, ast.Call)
-                        and isinstance(call.targets[0], ast.Name)
-                    ):
-                        made = self.named(call.value.func, [*scopes, inner])
-                        if made in self.classes:
-                            fresh[call.targets[0].id] = made
-                self._visit(one, module, [*scopes, inner], within, fresh)
+                inner, within = self._inner(one, scopes, owner)
+                fresh = {} if isinstance(one, ast.ClassDef) else self._known(one, inner, within)
+                self._visit(one, module, inner, within, {**known, **fresh})
                 continue
             if isinstance(one, ast.Call) and (
                 target := self._called(one.func, scopes, owner, known)
@@ -317,32 +400,15 @@ class Oracle:
                 self.edges.add((scopes[-1], target))
             self._visit(one, module, scopes, owner, known)
 
-    def _annotated(self, node: ast.FunctionDef, scopes: list[str]) -> dict[str, str]:
-        """Classes of parameters, as annotations state them: `X`, "X", `X | None`, `Optional[X]`."""
-        found = {}
-        for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            said = ast.unparse(one.annotation).strip("'\"") if one.annotation else ""
-            said = re.sub(r"^Optional\[(.*)\]$|\s*\|\s*None$", r"\1", said)
-            if re.fullmatch(r"[\w.]+", said):
-                made = self.named(ast.parse(said, mode="eval").body, scopes)
-                if made in self.classes:
-                    found[one.arg] = made
-        return found
-
     def _called(self, func: ast.expr, scopes: list[str], owner: str, known: dict[str, str]) -> str:
         if isinstance(func, ast.Attribute):
             value = func.value
-            if isinstance(value, ast.Name) and value.id in ("self", "cls") and owner:
-                return self.member(owner, func.attr)
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-                if value.func.id == "super" and owner:
-                    module, bases = self.classes[owner]
-                    ways = (self.member(self.named(base, [module]), func.attr) for base in bases)
-                    return next(filter(None, ways), "")
-                if (made := self.named(value.func, scopes)) in self.classes:
-                    return self.member(made, func.attr)
-            if isinstance(value, ast.Name) and value.id in known:
-                return self.member(known[value.id], func.attr)
+            if isinstance(value, ast.Call) and ast.unparse(value.func) == "super" and owner:
+                module, bases = self.classes[owner]
+                ways = (self.member(self.named(base, [module]), func.attr) for base in bases)
+                return next(filter(None, ways), "")
+            if of := self.type_of(value, scopes, owner, known):
+                return self.member(of, func.attr)
         found = self.named(func, scopes)
         return found if found in self.functions or found in self.classes else ""
 

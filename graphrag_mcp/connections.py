@@ -1,4 +1,5 @@
-"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients.
+"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients, in one process
+or in several that are given their clients by another.
 
 uvicorn limits neither the number of connections (it answers 503 when there are too many, also where
 most of them are idle) nor the time in which a client has to send a request or to read a response. A
@@ -15,7 +16,10 @@ import os
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -32,6 +36,7 @@ GRACE = 8  # seconds for calls to finish after SIGTERM; containers are killed af
 WORKERS = 64
 PAUSE = 0.5  # seconds before a worker that has ended is replaced
 QUEUE = 512  # connections that the system holds until they are accepted
+TAKEN, ENDED = b"+", b"-"  # what a worker says of a connection
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -53,9 +58,9 @@ def most_connections() -> int:
 class Pool(ServerState):
     """All connections of a server, and those that wait for their client, longest first."""
 
-    def __init__(self, most: int, patience: float) -> None:
+    def __init__(self, most: int, patience: float, channel: socket.socket | None = None) -> None:
         super().__init__()
-        self.most, self.patience = most, patience
+        self.most, self.patience, self.channel = most, patience, channel
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
 
     def has_room(self) -> bool:
@@ -88,6 +93,9 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        if channel := self.server_state.channel:
+            with contextlib.suppress(OSError):
+                channel.send(ENDED)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -140,6 +148,7 @@ class Server(uvicorn.Server):
         *,
         most: int = 0,
         patience: float = PATIENCE,
+        channel: socket.socket | None = None,
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -148,11 +157,11 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,
             server_header=False,
-            backlog=1,  # accepted at once, before they are counted or another worker can
+            backlog=1,  # accepted at once, before they are counted
             timeout_graceful_shutdown=GRACE,
         )
         super().__init__(config)
-        self.server_state = Pool(most or most_connections(), patience)
+        self.server_state = Pool(most or most_connections(), patience, channel)
         self.ending = ending
 
     @contextlib.contextmanager
@@ -174,6 +183,28 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(QUEUE)
+        if channel := self.server_state.channel:
+            channel.setblocking(False)
+            asyncio.get_running_loop().add_reader(channel, self._take, channel)
+
+    def _take(self, channel: socket.socket) -> None:
+        """Serve the clients that the supervisor has accepted."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(BlockingIOError):
+            while fds := socket.recv_fds(channel, 1, 1)[1]:
+                channel.send(TAKEN)
+                client = socket.socket(fileno=fds[0])
+                client.setblocking(False)
+                made = partial(
+                    Connection,
+                    config=self.config,
+                    server_state=self.server_state,
+                    app_state=self.lifespan.state,
+                )
+                task = loop.create_task(loop.connect_accepted_socket(made, client))
+                self.server_state.tasks.add(task)
+                task.add_done_callback(self.server_state.tasks.discard)
+            loop.remove_reader(channel)  # the supervisor has ended
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.ending()
@@ -211,40 +242,102 @@ def checked(count: int) -> int:
     return count
 
 
-def supervise(work: Callable[[], Any], count: int, grace: float) -> None:
-    """Run `work` in so many processes that inherit the listening socket, and replace those that end,
-    until SIGTERM or Ctrl-C; then they get `grace` seconds to end."""
-    stopped: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _: stopped.append(number))
-    context = multiprocessing.get_context("fork")
+@dataclass(slots=True)
+class Worker:
+    """A process that serves. Connections are sent to it through `channel`; it answers TAKEN for each,
+    and ENDED when one ends. `connections`: how many it has; `sent`: those that it has not taken.
+    `since`: when it was found ended, 0 while it runs."""
 
-    def child() -> None:
+    process: Any
+    channel: socket.socket
+    connections: int = 0
+    sent: deque[socket.socket] = field(default_factory=deque)
+    since: float = 0.0
+
+
+class Supervisor:
+    """Runs `work(channel)` in so many processes, gives each new client to the one that has fewest, and
+    replaces those that end, until SIGTERM or Ctrl-C; then they get `grace` seconds to end. Were the
+    socket shared, the worker that is idle would take nearly all of the clients that come at once."""
+
+    def __init__(self, work: Callable[[socket.socket], Any], count: int, grace: float) -> None:
+        self.work, self.grace = work, grace
+        self.context = multiprocessing.get_context("fork")
+        self.stopped: list[int] = []
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: self.stopped.append(number))
+        self.workers: list[Worker] = []
+        for number in range(count):
+            self.workers.append(self._started(number))
+
+    def _started(self, number: int) -> Worker:
+        ours, theirs = socket.socketpair()
+        process = self.context.Process(target=self._child, args=(theirs,))
+        process.start()
+        theirs.close()
+        ours.setblocking(False)
+        log.info("worker %d is process %d", number, process.pid)
+        return Worker(process, ours)
+
+    def _child(self, channel: socket.socket) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        work()
+        for worker in self.workers:
+            worker.channel.close()
+        self.work(channel)
 
-    def started(worker: int) -> Any:
-        process = context.Process(target=child)
-        process.start()
-        log.info("worker %d is process %d", worker, process.pid)
-        return process
+    def run(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        while not self.stopped:
+            alive = [worker for worker in self.workers if not worker.since]
+            sentinels = [worker.process.sentinel for worker in alive]
+            ready = wait([listener, *sentinels, *(worker.channel for worker in alive)], PAUSE)
+            for number, worker in enumerate(self.workers):
+                if worker.channel in ready:
+                    self._hear(worker)
+                if not worker.since and worker.process.exitcode is not None and not self.stopped:
+                    ended = worker.process.exitcode
+                    log.warning("worker %d ended with %d and is replaced", number, ended)
+                    worker.channel.close()
+                    worker.since = time.monotonic()
+                    for client in worker.sent:
+                        self._hand_over(client)
+                elif worker.since and time.monotonic() - worker.since >= PAUSE:
+                    self.workers[number] = self._started(number)
+            if listener in ready:
+                with contextlib.suppress(OSError):
+                    self._hand_over(listener.accept()[0])
+        listener.close()
+        self._end()
 
-    processes = [started(worker) for worker in range(count)]
-    while not stopped:
-        wait([process.sentinel for process in processes], PAUSE)
-        for worker, process in enumerate(processes):
-            if process.exitcode is not None and not stopped:
-                log.warning("worker %d ended with %d and is replaced", worker, process.exitcode)
-                time.sleep(PAUSE)
-                processes[worker] = started(worker)
-    for process in processes:
-        process.terminate()
-    end = time.monotonic() + grace
-    while len(stopped) < 2 and time.monotonic() < end:  # a second Ctrl-C does not wait
-        left = [process.sentinel for process in processes if process.exitcode is None]
-        if not left:
-            return
-        wait(left, PAUSE)
-    for process in processes:
-        process.kill()
+    def _hear(self, worker: Worker) -> None:
+        with contextlib.suppress(OSError):
+            for said in worker.channel.recv(QUEUE):
+                if said == TAKEN[0]:
+                    worker.sent.popleft().close()
+                else:
+                    worker.connections -= 1
+
+    def _hand_over(self, client: socket.socket) -> None:
+        """Give a client to the worker with fewest; one that reads nothing is passed over."""
+        for worker in sorted(self.workers, key=lambda worker: worker.connections):
+            with contextlib.suppress(OSError):
+                if not worker.since:
+                    socket.send_fds(worker.channel, [TAKEN], [client.fileno()])
+                    worker.connections += 1
+                    worker.sent.append(client)
+                    return
+        client.close()
+
+    def _end(self) -> None:
+        processes = [worker.process for worker in self.workers]
+        for process in processes:
+            process.terminate()
+        end = time.monotonic() + self.grace
+        while len(self.stopped) < 2 and time.monotonic() < end:  # a second Ctrl-C does not wait
+            left = [process.sentinel for process in processes if process.exitcode is None]
+            if not left:
+                return
+            wait(left, PAUSE)
+        for process in processes:
+            process.kill()

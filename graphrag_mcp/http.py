@@ -22,7 +22,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.connections import GRACE, Server, checked, listening, most_connections, supervise
+from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listening, most_connections
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
 from graphrag_mcp.logs import Repeats
@@ -97,17 +97,21 @@ def serve(
     who += f", {count} workers" if count > 1 else ""
     log.info("listening on %s (%s)", address_of(listener), who)
     if count > 1:
-        supervise(lambda: _serve_here(door, listener), count, 2 * GRACE + 2)
+        Supervisor(lambda channel: _serve_here(door, channel=channel), count, 2 * GRACE + 2).run(
+            listener
+        )
         logging.shutdown()
         os._exit(0)
     _serve_here(door, listener)
 
 
-def _serve_here(door: Door, listener: socket.socket) -> None:
+def _serve_here(
+    door: Door, *listeners: socket.socket, channel: socket.socket | None = None
+) -> None:
     """Serve in this process, and end it."""
     status = 0
     try:
-        asyncio.run(run(door, listener))
+        asyncio.run(run(door, *listeners, channel=channel))
     except Exception as error:
         log.error("the server ended: %s", error, exc_info=error)
         status = 1
@@ -116,10 +120,12 @@ def _serve_here(door: Door, listener: socket.socket) -> None:
     os._exit(status)
 
 
-async def run(door: Door, listener: socket.socket, most: int = 0) -> None:
-    """Serve on a socket until SIGTERM, Ctrl-C or the end of the parent process; then calls get GRACE
-    seconds to finish, and streams end at once."""
-    await Server(door, door.end_streams, most=most).serve([listener])
+async def run(
+    door: Door, *listeners: socket.socket, most: int = 0, channel: socket.socket | None = None
+) -> None:
+    """Serve on a socket, or the clients that come through a channel, until SIGTERM, Ctrl-C or the end
+    of the parent process; then calls get GRACE seconds to finish, and streams end at once."""
+    await Server(door, door.end_streams, most=most, channel=channel).serve(list(listeners))
 
 
 def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:

@@ -210,7 +210,7 @@ logging.getLogger().handlers[0].addFilter(http.Repeats())
 listener = http.listening("127.0.0.1", 0)
 server = build_server(App(Settings(home=Path(sys.argv[1]))))
 logging.info("listening on %s", http.address_of(listener))
-asyncio.run(http.run(http.Door.of_servers({"": server}), listener, 10_000))
+asyncio.run(http.run(http.Door.of_servers({"": server}), listener, most=10_000))
 """
 
 

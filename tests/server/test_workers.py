@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -84,6 +85,34 @@ def test_requests_of_an_earlier_protocol_need_no_session_and_are_answered_by_any
         stream = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         stream.request("GET", "/mcp", headers=ACCEPTED)
         assert stream.getresponse().status == 405
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts sockets in /proc")
+def test_clients_that_come_at_once_are_spread_evenly(home: Path) -> None:
+    log = home.parent / "even.log"
+
+    def sockets(process: int) -> int:
+        found = 0
+        for one in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed since
+                found += os.readlink(one).startswith("socket:")
+        return found
+
+    with workers(home, log, 3) as (_, port):
+        served_by = until(lambda: len(found := processes(log)) == 3 and [*found.values()])
+        posted(port, LIST)
+        before = {process: sockets(process) for process in served_by}
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(24)]
+        took = until(lambda: sum(now := [sockets(one) - before[one] for one in served_by]) >= 24 and now)
+        assert max(took) - min(took) <= 2, took
+        for client in clients:
+            client.close()
+        until(lambda: sum(sockets(one) - before[one] for one in served_by) <= 1)
+        again = [socket.create_connection(("127.0.0.1", port)) for _ in range(6)]
+        took = until(lambda: sum(now := [sockets(one) - before[one] for one in served_by]) >= 6 and now)
+        assert max(took) - min(took) <= 2, took
+        for client in again:
+            client.close()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
