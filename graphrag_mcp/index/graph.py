@@ -144,7 +144,7 @@ LISTED, MOST_NAMES, MOST_PAIRS = 30, 128, 400
 BEARER = 0.9
 # Of so many mentions of a family name one must stand in a text that names the bearer in full: where
 # "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
-SURNAME = 20
+SURNAME = 5
 KEPT, PART = 40, 3
 # A sentence of LIST names with fewer than SPACING characters each, or of NAMES names and a smaller
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
