@@ -208,7 +208,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
         **named(row),
         "aliases": [one_line(one, TITLE) for one in row["aliases"][:10]],
         "texts": row["frequency"],
-        "description": "" if evidence and evidence[0]["text"] in described else described,
+        "description": "" if evidence and described[:40] in evidence[0]["text"] else described,
         "communities": [brief(one) for one in _communities(snapshot, id)],
         "statements": evidence,
         "claims": [_claim(one, sources) for one in claims],
@@ -227,13 +227,13 @@ def entity(snapshot: Snapshot, n: int) -> Data:
 
 def _evidence(one: Row, sources: Sources) -> Data:
     cite = sources.cite(one["text_unit_id"], one["start"], one["end"])
-    return {"text": one_line(one["text"], LONG), "cites": [cite] if cite else []}
+    return {"text": one_line(readable(one["text"]), LONG), "cites": [cite] if cite else []}
 
 
 def _link(row: Row, sources: Sources) -> Data:
     """What is said of a relationship, with its sentences."""
     sentences = [_evidence(one, sources) for one in row["evidence"][:3]]
-    text = one_line(row["description"], LONG) or (sentences[0]["text"] if sentences else "")
+    text = one_line(row["description"], LONG)
     if sentences and sentences[0]["text"] and sentences[0]["text"] in text:
         text = sentences[0]["text"]
     return {"text": text, "cites": [cite for one in sentences for cite in one["cites"]]}

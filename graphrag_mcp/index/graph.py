@@ -32,7 +32,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import fences
+from graphrag_mcp.text.prose import fences, statement
 from graphrag_mcp.text.terms import composed, is_cjk, terms
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import content_id
@@ -144,7 +144,7 @@ LISTED, MOST_NAMES, MOST_PAIRS = 30, 128, 400
 BEARER = 0.9
 # Of so many mentions of a family name one must stand in a text that names the bearer in full: where
 # "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
-SURNAME = 20
+SURNAME = 5
 KEPT, PART = 40, 3
 # A sentence of LIST names with fewer than SPACING characters each, or of NAMES names and a smaller
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
@@ -320,8 +320,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 
 def is_entity(rows: Sequence[Named]) -> bool:
     """Is enough of the mentions of this name certain, or does source code define it?"""
-    sure = sum(row.count for row in rows if row.strong)
-    return enough(sure, sum(row.count for row in rows)) or any(row.by == CODE for row in rows)
+    sure = [row.count for row in rows if row.strong]
+    every = sum(row.count for row in rows)
+    return enough(rows[0].key, sum(sure), every, len(sure)) or any(row.by == CODE for row in rows)
 
 
 def group(
@@ -739,7 +740,7 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
             continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
-        said = [quotes[place] for place in best.get(pair, ())]
+        said = sorted((quotes[place] for place in best.get(pair, ())), key=lambda one: not one[1])
         row = _relationship(pair, ends, found, said)
         if (
             before is not None
@@ -842,7 +843,7 @@ def _entities(
     rows: list[Row] = []
     # e1 is the most named.
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-        said = [quotes[place] for place in best[key]]
+        said = sorted((quotes[place] for place in best[key]), key=lambda one: not one[1])
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
@@ -916,8 +917,7 @@ def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
 def _quotes(
     state: _State, places: Sequence[tuple[str, int, int]]
 ) -> dict[tuple[str, int, int], tuple[Row, str]]:
-    """Each sentence as evidence is stored, and with its white space folded. Many pairs share one
-    sentence."""
+    """Each sentence as evidence is stored, and as it is shown. Many pairs share one sentence."""
     _fetch_texts(state, places)
     quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
     for place in places:
@@ -926,7 +926,7 @@ def _quotes(
             fresh = state.fresh.get(unit)
             text = fresh.text[start:end] if fresh else state.texts[place]
             quote = {"text_unit_id": unit, "start": start, "end": end, "text": text}
-            quotes[place] = (quote, " ".join(text.split()))
+            quotes[place] = (quote, statement(text))
     return quotes
 
 
@@ -958,7 +958,7 @@ def _described(
             merged.long[id] = kind
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
-    return " ".join(dict.fromkeys(said for _, said in quotes))
+    return " ".join(dict.fromkeys(said for _, said in quotes if said))
 
 
 def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:

@@ -7,7 +7,8 @@ that is none costs nothing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +26,7 @@ from graphrag_mcp.names.lexicon import (
     PLACES,
     ROLE_WORDS,
     STARTERS,
+    TITLES,
 )
 from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 from graphrag_mcp.text.tokens import ONE_TOKEN
@@ -50,6 +52,9 @@ _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
 _NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
 SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
+# ... in so many text units this share is enough: Docker, which is a command too. Of 19 such names of
+# six collections 16 were names, and two of the three others are common words.
+UNITS, FEW_OF = 3, 0.05
 _NO_CAPITALS = "\u0590"  # from here on scripts have no capitals
 _SYMBOL = re.compile(r"[a-zµμ][A-Z](?: .*)?|[A-Za-z][a-z]?\d{1,2}")
 _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
@@ -57,6 +62,14 @@ _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
 _FEW = 3  # words in lower case that prose has at least
 _ORDINARY = (ONE_TOKEN, HEAD_TYPE, DEMONYMS, STARTERS)
+# A word with a capital within a sentence: the word before it; no number or second capital behind it.
+_WITHIN = re.compile(
+    r"(?<=[ \n,;])([a-z]+,?) ([A-Z][a-z]{2,})\b(?![ -](?:(?:and|of|to) )?[A-Z\d]|[._/@\\-]\w)"
+)
+_DETERMINERS = frozenset(
+    "the a an this that these those my your his her its our their each every no any".split()
+)
+USED = 2  # such places of a word in one text, from which on it is a name there: said Silver
 
 
 @lru_cache(maxsize=1 << 15)
@@ -103,6 +116,13 @@ class Place:
         return len(self.words) == 1 and word.isalpha() and not any(map(str.isupper, word[1:]))
 
 
+def _listed(name: Place) -> bool:
+    """Is it the full name of a person, or the whole item of a list and of no ordinary word?"""
+    alone = name.before in ("", "-", "+", "•") and name.after[:1] in ("", "\n")
+    alone = alone and all(map(str.istitle, name.words)) and not any(map(ordinary, name.lows))
+    return len(name.words) > 1 and (name.kind == "person" or alone)
+
+
 def _numbered(name: Place) -> bool:
     if len(name.words) < 3 and name.lows[0] in _NUMBERED:
         return True
@@ -129,6 +149,8 @@ def _single(name: Place) -> bool:
     low = name.lows[0]
     if not name.plain or low in GIVEN or name.known:
         return False
+    if name.before.rstrip(".") in TITLES:
+        return False  # Miss Smith
     if name.kind == "" and name.language == "de":
         return True
     if name.kind and not ordinary(low) and low not in name.lower:
@@ -152,7 +174,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
     (lambda name: SIGNS.search(name.form) is not None, "GitHub Pull\nRequests"),
     (lambda name: _TORN.search(name.form) is not None, "Ger-many"),
     (lambda name: _GOES_ON.match(name.after) is not None, "Node|.js"),
-    (lambda name: not name.prose, "# Open Issues"),
+    (lambda name: not (name.prose or _listed(name)), "# Open Issues"),
     (lambda name: name.label and name.kind != "person", "Discussions-To: the list"),
     (lambda name: sum(map(str.isupper, name.words)) > 1 and name.form.isupper(), "THE END"),
     (_numbered, "Figure S1"),
@@ -168,9 +190,11 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
 )
 
 
-def enough(sure: int, every: int) -> bool:
-    """Are so many certain mentions of a name, of so many, enough for an entity?"""
-    return sure > 0 and sure >= SHARE * every
+def enough(name: str, sure: int, every: int, units: int) -> bool:
+    """Are so many certain mentions of a name, of so many and in so many text units, enough for an
+    entity?"""
+    share = FEW_OF if units >= UNITS and not common(name) else SHARE
+    return sure > 0 and sure >= share * every
 
 
 def certain(
@@ -179,13 +203,27 @@ def certain(
     """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
     and people who sign."""
     lines: dict[int, bool] = {}
+    used = _used(text, lines) if language == "en" else frozenset()
     for start, end, kind, strong in found:
         if _SIGNED.match(text, end) and _PERSON.fullmatch(text, start, end):
             kind, strong = "person", True
-        elif strong and text[start] < _NO_CAPITALS:
+        elif (strong or text[start:end] in used) and text[start] < _NO_CAPITALS:
             name = _place(text, start, end, kind, lower, language, lines)
-            strong = not any(rule(name) for rule, _ in RULES)
+            rules = (rule for rule, _ in RULES if rule is not _single or name.form not in used)
+            strong = not any(rule(name) for rule in rules)
         yield start, end, kind, strong
+
+
+def _used(text: str, lines: dict[int, bool]) -> Collection[str]:
+    """Words that this text uses as only names are used: within sentences and without a determiner."""
+    counts: Counter[str] = Counter()
+    for match in _WITHIN.finditer(text):
+        begin = text.rfind("\n", 0, match.start(2)) + 1
+        if begin not in lines:
+            lines[begin] = _is_prose(text, begin)
+        if lines[begin]:
+            counts[match[2]] += 1 if match[1] not in _DETERMINERS else -len(text)
+    return {word for word, count in counts.items() if count >= USED}
 
 
 def _place(

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.prose import sentences, statement
 from graphrag_mcp.types import Citation, content_id
 
 Row = dict[str, Any]
@@ -144,11 +144,11 @@ def relationship_statement(
     told = one_line(row["description"], longest)
     if first is None or unit is None:
         return told, None
-    said = one_line(first["text"], longest)
-    # then the description is sentences
-    own = first["text"].strip() and first["text"].strip() in row["description"]
+    said = statement(first["text"])
     cited = sentence_citation(unit, first["start"], first["end"])
-    return (said or told) if own or not told else f'{told} "{said}"', cited
+    if not told or (said and said in row["description"]):  # then the description is sentences
+        return one_line(said, longest), cited
+    return f'{told} "{one_line(first["text"], longest)}"', cited
 
 
 def findings(row: Row) -> list[dict[str, str]]:

@@ -578,7 +578,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")
     description = one_line(row["description"], 600)
-    sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
+    sentences = [one_line(readable(one["text"]), 2_000) for one in row["evidence"]]
     if description and (
         symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
     ):
@@ -656,9 +656,8 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
             cited = context.sentence_citation(unit, one["start"], one["end"])
-            items.append(
-                Item(unit.id, f"- {one_line(one['text'], 500)} [{unit.id}]", cited, "Evidence")
-            )
+            told = one_line(readable(one["text"]), 500)
+            items.append(Item(unit.id, f"- {told} [{unit.id}]", cited, "Evidence"))
     return items
 
 

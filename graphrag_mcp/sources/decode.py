@@ -1,7 +1,7 @@
 """Bytes to text: encoding, front matter, title and date.
 
-Text is given as decoded, except that CR LF and CR become LF, and a byte order mark, NULs and lone
-surrogates go: the spans of a document refer to that text."""
+Text is given as decoded, except that CR LF and CR become LF, no-break blanks become blanks, and a
+byte order mark, NULs and lone surrogates go: the spans of a document refer to that text."""
 
 from __future__ import annotations
 
@@ -36,16 +36,19 @@ _LEGACY = (
     "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 cp1256 cp874"
 ).split()
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# no-break, figure, thin and narrow no-break: "Mr.\xa0Weston" is written with one
+_BLANK = re.compile("[\xa0\u2007\u2009\u202f]")
 
 
 def clean(text: str) -> str:
-    """The text as documents hold it: LF only, no byte order mark, no NUL, no lone surrogate."""
+    """The text as documents hold it: LF only, one kind of blank, no byte order mark, no NUL, no lone
+    surrogate."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         text = text.replace("\0", "")
     if not text.isascii():
-        text = _SURROGATE.sub("\ufffd", text.removeprefix("\ufeff"))
+        text = _BLANK.sub(" ", _SURROGATE.sub("\ufffd", text.removeprefix("\ufeff")))
     return text
 
 

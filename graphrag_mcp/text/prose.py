@@ -251,6 +251,8 @@ _GRAMMAR = STOP_WORDS.union(*LANGUAGES.values())
 _LEAST_GRAMMAR = 0.15
 # share of digits in a table's row; in Chinese a word is two characters
 _DIGITS, _DENSE_DIGITS = (0.15, 0.4)
+_NOISE = 0.1  # worth of what is no sentence
+_CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
 _OPENING = "\"“«¿¡'‘`「『《"
 _ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
@@ -283,7 +285,7 @@ def substance(sentence: str) -> float:
     bare = spoken(sentence)
     said = bare or sentence
     worth = (
-        0.1
+        _NOISE
         if any(
             (_FORMS.noise.search(sentence), _ITEM.fullmatch(sentence), _FORMS.greeting.match(said))
         )
@@ -302,6 +304,13 @@ def substance(sentence: str) -> float:
     elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
         worth *= 0.5
     return worth * _entry(said) * (1.0 if dense else _clause(said))
+
+
+def statement(sentence: str) -> str:
+    """The sentence as it is shown, on one line without the mark of a list; "" for a heading, a row of
+    a table, code, a notice, a line of credits or a menu."""
+    told = _LISTED.sub("", " ".join(readable(sentence).split()))
+    return told if told[:1] != "#" and substance(_CODED.sub("x", told)) > _NOISE else ""
 
 
 def telling(sentence: str) -> float:
@@ -323,7 +332,7 @@ def stands_alone(sentence: str) -> float:
     """`substance`, and less for a fragment, for a sentence that leans on the one before it or points
     to what stands elsewhere, and for an "I" without the name of who says it."""
     said, worth = sentence.strip().strip("*_"), substance(sentence)
-    if worth <= 0.1:
+    if worth <= _NOISE:
         return worth
     whole = said[-1:] in '.!?。！？…"”»)’」』》' and not _ITEM_END.search(said)
     whole = whole and not said[:1].islower() and (said[:1].isalnum() or said[:1] in _OPENING)

@@ -72,6 +72,35 @@ def test_a_name_that_is_seldom_certain_is_no_entity(tmp_path: Path) -> None:
     assert "Quarrel" not in entities(tmp_path / "b", "They had a talk with Quarrel.", *seldom)
 
 
+def test_a_name_that_is_certain_in_three_texts_may_be_seldom_certain(tmp_path: Path) -> None:
+    named, seldom = "They had a talk with {} of the harbour.", "{} came up again and again in the talk of the day."
+    texts = [*[named] * 3, *[seldom] * 50]
+    assert "Quarrel" in entities(tmp_path / "a", *(one.format("Quarrel") for one in texts))
+    assert "Quarrel" not in entities(tmp_path / "b", *(one.format("Quarrel") for one in [*texts, *[seldom] * 10]))
+    assert "Sounds" not in entities(tmp_path / "c", *(one.format("Sounds") for one in ["We heard `Sounds` today.", *texts]))
+
+
+@pytest.mark.parametrize("text, names", [
+    ("It was the voice of Silver that they heard, and then Silver came in. Silver was a changed man.", {"Silver"}),
+    ("We run Docker on this machine, and with Docker come labels. Call it by `docker` then.", {"Docker"}),
+    ("It was the voice of Silver that they heard.", set()),
+    ("They went to Silver and to the Silver of the hill, then back to Silver again.", set()),
+    ("# On Silver\n\n# About Silver\n\n# To Silver\n", set()),
+    ("They went to Silver 3 and then to Silver Brook and then to Silver and Gold in the end.", set()),
+])  # fmt: skip
+def test_an_ordinary_word_is_a_name_where_a_text_twice_uses_it_as_only_names_are(text: str, names: set[str]) -> None:
+    assert set(sure(text)) & {"Silver", "Docker"} == names
+
+
+def test_an_ordinary_word_behind_a_title_is_a_name() -> None:
+    assert sure("In the end Miss Smith was not better, by no means better.") == {"Smith": "person"}
+
+
+def test_people_of_a_list_or_a_heading_are_certain_and_so_are_items_of_words_that_are_none() -> None:
+    text = "### Present\n\n* Thomas Quillon\n- Emanuel Zorvath\n* Early Meeting\n- TLS Zorvath\n\n# Slides, Peter Quillon\n\n# Kell Zorvath Today\n"
+    assert set(sure(text)) == {"Thomas Quillon", "Emanuel Zorvath", "Peter Quillon"}
+
+
 def test_people_who_sign_or_speak_are_people_wherever_they_stand() -> None:
     text = "## Present\n\n* Zorvath Quillon @zquill (member)\n* Bert Olden <bert@a.example>\n\n| Kell Brigg | KB |\n"
     assert sure(text) == {"Zorvath Quillon": "person", "Bert Olden": "person"}

@@ -37,10 +37,10 @@ def test_two_bearers_of_a_family_name_stay_apart(tmp_path: Path) -> None:
 
 
 def test_a_family_name_that_mostly_stands_alone_is_not_the_one_person_named_in_full(tmp_path: Path) -> None:
-    letters = [f"Mr. Merrick spoke to Anna Berg on day {number}. Merrick laughed." for number in range(15)]
+    letters = [f"Mr. Merrick spoke to Anna Berg on day {number}. Merrick laughed." for number in range(3)]
     snapshot = indexed(tmp_path / "c", "Paula Merrick wrote a letter. Merrick sealed it.", *letters)
     assert {"Paula Merrick", "Merrick"} <= persons(snapshot)
-    few = indexed(tmp_path / "few", "Paula Merrick wrote a letter. Merrick sealed it.", *letters[:5])
+    few = indexed(tmp_path / "few", "Paula Merrick wrote a letter. Merrick sealed it.", *letters[:2])
     assert "Merrick" not in persons(few)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import walk
+from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find
+from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import Document, IndexRequest, InlineText
 from tests.support.files import write
 from tests.support.workload import ends
@@ -209,6 +213,30 @@ def test_line_ends_marks_and_nuls_are_normalised_and_nothing_else(tmp_path: Path
     assert one(tmp_path, "blank.txt", " \n\t\n") == []
 
 
+SPACED = "Mr.{0}Weston sold 40{0}000 bricks to Dr.{0}Ines{0}Faber. Later Mr.{0}Weston met Mrs.{0}Weston in Oslo."
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\u2007", "\u2009", "\u202f"])
+def test_a_no_break_blank_is_read_as_a_blank_also_in_texts_that_an_earlier_release_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blank: str
+) -> None:
+    text = SPACED.format(blank)
+    (document,) = one(tmp_path, "a.txt", text)
+    assert document.text == SPACED.format(" ") and len(document.text) == len(text)
+    corpus, request = tmp_path / "c", IndexRequest(texts=(InlineText(text, "a"),))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(decode, "_BLANK", re.compile("(?!)"))
+        earlier.setattr(extract, "VERSION", "nlp-0")
+        index_documents(corpus, request, SETTINGS)
+    assert open_snapshot(corpus).rows("text_units", "", ["text"])["text"].to_pylist() == [text]
+    index_documents(corpus, IndexRequest(), SETTINGS)
+    index_documents(tmp_path / "fresh", request, SETTINGS)
+    derived, fresh = open_snapshot(corpus), open_snapshot(tmp_path / "fresh")
+    assert derived.rows("text_units", "", ["text"])["text"].to_pylist() == [document.text]
+    assert digest(derived)["content"] == digest(fresh)["content"]
+    assert {"Weston", "Ines Faber"} <= set(fresh.rows("entities", "", ["title"])["title"].to_pylist())
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [
@@ -281,7 +309,7 @@ def test_html_becomes_readable_text(tmp_path: Path) -> None:
     return 1</pre><img alt="a > b">end</body></html>""")  # fmt: skip
     assert document.title == "Lights"
     assert document.text.split("\n") == [
-        "## North light", "", "Built in 1897 — by\xa0Brun.", "Oil < gas.", "", "- one", "- two", "  - inner", "",
+        "## North light", "", "Built in 1897 — by Brun.", "Oil < gas.", "", "- one", "- two", "  - inner", "",
         "1. first", "2. second", "", "| name | height |", "| North | 21 m |", "", "def f():", "    return 1", "", "end", "",
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.text.prose import eventful, sentences, stands_alone, substance
+from graphrag_mcp.text.prose import eventful, sentences, stands_alone, statement, substance
 from tests.text.test_terms import ALPHABET
 
 
@@ -143,3 +143,14 @@ def test_a_first_person_without_a_name_is_nobodys() -> None:
 )
 def test_forms_heads_of_mails_and_calls_to_follow_have_little_substance(furniture: str) -> None:
     assert substance(furniture) <= 0.1
+
+
+@pytest.mark.parametrize("raw, shown", [
+    ('- The <ruby>code<rt>C</rt></ruby> of the [harbour](https://a.example) is kept\n  in Oslo.', "The code C of the harbour is kept in Oslo."),
+    ("> **Anna** wrote `keep(x) = <y>` into the book of the harbour.", "**Anna** wrote `keep(x) = <y>` into the book of the harbour."),
+    ('| <a id="opt-x" href="#opt-x">`x`</a> | The place where it is kept | none |', ""), ("## The harbour of Oslo and its people", ""),
+    ('[#]: subject: "The harbour of Oslo"\n[#]: via: "https://a.example"', ""), ("本文由 LCTT 原创翻译，奥斯陆荣誉推出", ""), ("译者：[anna](https://a.example) 校对：[bert](https://b.example)", ""),
+    ("tide := open(harbour)", ""), ("Anna met Bert.", "Anna met Bert."),
+])  # fmt: skip
+def test_a_statement_is_a_readable_sentence_or_nothing(raw: str, shown: str) -> None:
+    assert statement(raw) == shown

@@ -1,0 +1,27 @@
+"""What an index without a model says of entities and of two that share a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+ROW = '| <a id="opt-q" href="#opt-q">`q`</a> | Mara Quillon gave the boat of the harbour to Bert Zorvath of Oslo in May | none |'
+SAID = "Then in June of that year Mara Quillon met [Bert Zorvath](https://a.example/b) once more by the harbour."
+
+
+def test_a_row_of_a_table_is_no_statement_and_a_sentence_is_one_without_its_markup(tmp_path: Path) -> None:
+    shown = "Then in June of that year Mara Quillon met Bert Zorvath once more by the harbour."
+    for name, texts, told in (("row", [ROW], ""), ("both", [ROW, SAID], shown)):
+        given = tuple(InlineText(text, text[:3]) for text in texts)
+        index_documents(tmp_path / name, IndexRequest(texts=given), Settings())
+        snapshot = open_snapshot(tmp_path / name)
+        people = snapshot.rows("entities", "title = 'Mara Quillon'", ["description"])["description"].to_pylist()
+        pairs = snapshot.rows("relationships", "", ["source_id", "description"]).to_pylist()
+        assert people == [told] and told in {pair["description"] for pair in pairs}
+        answer = get_entity(snapshot, "Mara Quillon").text
+        assert "<a id" not in answer and answer.count(shown) == 2 * bool(told), "in its evidence and its relationship"
