@@ -176,7 +176,7 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        said = _parameters(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
+        said = _of_method(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
         what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
         owner = one.parent if one.parent not in file.by_name else ""
         found[one.short].append((what, _returned(one), owner))
@@ -185,10 +185,18 @@ def _facts(file: SourceFile) -> Facts:
         found[local].append((f"import {given.local} {given.module}", given.target))
     for name, value in file.variables.items():
         found[name.rpartition(".")[2]].append((f"variable {name}", value))
+    # What a file that imports the module may not name.
+    found[file.module.rpartition(".")[2]] += found.get("default", [])
     for base in file.references:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
     return found
+
+
+def _of_method(symbol: Symbol) -> str:
+    """What rules read in the signature of a method beside the type that it returns."""
+    words = (one for one in (_PRIVATE, _STATIC) if one.search(symbol.signature))
+    return " ".join([str(_parameters(symbol)), *(one.pattern for one in words)])
 
 
 @lru_cache(maxsize=1 << 16)
