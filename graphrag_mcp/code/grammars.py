@@ -220,6 +220,7 @@ _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$",
 _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
 _WHOLE = frozenset(("method_definition", "lambda"))
 _DOTTED = re.compile(r"[$\w.]+")
+_HEAD = re.compile(r"[$\w]+(?:\s*\.\s*[$\w]+)*|")  # of a type, without its arguments
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
@@ -497,6 +498,7 @@ class _Reader:
         name = re.sub(r"\s+", "", name).replace("::", ".").removeprefix("module.")
         parent, within = self.inside(node.start_byte, node.end_byte)
         if node.type == "object_creation_expression":  # an anonymous class
+            name = _HEAD.match(name)[0].rpartition(".")[2]
             before = f"{parent}.{name}$"
             name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
         if "owner" in found:
@@ -566,9 +568,12 @@ class _Reader:
 
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
-        if kind in _TYPES:
-            base = self.text_of(node), *self.span(node), inside
-            self.file.references.append(Reference("inherits", *base))
+        named = _HEAD.match(self.text_of(node))
+        if kind in _TYPES and named and named[0]:
+            start = self.span(node)[0]
+            receiver, _, base = re.sub(r"\s", "", named[0]).rpartition(".")
+            place = start, start + len(named[0]), inside
+            self.file.references.append(Reference("inherits", base, *place, receiver))
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]

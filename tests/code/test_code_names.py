@@ -534,6 +534,47 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
+    "embedded types of Go": (
+        {
+            "a/a.go": "package a\ntype User struct{}\ntype Repo[T any] struct{}\ntype Reader interface { ReadAll() }\ntype Set[T any] interface { Add(x T) }\n"
+            "type Field struct { users Repo[User] }\ntype Held struct { Repo[User] }\ntype Far interface {\n\tSet[User]\n\tint | User\n}\n",
+            "b/b.go": 'package b\nimport "example.org/lab/a"\ntype User struct { *a.User }\ntype Repo struct { a.Repo[User] }\ntype Both interface { a.Reader }\n',
+        },
+        "inherits",
+        {("Held", "Repo"), ("Far", "Set"), ("User", "User"), ("Repo", "Repo"), ("Both", "Reader")},
+    ),
+    "methods of generic types of Go": (
+        {
+            "a.go": "package a\ntype Cart[T any] struct{}\nfunc (c *Cart[T]) Total() { c.Each() }\nfunc (c Cart[T]) Each() {}\ntype ID [16]byte\nfunc (i ID) Hex() { show(i) }\n"
+            "func show(i ID) { i.Hex() }\nfunc (c Alt) Total() {}\nfunc (c Alt) Hex() {}\nfunc use(c *Cart[int]) { c.Total() }\n",
+        },
+        "calls",
+        {("Cart.Total", "Cart.Each"), ("ID.Hex", "show"), ("show", "ID.Hex"), ("use", "Cart.Total")},
+    ),
+    "qualified bases": (
+        {
+            "k/a.kt": "open class State {\n open class Base(x: Int)\n}\nopen class Base(x: Int)\nclass Listeners {\n interface OnClick<T>\n}\nclass Cb : State.Base(2), Listeners.OnClick<Cb>\n",
+            "s/a.swift": "class Outer { class Inner {} }\nclass Inner {}\nclass Kid: Outer.Inner {}\n",
+            "j/A.java": "class Reg { interface On<T> {} class Base {} }\ninterface On {}\nclass Base {}\nclass Has extends Reg.Base implements Reg.On<Has> { }\nclass Plain implements On { }\n",
+            "t.ts": "import * as far from 'far'\nimport * as near from './n'\nclass Top {}\nclass One extends near.Top {}\nclass Two extends far.Top {}\n", "n.ts": "export class Top {}\n",
+        },
+        "inherits",
+        {
+            ("Cb", "State.Base"), ("Cb", "Listeners.OnClick"), ("Kid", "Outer.Inner"), ("Has", "Reg.Base"), ("Has", "Reg.On"), ("Plain", "On"),
+            ("One", "Top"),
+        },
+    ),
+    "anonymous classes and qualified types of Java": (
+        {
+            "A.java": "class A {\n Timers.Task t = new Timers.Task() { public void run() { tick(); } void own() { run(); } };\n void tick() {}\n"
+            " void go() { new Timers.Task<A>() { public void run() { tick(); } }; run(); }\n void made() { new Timers.Task(); }\n}\nclass Timers { static class Task<T> { Task() {} } }\n",
+        },
+        "calls",
+        {
+            ("A.Task$1", "Timers.Task"), ("A.Task$1.run", "A.tick"), ("A.Task$1.own", "A.Task$1.run"), ("A.go.Task$1.run", "A.tick"), ("A.go.Task$1", "Timers.Task"),
+            ("A.made", "Timers.Task"),
+        },
+    ),
     "blocks of JavaScript": (
         {
             "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"
