@@ -221,6 +221,7 @@ _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
 _WHOLE = frozenset(("method_definition", "lambda"))
 _DOTTED = re.compile(r"[$\w.]+")
 _HEAD = re.compile(r"[$\w]+(?:\s*\.\s*[$\w]+)*|")  # of a type, without its arguments
+_NOTE = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)  # not of `https://`
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
@@ -342,7 +343,8 @@ class _Reader:
             self.known |= {one.name for one in self.file.symbols}
         for node in (node for found in matches for node in found.get("import", ()) if reader):
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
-            self._import(node, reader(here, self.text_of(node)), here.module)
+            said = _NOTE.sub(" ", self.text_of(node))
+            self._import(node, reader(here, said), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
@@ -461,6 +463,8 @@ class _Reader:
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""
         function = node.child_by_field_name("function") or node
+        if function.type == "await_expression":  # `await get<T>()`
+            function = function.named_children[0]
         called = "" if function is node else self._name(function)
         if called == "new" and self.file.language == "go":
             return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)

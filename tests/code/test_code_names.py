@@ -575,6 +575,33 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("A.made", "Timers.Task"),
         },
     ),
+    "awaited and super calls of TypeScript": (
+        {
+            "a.ts": "class Box { open() {} }\nclass Base { constructor(x: number) {} }\nclass Kid extends Base { constructor() { super(1) } }\nfunction load<T>(): Promise<Box> { return x }\n"
+            "class Api { get<T>(x: string) {} }\nclass Alt { get() {} open() {} }\nasync function go(api: Api) { await api.get<string>('/u'); const b = await load<Box>(); b.open() }\n",
+            "b.tsx": "class B { constructor() {} }\nclass C extends B { constructor() { super() } }\n",
+        },
+        "calls",
+        {("Kid.constructor", "Base"), ("go", "Api.get"), ("go", "load"), ("go", "Box.open"), ("C.constructor", "B")},
+    ),
+    "comments in imports of JavaScript": (
+        {
+            "a.js": "export function one() {}\nexport function two() {}\nexport function three() {}\n",
+            "d.js": "function one() {}\nfunction two() {}\nfunction three() {}\n",
+            "b.js": "import {\n  one, // the first\n  two, /* from 'x' */ three,\n} from './a'\nfunction go() { one(); two(); three() }\n",
+            "c.ts": "const { one /* a */, // b\n  two } = require('./a') // from 'z'\nfunction go() { one(); two() }\n",
+        },
+        "calls",
+        {("go", "one"), ("go", "two"), ("go", "three")},
+    ),
+    "comments in imports of Rust": (
+        {
+            "src/lib.rs": "mod a;\nuse crate::a::{\n    one, // the first\n    /* and */ two, // {it\n    three,\n};\nfn go() { one(); two(); three() }\n",
+            "src/a.rs": "pub fn one() {}\npub fn two() {}\npub fn three() {}\n", "src/b.rs": "fn one() {}\nfn two() {}\nfn three() {}\n",
+        },
+        "calls",
+        {("go", "one"), ("go", "two"), ("go", "three")},
+    ),
     "blocks of JavaScript": (
         {
             "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"

@@ -4,7 +4,7 @@
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @def.function
 (variable_declarator name: (identifier) @name value: (class)) @def.class
 (assignment_expression left: (identifier) @again)
-(call_expression function: (identifier) @callee) @call
+(call_expression function: [(identifier) (super)] @callee) @call
 (call_expression function: (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @callee)) @call
 (new_expression constructor: (identifier) @callee) @call
 (import_statement) @import

@@ -2,6 +2,5 @@
 (field_definition property: [(property_identifier) (private_property_identifier)] @name value: [(arrow_function) (function_expression)]) @def.function
 (class name: (identifier) @var)
 (class_heritage [(identifier) (member_expression)] @base)
-(call_expression function: (super) @callee) @call
 (formal_parameters (identifier) @var)
 (field_definition property: (_) @field value: (_) @type)

@@ -12,6 +12,7 @@
 (extends_clause value: [(identifier) (member_expression)] @base)
 (implements_clause (_) @base)
 (extends_type_clause (_) @base)
+(call_expression function: (await_expression [(identifier) @callee (member_expression object: (_) @receiver property: (_) @callee)])) @call
 (type_parameter name: (type_identifier) @var)
 (type_parameter name: (type_identifier) @var constraint: (constraint (_) @type))
 (required_parameter pattern: (identifier) @var)
