@@ -219,6 +219,7 @@ _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
 _WHOLE = frozenset(("method_definition", "lambda"))
+_GIVES = ("variable_declarator", "assignment_expression")
 _DOTTED = re.compile(r"[$\w.]+")
 _HEAD = re.compile(r"[$\w]+(?:\s*\.\s*[$\w]+)*|")  # of a type, without its arguments
 _NOTE = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)  # not of `https://`
@@ -336,7 +337,10 @@ class _Reader:
         ]
         definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
         for node, kind, found in definitions:
-            if node.id not in self.made:
+            named = (
+                node.type == "class" and node.parent.type in _GIVES and node.parent.id in self.made
+            )
+            if node.id not in self.made and not named:  # `const A = class {}`
                 self.made.add(node.id)
                 self._define(node, kind, found)
         if _READERS.get(self.file.language) is _rust:
@@ -413,8 +417,8 @@ class _Reader:
                 if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
-                if node.parent.type == "class" and node.parent.parent.id in self.made:
-                    stated = self.inside(start, node.end_byte)[0]  # `const A = class B {}`
+                if node.parent.type == "class":  # `const A = class B {}`
+                    stated = self.inside(start, node.end_byte)[0]
                 elif not written and any(start < at < up.end_byte for at in again.get(name, ())):
                     stated = ""
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
@@ -501,10 +505,8 @@ class _Reader:
         name = self.text_of(found["name"][0]) if "name" in found else "default"
         name = re.sub(r"\s+", "", name).replace("::", ".").removeprefix("module.")
         parent, within = self.inside(node.start_byte, node.end_byte)
-        if node.type == "object_creation_expression":  # an anonymous class
-            name = _HEAD.match(name)[0].rpartition(".")[2]
-            before = f"{parent}.{name}$"
-            name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
+        if node.type == ("class" if self.script else "object_creation_expression"):
+            name = self._anonymous(node, name, parent)
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
             self.owners |= {parent} if self.script else set()
@@ -532,6 +534,19 @@ class _Reader:
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self.functions |= {name} if node.type == "function_item" else set()  # print is not print!
         self._enter(node, full, kind)
+
+    def _anonymous(self, node: Any, name: str, parent: str) -> str:
+        """The name of a class that only its place knows: `Task$1`; not of one that a module exports."""
+        above = node.parent
+        if node.type == "class":
+            own = node.child_by_field_name("name")
+            left = above.child_by_field_name("left")
+            if above.type == "export_statement" or self._name(left) == "module.exports":
+                return self.text_of(own) if own else "default"
+            name = self.text_of(own) if own else "class"
+        name = _HEAD.match(name)[0].rpartition(".")[2]
+        held = (one[len(parent) :] for one in self.owners if one.startswith(f"{parent}."))
+        return f"{name}${sum(f'.{name}$' in one for one in held) + 1}"
 
     def _label(self, node: Any, name: str, parent: str) -> str:
         """What stands before the name of a definition in an object or a function of JavaScript that is
@@ -573,7 +588,9 @@ class _Reader:
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
         named = _HEAD.match(self.text_of(node))
-        if kind in _TYPES and named and named[0]:
+        bound = self.bound_at(named[0].partition(".")[0], (node.start_byte, node.end_byte))
+        hidden = bound is not None and bound[:1] != "="  # by a parameter: `(B) => class extends B`
+        if kind in _TYPES and named[0] and not hidden:
             start = self.span(node)[0]
             receiver, _, base = re.sub(r"\s", "", named[0]).rpartition(".")
             place = start, start + len(named[0]), inside

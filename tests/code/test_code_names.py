@@ -643,6 +643,33 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("A.m", "A"), ("A.m", "A.s"), ("f", "A"), ("T.m", "T"), ("h", "T")},
     ),
+    "anonymous classes of JavaScript": (
+        {
+            "a.js": "import { Base } from './b'\nfunction render() {}\ncustomElements.define('x', class extends Base { go() { render(); this.render() } render() {} })\n"
+            "const Timed = (Base) => class extends Base { go() { render() } render() {} }\nfunction mixin(B) { return class Named extends B { go() { render(); new Named() } render() {} } }\n"
+            "function two() { on(class { go() { helper() } helper() {} }); on(class { go() { this.helper() } helper() {} }) }\n",
+            "b.js": "export class Base { open() {} }\n",
+            "c.js": "module.exports = class Crate { open() { close(); new Crate() } close() {} }\n", "d.js": "module.exports = class { close() {} }\n",
+            "e.js": "exports.Scale = class { weigh() { weigh() } }\n",
+            "f.js": "const Crate = require('./c')\nconst Box = require('./d')\nconst { Scale } = require('./e')\n"
+            "function use() { new Crate().open(); new Box().close(); new Scale().weigh() }\n",
+            "m.ts": "export function Retry<T>(Base: T) { return class extends Base { fetch() { return this.load(1) } load(u) { return fetch(u) } } }\n",
+        },
+        "calls",
+        {
+            ("class$1.go", "render"), ("class$1.go", "class$1.render"), ("Timed.class$1.go", "render"), ("mixin.Named$1.go", "render"), ("mixin.Named$1.go", "mixin.Named$1"),
+            ("two.class$2.go", "two.class$2.helper"), ("Crate.open", "Crate"), ("use", "Crate"), ("use", "Crate.open"), ("use", "default"), ("use", "default.close"),
+            ("use", "exports.Scale"), ("use", "exports.Scale.weigh"), ("Retry.class$1.fetch", "Retry.class$1.load"),
+        },
+    ),
+    "bases of anonymous classes of JavaScript": (
+        {
+            "a.js": "import { Base } from './b'\non(class extends Base {})\nconst M = (Base) => class extends Base {}\nfunction f(B) { return class X extends B {} }\nclass B {}\n",
+            "b.js": "export class Base {}\n",
+        },
+        "inherits",
+        {("class$1", "Base")},
+    ),
     "scopes of JavaScript": (
         {
             "a.js": "const api = { fetch() {} }\nfunction load() { return fetch('/x') }\n(function () { function inner() {}\n inner() })()\n"
