@@ -228,14 +228,38 @@ _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 def _in_macro(callee: Any) -> str | None:
     """Of a name before brackets in the arguments of a macro: "" for a call, "?" for one on an
-    expression; None for a path, and where it calls nothing."""
-    before, after, up = callee.prev_sibling, callee.next_sibling, callee.parent
-    while up.type == "token_tree":
-        up = up.parent
-    if up.type != "macro_invocation" or not after.text.startswith(b"("):
+    expression, a path; None where it calls nothing, or what a pattern or closure there may bind."""
+    before, after, tree = callee.prev_sibling, callee.next_sibling, callee.parent
+    while tree.parent.type == "token_tree":
+        tree = tree.parent
+    if tree.parent.type != "macro_invocation" or not after.text.startswith(b"("):
         return None
-    sign = before.text if before is not None else b""
-    return "?" if sign == b"." else "" if sign not in (b"::", b"!", b"fn", b"$") else None
+    sign, path = before.text if before is not None else b"", list[str]()
+    while sign == b"::" and before.prev_sibling is not None:
+        name = before.prev_sibling
+        path.insert(0, name.text.decode())
+        before = name.prev_sibling
+        sign = before.text if before is not None else b""
+    if path or sign in (b"::", b"!", b"fn", b"$"):
+        plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b"$")
+        return "::".join(path) if plain else None
+    return "?" if sign == b"." else None if callee.text in _alone(tree) else ""
+
+
+def _alone(tree: Any) -> set[bytes]:
+    """The names in the arguments of a macro that stand alone or are defined there."""
+    found, todo = set(), [tree]
+    for one in todo:  # which grows
+        todo += (each for each in one.children if each.type == "token_tree")
+        for name in (each for each in one.children if each.type == "identifier"):
+            before, after = (
+                each.text if each is not None else b""
+                for each in (name.prev_sibling, name.next_sibling)
+            )
+            called = after[:1] == b"(" or after in (b"::", b"!")
+            if before == b"fn" or not (called or before in (b".", b"::")):
+                found.add(name.text)
+    return found
 
 
 def _whole(node: Any) -> bool:
@@ -607,9 +631,13 @@ class _Reader:
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
         elif written:
-            receiver = written
+            here = SourceFile("", "", self._module(callee))
+            path = written != "?"
+            receiver, known = (_crate(here, written), "!") if path else (written, "")
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
+        elif callee.parent.type == "token_tree":
+            known = "!"
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))

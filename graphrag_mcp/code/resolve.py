@@ -675,7 +675,8 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
             if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
-                certainty = min(certainty, ONLY) if file.broken else certainty
+                unsure = file.broken or (one.type == "!" and not one.receiver)
+                certainty = min(certainty, ONLY) if unsure else certainty
                 yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 
@@ -691,8 +692,10 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type not in ("", "<"):  # known in a part of the file
+    if not one.receiver and one.type not in ("", "<", "!"):  # known in a part of the file
         return one.type, SAME_FILE
+    if one.receiver and one.type == "!":
+        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
     if not one.receiver and one.name == "super" and file.language != "python":
         return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:

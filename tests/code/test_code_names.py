@@ -762,6 +762,20 @@ def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_fu
     assert not {("c", "hx"), ("d", "print"), ("e", "all"), ("e", "hx"), ("own", "hx")} & found
 
 
+def test_a_name_in_the_arguments_of_a_rust_macro_is_never_sure_and_may_be_bound_there() -> None:
+    files = {
+        "src/lib.rs": "mod geometry;\nfn rule(x: u8) -> bool { true }\nfn hx() -> u8 { 1 }\nstruct Stack;\nimpl Stack { fn new() -> Stack { Stack } }\n"
+        "fn a(rules: X) { assert!(rules.iter().all(|rule| rule(&x))); }\nfn b() { assert!(match x { Some(rule) => rule(1), _ => hx() }); }\n"
+        "fn c() { quote! { fn rule() {} rule() } }\nfn d() { tokio::select! { rule = later() => { rule(1) } } }\nfn e() { assert!(rule(1) && x.rule == 1, \"rule\"); }\n"
+        "fn f() { assert_eq!(geometry::area(2, 3), crate::geometry::area(1, 6)); }\nfn g() { dbg!(Stack::new()); dbg!(Vec::<u8>::new()); }\n",
+        "src/geometry.rs": "pub fn area(a: u8, b: u8) -> u8 { a }\n",
+    }
+    found = [one for one in resolve([parse(f"lab/{name}", text) for name, text in files.items()]) if one.kind == "calls"]
+    assert {(one.source[8:], one.target[8:], one.certainty) for one in found} == {
+        ("b", "hx", 0.6), ("e", "rule", 0.6), ("f", "geometry.area", 0.9), ("g", "Stack.new", 1.0),
+    }  # fmt: skip
+
+
 def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() -> None:
     java = "class Base { private void setup() {} void open() {} }\nclass Outer { void setup() {}\n class In extends Base { void t() { setup(); open(); } } }\n"
     found = edges({"Outer.java": java})
