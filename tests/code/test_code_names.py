@@ -602,6 +602,29 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("go", "one"), ("go", "two"), ("go", "three")},
     ),
+    "imports of Python that bind a name twice": (
+        {
+            "a.py": "def load(): pass\nclass A:\n    def make(self): pass\n    weigh = kept = load = make\ndef weigh(): in_a()\ndef in_a(): pass\ndef _own(): pass\n",
+            "c.py": "__all__ = ['kept', 'load']\ndef kept(): pass\ndef weigh(): pass\ndef left(): pass\nfrom b import load\n", "b.py": "def load(): pass\n",
+            "d.py": "from a import load as used\nfrom d2 import other as used\ndef one(): used()\n", "d2.py": "def other(): pass\nfrom e import *\n", "e.py": "def last(): pass\nlist_all = last\n",
+            "f.py": "try:\n    from d2 import other as used\nexcept ImportError:\n    from e import last as used\ndef three(): used()\n",
+            "g.py": "from c import *\nfrom a import *\ndef four(): left(); _own(); kept(); weigh()\n", "h.py": "import g\ndef five(): g._own(); g.left(); g.kept()\n",
+            "i.py": "from j import *\nfrom k import *\ndef six(): pick().go()\n", "j.py": "def pick() -> 'J': pass\nclass J:\n    def go(self): pass\n", "k.py": "def pick() -> 'K': pass\nclass K:\n    def go(self): pass\n",
+        },
+        "calls",
+        {("weigh", "in_a"), ("one", "other"), ("three", "other"), ("four", "kept"), ("four", "weigh"), ("five", "kept"), ("six", "pick"), ("six", "K.go")},
+    ),
+    "bare names in tests of Java": (
+        {
+            "x/src/main/java/p/A.java": "package p;\nimport static q.Checks.check;\nclass A { }\n", "x/src/main/java/q/Checks.java": "package q;\nclass Checks { static void check() {} }\n",
+            "x/src/main/java/q/Alt.java": "package q;\nclass Alt { static void check() {} }\n", "x/src/test/java/p/ATest.java": "package p;\nclass ATest { void go() { check(); new A(); } }\n",
+        },
+        "calls",
+        {("ATest.go", "A")},
+    ),
+    "a common name of Rust": (
+        {"src/lib.rs": "struct Doc;\nimpl Doc { fn parse(&self) {} }\nfn go(x: &str) { x.trim().parse(); }\n"}, "calls", set(),
+    ),
     "blocks of JavaScript": (
         {
             "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"
