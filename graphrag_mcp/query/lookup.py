@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from graphrag_mcp.code.parse import parse
@@ -334,8 +335,15 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
         return _of_full_id(snapshot, alone)
     if found := _by_uri(snapshot, given, alone) or _aliases(given):
         return found
-    named = entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]
-    return [f"e{row['n']}" for row in named]
+    if named := entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]:
+        return [f"e{row['n']}" for row in named]
+    files = snapshot.rows("documents", f"contains(uri, '{_sql(alone)}.')", ["n", "uri"]).to_pylist()
+    same = [row for row in files if PurePosixPath(row["uri"]).stem == alone]  # a name without .txt
+    return [f"d{row['n']}" for row in same] if len(same) == 1 else []
+
+
+def _sql(text: str) -> str:
+    return text[:1_000].replace("'", "''")
 
 
 def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
@@ -361,7 +369,7 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
     """Aliases of the documents with this uri, or whose uri ends with it."""
     if not bare or len(given) > 1_000:
         return []
-    names = [one.replace("'", "''") for one in dict.fromkeys((given, given.strip(), bare))]
+    names = [_sql(one) for one in dict.fromkeys((given, given.strip(), bare))]
     ways = [f"uri = '{one}' OR uri = 'text:{one}'" for one in names]
     ways.append(f"ends_with(uri, '/{names[-1]}') OR starts_with(uri, '{names[-1]}#')")
     for where in ways:

@@ -376,6 +376,18 @@ def test_a_menu_of_links_is_no_answer_where_a_sentence_is_one(tmp_path: Path) ->
     assert "Storm tracks" in search_text(found, '"Storm tracks"').text
 
 
+def test_a_document_is_read_by_the_name_of_its_file_where_only_one_has_it(tmp_path: Path) -> None:
+    for name in ("one/bbc0001.txt", "one/bbc0010.txt", "one/notes.md", "two/notes.md"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(f"The mill of {name} burned in May.")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "in"),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert "bbc0001.txt burned" in get_source(found, ["bbc0001"]).text
+    for unknown in ("bbc000", "notes", "it's"):
+        with pytest.raises(NotFound):
+            get_source(found, [unknown])
+
+
 def test_rows_of_a_table_answer_a_question_on_figures(tmp_path: Path) -> None:
     boats = " ".join(f"Boat {n} left the pier of Orl with its crew, and two men of boat {n} went missing in the storm." for n in range(60))
     text = f"Report of the storm\n\n{boats}\n\nCASUALTIES\n\nDEAD 714\n\nINJURED 1,906\n\nPAGE 12\n\n{boats}"
