@@ -246,6 +246,7 @@ def _in_macro(callee: Any) -> str | None:
     return "?" if sign == b"." else None if callee.text in _alone(tree) else ""
 
 
+@lru_cache(maxsize=1)
 def _alone(tree: Any) -> set[bytes]:
     """The names in the arguments of a macro that stand alone or are defined there."""
     found, todo = set(), [tree]
@@ -361,18 +362,15 @@ class _Reader:
         ]
         definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
         for node, kind, found in definitions:
-            named = (
-                node.type == "class" and node.parent.type in _GIVES and node.parent.id in self.made
-            )
-            if node.id not in self.made and not named:  # `const A = class {}`
+            given = node.type == "class" and node.parent.type in _GIVES  # `const A = class {}`
+            if node.id not in self.made and not (given and node.parent.id in self.made):
                 self.made.add(node.id)
                 self._define(node, kind, found)
         if _READERS.get(self.file.language) is _rust:
             self.known |= {one.name for one in self.file.symbols}
         for node in (node for found in matches for node in found.get("import", ()) if reader):
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
-            said = _NOTE.sub(" ", self.text_of(node))
-            self._import(node, reader(here, said), here.module)
+            self._import(node, reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
