@@ -219,20 +219,48 @@ _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
 _NAMELESS = frozenset(("object", "arrow_function", "function_expression"))
 _WHOLE = frozenset(("method_definition", "lambda"))
+_GIVES = ("variable_declarator", "assignment_expression")
 _DOTTED = re.compile(r"[$\w.]+")
+_HEAD = re.compile(r"[$\w]+(?:\s*\.\s*[$\w]+)*|")  # of a type, without its arguments
+_NOTE = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)  # not of `https://`
 _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 
 def _in_macro(callee: Any) -> str | None:
     """Of a name before brackets in the arguments of a macro: "" for a call, "?" for one on an
-    expression; None for a path, and where it calls nothing."""
-    before, after, up = callee.prev_sibling, callee.next_sibling, callee.parent
-    while up.type == "token_tree":
-        up = up.parent
-    if up.type != "macro_invocation" or not after.text.startswith(b"("):
+    expression, a path; None where it calls nothing, or what a pattern or closure there may bind."""
+    before, after, tree = callee.prev_sibling, callee.next_sibling, callee.parent
+    while tree.parent.type == "token_tree":
+        tree = tree.parent
+    if tree.parent.type != "macro_invocation" or not after.text.startswith(b"("):
         return None
-    sign = before.text if before is not None else b""
-    return "?" if sign == b"." else "" if sign not in (b"::", b"!", b"fn", b"$") else None
+    sign, path = before.text if before is not None else b"", list[str]()
+    while sign == b"::" and before.prev_sibling is not None:
+        name = before.prev_sibling
+        path.insert(0, name.text.decode())
+        before = name.prev_sibling
+        sign = before.text if before is not None else b""
+    if path or sign in (b"::", b"!", b"fn", b"$"):
+        plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b"$")
+        return "::".join(path) if plain else None
+    return "?" if sign == b"." else None if callee.text in _alone(tree) else ""
+
+
+@lru_cache(maxsize=1)
+def _alone(tree: Any) -> set[bytes]:
+    """The names in the arguments of a macro that stand alone or are defined there."""
+    found, todo = set(), [tree]
+    for one in todo:  # which grows
+        todo += (each for each in one.children if each.type == "token_tree")
+        for name in (each for each in one.children if each.type == "identifier"):
+            before, after = (
+                each.text if each is not None else b""
+                for each in (name.prev_sibling, name.next_sibling)
+            )
+            called = after[:1] == b"(" or after in (b"::", b"!")
+            if before == b"fn" or not (called or before in (b".", b"::")):
+                found.add(name.text)
+    return found
 
 
 def _whole(node: Any) -> bool:
@@ -334,14 +362,15 @@ class _Reader:
         ]
         definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
         for node, kind, found in definitions:
-            if node.id not in self.made:
+            given = node.type == "class" and node.parent.type in _GIVES  # `const A = class {}`
+            if node.id not in self.made and not (given and node.parent.id in self.made):
                 self.made.add(node.id)
                 self._define(node, kind, found)
         if _READERS.get(self.file.language) is _rust:
             self.known |= {one.name for one in self.file.symbols}
         for node in (node for found in matches for node in found.get("import", ()) if reader):
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
-            self._import(node, reader(here, self.text_of(node)), here.module)
+            self._import(node, reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self._bind(matches, named)
         for found in matches:
@@ -410,8 +439,8 @@ class _Reader:
                 if stated == "=":
                     continue
                 name = self.text_of(node).lstrip("$")
-                if node.parent.type == "class" and node.parent.parent.id in self.made:
-                    stated = self.inside(start, node.end_byte)[0]  # `const A = class B {}`
+                if node.parent.type == "class":  # `const A = class B {}`
+                    stated = self.inside(start, node.end_byte)[0]
                 elif not written and any(start < at < up.end_byte for at in again.get(name, ())):
                     stated = ""
                 start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
@@ -460,6 +489,8 @@ class _Reader:
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""
         function = node.child_by_field_name("function") or node
+        if function.type == "await_expression":  # `await get<T>()`
+            function = function.named_children[0]
         called = "" if function is node else self._name(function)
         if called == "new" and self.file.language == "go":
             return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
@@ -496,9 +527,8 @@ class _Reader:
         name = self.text_of(found["name"][0]) if "name" in found else "default"
         name = re.sub(r"\s+", "", name).replace("::", ".").removeprefix("module.")
         parent, within = self.inside(node.start_byte, node.end_byte)
-        if node.type == "object_creation_expression":  # an anonymous class
-            before = f"{parent}.{name}$"
-            name += f"${sum(one.startswith(before) for one in self.owners) + 1}"
+        if node.type == ("class" if self.script else "object_creation_expression"):
+            name = self._anonymous(node, name, parent)
         if "owner" in found:
             parent, within = f"{self.file.module}.{self.text_of(found['owner'][0])}", "class"
             self.owners |= {parent} if self.script else set()
@@ -526,6 +556,19 @@ class _Reader:
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self.functions |= {name} if node.type == "function_item" else set()  # print is not print!
         self._enter(node, full, kind)
+
+    def _anonymous(self, node: Any, name: str, parent: str) -> str:
+        """The name of a class that only its place knows: `Task$1`; not of one that a module exports."""
+        above = node.parent
+        if node.type == "class":
+            own = node.child_by_field_name("name")
+            left = above.child_by_field_name("left")
+            if above.type == "export_statement" or self._name(left) == "module.exports":
+                return self.text_of(own) if own else "default"
+            name = self.text_of(own) if own else "class"
+        name = _HEAD.match(name)[0].rpartition(".")[2]
+        held = (one[len(parent) :] for one in self.owners if one.startswith(f"{parent}."))
+        return f"{name}${sum(f'.{name}$' in one for one in held) + 1}"
 
     def _label(self, node: Any, name: str, parent: str) -> str:
         """What stands before the name of a definition in an object or a function of JavaScript that is
@@ -566,9 +609,14 @@ class _Reader:
 
     def _base(self, node: Any) -> None:
         inside, kind = self.inside(node.start_byte, node.end_byte)
-        if kind in _TYPES:
-            base = self.text_of(node), *self.span(node), inside
-            self.file.references.append(Reference("inherits", *base))
+        named = _HEAD.match(self.text_of(node))
+        bound = self.bound_at(named[0].partition(".")[0], (node.start_byte, node.end_byte))
+        hidden = bound is not None and bound[:1] != "="  # by a parameter: `(B) => class extends B`
+        if kind in _TYPES and named[0] and not hidden:
+            start = self.span(node)[0]
+            receiver, _, base = re.sub(r"\s", "", named[0]).rpartition(".")
+            place = start, start + len(named[0]), inside
+            self.file.references.append(Reference("inherits", base, *place, receiver))
 
     def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
         callee = found["callee"][0]
@@ -581,9 +629,13 @@ class _Reader:
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
         elif written:
-            receiver = written
+            here = SourceFile("", "", self._module(callee))
+            path = written != "?"
+            receiver, known = (_crate(here, written), "!") if path else (written, "")
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
+        elif callee.parent.type == "token_tree":
+            known = "!"
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))

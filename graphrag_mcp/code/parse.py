@@ -126,6 +126,9 @@ class _Reader:
         local = {name: how for name, how in bound if how and (how == _SEVERAL or name in defined)}
         self.file.variables = {name: "" for name, how in local.items() if how == _SEVERAL}
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
+        plain = {self._span(one) for one in tree.body if isinstance(one, ast.ImportFrom)}
+        last = [one for one in self.file.imports if (one.start, one.end) in plain]
+        self.file.imports.sort(key=lambda one: last[::-1].index(one) if one in last else len(last))
         kept = [one for one in self.file.symbols if one.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
@@ -261,6 +264,8 @@ class _Reader:
             value = f"{stated}()" if stated else self._type(given, scope)
             if not stated and not isinstance(given, ast.Call):
                 value = _dotted(given)
+            if name == "__all__" and self.text.count(name) == 1:
+                value = _listed(node.value)
             if value:
                 self.file.variables.setdefault(name, value)
             if name.isupper() and len(name) > 1:
@@ -453,6 +458,12 @@ def _dotted(node: ast.expr | None) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _listed(node: ast.expr | None) -> str:
+    """The strings of a list, with ":" around each; "" for others."""
+    each = [getattr(one, "value", None) for one in getattr(node, "elts", ())]
+    return f":{':'.join(map(str, each))}:" if all(isinstance(one, str) for one in each) else ""
 
 
 def _base_of(node: ast.expr) -> ast.expr:

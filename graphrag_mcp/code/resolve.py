@@ -176,7 +176,7 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for one in file.symbols:
-        said = _parameters(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
+        said = _of_method(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
         what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
         owner = one.parent if one.parent not in file.by_name else ""
         found[one.short].append((what, _returned(one), owner))
@@ -185,10 +185,18 @@ def _facts(file: SourceFile) -> Facts:
         found[local].append((f"import {given.local} {given.module}", given.target))
     for name, value in file.variables.items():
         found[name.rpartition(".")[2]].append((f"variable {name}", value))
+    for name in ("default", "__all__"):  # which a file that imports the module may not name
+        found[file.module.rpartition(".")[2]] += found.get(name, [])
     for base in file.references:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
     return found
+
+
+def _of_method(symbol: Symbol) -> str:
+    """What rules read in the signature of a method beside the type that it returns."""
+    words = (one for one in (_PRIVATE, _STATIC) if one.search(symbol.signature))
+    return " ".join([str(_parameters(symbol)), *(one.pattern for one in words)])
 
 
 @lru_cache(maxsize=1 << 16)
@@ -366,9 +374,23 @@ def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
     if target and target != f"{module}.{name}":
         return dotted(corpus, target, module, seen)
     for star in corpus.stars.get(module, ()):
-        if star != module and (found := dotted(corpus, f"{star}.{name}", module, seen)):
+        if (
+            star != module
+            and not _hidden(corpus, star, name, module)
+            and (found := dotted(corpus, f"{star}.{name}", module, seen))
+        ):
             return found
     return ""
+
+
+def _hidden(corpus: Corpus, star: str, name: str, module: str) -> bool:
+    """Does `from star import *` of Python leave out this name?"""
+    places = (MODULE + star, *_nearest(corpus, star, module))
+    place = next((one for one in places if one in corpus.home), "")
+    if not place or corpus.home[place].language != "python":
+        return False
+    listed = corpus.variables.get((place[1:], "__all__"), (None, ""))[1]
+    return f":{name}:" not in listed if listed else name.startswith("_")
 
 
 def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
@@ -461,8 +483,9 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
     objects = file.language in ("javascript", "typescript", "tsx")  # `const api = { run() {} }`
     paths = [f"{module}.{name}", name] if file.language == "rust" and rest else []
     paths = [f"{module}.{name}"] if objects and rest else paths
-    if ".src.test." in module:  # a package of Java has its tests in another folder
-        paths = [f"{module.replace('.src.test.', '.src.main.')}.{name}"]
+    main = MODULE + module.replace(".src.test.", ".src.main.")
+    if ".src.test." in module and (main, head) in corpus.members:
+        paths = [f"{main[1:]}.{name}"]  # a package of Java has its tests in another folder
     if found := next(filter(None, (dotted(corpus, path, file.module) for path in paths)), ""):
         return found, IMPORTED
     if place not in corpus.stars:
@@ -470,10 +493,13 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
     known = f"*.{name}", place
     if known not in corpus.found:
         seen: Seen = set()
-        stars = (f"{star}.{name}" for star in corpus.stars[place])
-        ways = (dotted(corpus, star, file.module, seen) for star in stars)
-        corpus.found[known] = next(filter(None, ways), "")
-    return corpus.found[known], IMPORTED if corpus.found[known] else 0.0
+        stars = corpus.stars[place]
+        held = {one: dotted(corpus, f"{one}.{name}", file.module, seen) for one in stars}
+        real = [one for one in held if held[one]]
+        shown = (held[one] for one in real if not _hidden(corpus, one, head, file.module))
+        corpus.found[known] = next(shown, "=" if real else "")
+    found = corpus.found[known]
+    return found.strip("="), IMPORTED if found else 0.0
 
 
 def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
@@ -667,7 +693,8 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
             if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
-                certainty = min(certainty, ONLY) if file.broken else certainty
+                unsure = file.broken or (one.type == "!" and not one.receiver)
+                certainty = min(certainty, ONLY) if unsure else certainty
                 yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 
@@ -683,8 +710,10 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type not in ("", "<"):  # known in a part of the file
+    if not one.receiver and one.type not in ("", "<", "!"):  # known in a part of the file
         return one.type, SAME_FILE
+    if one.receiver and one.type == "!":
+        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
     if not one.receiver and one.name == "super" and file.language != "python":
         return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:

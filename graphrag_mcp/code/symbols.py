@@ -56,6 +56,8 @@ class Reference:
 
     `receiver` is what stands before the last dot ("" for a bare name, "?" for an expression), `type`
     the receiver's type as far as the file states it: a dotted name, `name()` for what a call gives.
+    Of a bare name: "?" a variable, "=" an import of its block, "<" in a comprehension of a class; "!"
+    in the arguments of a macro, also of a path.
     """
 
     kind: str

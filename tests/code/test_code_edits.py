@@ -153,6 +153,26 @@ def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch(language: st
     assert left > 200 and some > 10  # files left alone, edits that reached others
 
 
+# The edited file before and after, and a file that names something else then.
+REACHES = {
+    "private of Java": ("A.java", "class A { void before() {} }\n", "private void", "void", "B.java", "class B extends A { void go() { before(); } }\n"),
+    "static of Java": ("A.java", "class A { void help() {} }\n", "static void", "void", "A2.java", "class Kid extends A { static class In { void go() { help(); } } }\n"),
+    "exports of a module": ("lib/index.js", "function createApp() {}\n", "module.exports = createApp\nfunction", "function", "a.js", "const make = require('./lib')\nfunction go() { make() }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REACHES)
+def test_an_edit_reaches_the_files_whose_names_it_changes(case: str) -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    uri, text, here, there, other, uses = REACHES[case]
+    for old, new in ((text, text.replace(there, here)), (text.replace(there, here), text)):
+        files = {f"x/{name}": parse(f"x/{name}", one) for name, one in ((uri, old), (other, uses))}
+        before, was = said(files)[f"x/{other}"], files[f"x/{uri}"]
+        files[was.uri] = parse(was.uri, new)
+        assert said(files)[f"x/{other}"] != before
+        assert f"x/{other}" in touched([was], [files[was.uri]], files.values())
+
+
 def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

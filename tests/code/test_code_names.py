@@ -534,6 +534,97 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("B.go", "B.make"), ("M.N.r", "M.N.q"), ("use", "A.make")},
     ),
+    "embedded types of Go": (
+        {
+            "a/a.go": "package a\ntype User struct{}\ntype Repo[T any] struct{}\ntype Reader interface { ReadAll() }\ntype Set[T any] interface { Add(x T) }\n"
+            "type Field struct { users Repo[User] }\ntype Held struct { Repo[User] }\ntype Far interface {\n\tSet[User]\n\tint | User\n}\n",
+            "b/b.go": 'package b\nimport "example.org/lab/a"\ntype User struct { *a.User }\ntype Repo struct { a.Repo[User] }\ntype Both interface { a.Reader }\n',
+        },
+        "inherits",
+        {("Held", "Repo"), ("Far", "Set"), ("User", "User"), ("Repo", "Repo"), ("Both", "Reader")},
+    ),
+    "methods of generic types of Go": (
+        {
+            "a.go": "package a\ntype Cart[T any] struct{}\nfunc (c *Cart[T]) Total() { c.Each() }\nfunc (c Cart[T]) Each() {}\ntype ID [16]byte\nfunc (i ID) Hex() { show(i) }\n"
+            "func show(i ID) { i.Hex() }\nfunc (c Alt) Total() {}\nfunc (c Alt) Hex() {}\nfunc use(c *Cart[int]) { c.Total() }\n",
+        },
+        "calls",
+        {("Cart.Total", "Cart.Each"), ("ID.Hex", "show"), ("show", "ID.Hex"), ("use", "Cart.Total")},
+    ),
+    "qualified bases": (
+        {
+            "k/a.kt": "open class State {\n open class Base(x: Int)\n}\nopen class Base(x: Int)\nclass Listeners {\n interface OnClick<T>\n}\nclass Cb : State.Base(2), Listeners.OnClick<Cb>\n",
+            "s/a.swift": "class Outer { class Inner {} }\nclass Inner {}\nclass Kid: Outer.Inner {}\n",
+            "j/A.java": "class Reg { interface On<T> {} class Base {} }\ninterface On {}\nclass Base {}\nclass Has extends Reg.Base implements Reg.On<Has> { }\nclass Plain implements On { }\n",
+            "t.ts": "import * as far from 'far'\nimport * as near from './n'\nclass Top {}\nclass One extends near.Top {}\nclass Two extends far.Top {}\n", "n.ts": "export class Top {}\n",
+        },
+        "inherits",
+        {
+            ("Cb", "State.Base"), ("Cb", "Listeners.OnClick"), ("Kid", "Outer.Inner"), ("Has", "Reg.Base"), ("Has", "Reg.On"), ("Plain", "On"),
+            ("One", "Top"),
+        },
+    ),
+    "anonymous classes and qualified types of Java": (
+        {
+            "A.java": "class A {\n Timers.Task t = new Timers.Task() { public void run() { tick(); } void own() { run(); } };\n void tick() {}\n"
+            " void go() { new Timers.Task<A>() { public void run() { tick(); } }; run(); }\n void made() { new Timers.Task(); }\n}\nclass Timers { static class Task<T> { Task() {} } }\n",
+        },
+        "calls",
+        {
+            ("A.Task$1", "Timers.Task"), ("A.Task$1.run", "A.tick"), ("A.Task$1.own", "A.Task$1.run"), ("A.go.Task$1.run", "A.tick"), ("A.go.Task$1", "Timers.Task"),
+            ("A.made", "Timers.Task"),
+        },
+    ),
+    "awaited and super calls of TypeScript": (
+        {
+            "a.ts": "class Box { open() {} }\nclass Base { constructor(x: number) {} }\nclass Kid extends Base { constructor() { super(1) } }\nfunction load<T>(): Promise<Box> { return x }\n"
+            "class Api { get<T>(x: string) {} }\nclass Alt { get() {} open() {} }\nasync function go(api: Api) { await api.get<string>('/u'); const b = await load<Box>(); b.open() }\n",
+            "b.tsx": "class B { constructor() {} }\nclass C extends B { constructor() { super() } }\n",
+        },
+        "calls",
+        {("Kid.constructor", "Base"), ("go", "Api.get"), ("go", "load"), ("go", "Box.open"), ("C.constructor", "B")},
+    ),
+    "comments in imports of JavaScript": (
+        {
+            "a.js": "export function one() {}\nexport function two() {}\nexport function three() {}\n",
+            "d.js": "function one() {}\nfunction two() {}\nfunction three() {}\n",
+            "b.js": "import {\n  one, // the first\n  two, /* from 'x' */ three,\n} from './a'\nfunction go() { one(); two(); three() }\n",
+            "c.ts": "const { one /* a */, // b\n  two } = require('./a') // from 'z'\nfunction go() { one(); two() }\n",
+        },
+        "calls",
+        {("go", "one"), ("go", "two"), ("go", "three")},
+    ),
+    "comments in imports of Rust": (
+        {
+            "src/lib.rs": "mod a;\nuse crate::a::{\n    one, // the first\n    /* and */ two, // {it\n    three,\n};\nfn go() { one(); two(); three() }\n",
+            "src/a.rs": "pub fn one() {}\npub fn two() {}\npub fn three() {}\n", "src/b.rs": "fn one() {}\nfn two() {}\nfn three() {}\n",
+        },
+        "calls",
+        {("go", "one"), ("go", "two"), ("go", "three")},
+    ),
+    "imports of Python that bind a name twice": (
+        {
+            "a.py": "def load(): pass\nclass A:\n    def make(self): pass\n    weigh = kept = load = make\ndef weigh(): in_a()\ndef in_a(): pass\ndef _own(): pass\n",
+            "c.py": "__all__ = ['kept', 'load']\ndef kept(): pass\ndef weigh(): pass\ndef left(): pass\nfrom b import load\n", "b.py": "def load(): pass\n",
+            "d.py": "from a import load as used\nfrom d2 import other as used\ndef one(): used()\n", "d2.py": "def other(): pass\nfrom e import *\n", "e.py": "def last(): pass\nlist_all = last\n",
+            "f.py": "try:\n    from d2 import other as used\nexcept ImportError:\n    from e import last as used\ndef three(): used()\n",
+            "g.py": "from c import *\nfrom a import *\ndef four(): left(); _own(); kept(); weigh()\n", "h.py": "import g\ndef five(): g._own(); g.left(); g.kept()\n",
+            "i.py": "from j import *\nfrom k import *\ndef six(): pick().go()\n", "j.py": "def pick() -> 'J': pass\nclass J:\n    def go(self): pass\n", "k.py": "def pick() -> 'K': pass\nclass K:\n    def go(self): pass\n",
+        },
+        "calls",
+        {("weigh", "in_a"), ("one", "other"), ("three", "other"), ("four", "kept"), ("four", "weigh"), ("five", "kept"), ("six", "pick"), ("six", "K.go")},
+    ),
+    "bare names in tests of Java": (
+        {
+            "x/src/main/java/p/A.java": "package p;\nimport static q.Checks.check;\nclass A { }\n", "x/src/main/java/q/Checks.java": "package q;\nclass Checks { static void check() {} }\n",
+            "x/src/main/java/q/Alt.java": "package q;\nclass Alt { static void check() {} }\n", "x/src/test/java/p/ATest.java": "package p;\nclass ATest { void go() { check(); new A(); } }\n",
+        },
+        "calls",
+        {("ATest.go", "A")},
+    ),
+    "a common name of Rust": (
+        {"src/lib.rs": "struct Doc;\nimpl Doc { fn parse(&self) {} }\nfn go(x: &str) { x.trim().parse(); }\n"}, "calls", set(),
+    ),
     "blocks of JavaScript": (
         {
             "a.js": "function f() {}\nfunction deep() {}\n{ function f() {}\n f() }\nf()\nfunction h() { if (y) { const inner = () => 1\n inner() }\n inner() }\n"
@@ -574,6 +665,33 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         },
         "calls",
         {("A.m", "A"), ("A.m", "A.s"), ("f", "A"), ("T.m", "T"), ("h", "T")},
+    ),
+    "anonymous classes of JavaScript": (
+        {
+            "a.js": "import { Base } from './b'\nfunction render() {}\ncustomElements.define('x', class extends Base { go() { render(); this.render() } render() {} })\n"
+            "const Timed = (Base) => class extends Base { go() { render() } render() {} }\nfunction mixin(B) { return class Named extends B { go() { render(); new Named() } render() {} } }\n"
+            "function two() { on(class { go() { helper() } helper() {} }); on(class { go() { this.helper() } helper() {} }) }\n",
+            "b.js": "export class Base { open() {} }\n",
+            "c.js": "module.exports = class Crate { open() { close(); new Crate() } close() {} }\n", "d.js": "module.exports = class { close() {} }\n",
+            "e.js": "exports.Scale = class { weigh() { weigh() } }\n",
+            "f.js": "const Crate = require('./c')\nconst Box = require('./d')\nconst { Scale } = require('./e')\n"
+            "function use() { new Crate().open(); new Box().close(); new Scale().weigh() }\n",
+            "m.ts": "export function Retry<T>(Base: T) { return class extends Base { fetch() { return this.load(1) } load(u) { return fetch(u) } } }\n",
+        },
+        "calls",
+        {
+            ("class$1.go", "render"), ("class$1.go", "class$1.render"), ("Timed.class$1.go", "render"), ("mixin.Named$1.go", "render"), ("mixin.Named$1.go", "mixin.Named$1"),
+            ("two.class$2.go", "two.class$2.helper"), ("Crate.open", "Crate"), ("use", "Crate"), ("use", "Crate.open"), ("use", "default"), ("use", "default.close"),
+            ("use", "exports.Scale"), ("use", "exports.Scale.weigh"), ("Retry.class$1.fetch", "Retry.class$1.load"),
+        },
+    ),
+    "bases of anonymous classes of JavaScript": (
+        {
+            "a.js": "import { Base } from './b'\non(class extends Base {})\nconst M = (Base) => class extends Base {}\nfunction f(B) { return class X extends B {} }\nclass B {}\n",
+            "b.js": "export class Base {}\n",
+        },
+        "inherits",
+        {("class$1", "Base")},
     ),
     "scopes of JavaScript": (
         {
@@ -665,6 +783,20 @@ def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_fu
     found = edges({"a.rs": text})
     assert {("a", "hx"), ("b", "hx"), ("d", "own")} <= found
     assert not {("c", "hx"), ("d", "print"), ("e", "all"), ("e", "hx"), ("own", "hx")} & found
+
+
+def test_a_name_in_the_arguments_of_a_rust_macro_is_never_sure_and_may_be_bound_there() -> None:
+    files = {
+        "src/lib.rs": "mod geometry;\nfn rule(x: u8) -> bool { true }\nfn hx() -> u8 { 1 }\nstruct Stack;\nimpl Stack { fn new() -> Stack { Stack } }\n"
+        "fn a(rules: X) { assert!(rules.iter().all(|rule| rule(&x))); }\nfn b() { assert!(match x { Some(rule) => rule(1), _ => hx() }); }\n"
+        "fn c() { quote! { fn rule() {} rule() } }\nfn d() { tokio::select! { rule = later() => { rule(1) } } }\nfn e() { assert!(rule(1) && x.rule == 1, \"rule\"); }\n"
+        "fn f() { assert_eq!(geometry::area(2, 3), crate::geometry::area(1, 6)); }\nfn g() { dbg!(Stack::new()); dbg!(Vec::<u8>::new()); }\n",
+        "src/geometry.rs": "pub fn area(a: u8, b: u8) -> u8 { a }\n",
+    }
+    found = [one for one in resolve([parse(f"lab/{name}", text) for name, text in files.items()]) if one.kind == "calls"]
+    assert {(one.source[8:], one.target[8:], one.certainty) for one in found} == {
+        ("b", "hx", 0.6), ("e", "rule", 0.6), ("f", "geometry.area", 0.9), ("g", "Stack.new", 1.0),
+    }  # fmt: skip
 
 
 def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() -> None:

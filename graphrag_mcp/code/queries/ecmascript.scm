@@ -4,7 +4,7 @@
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @def.function
 (variable_declarator name: (identifier) @name value: (class)) @def.class
 (assignment_expression left: (identifier) @again)
-(call_expression function: (identifier) @callee) @call
+(call_expression function: [(identifier) (super)] @callee) @call
 (call_expression function: (member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @callee)) @call
 (new_expression constructor: (identifier) @callee) @call
 (import_statement) @import
@@ -24,13 +24,14 @@
 (assignment_expression left: (member_expression object: (this) property: (property_identifier) @field) right: (_) @type)
 (export_statement "default" declaration: (_ name: (_) @of))
 (export_statement "default" value: [(identifier) (new_expression)] @of)
-(export_statement "default" value: (class !name) @def.class)
 (export_statement "default" value: [(arrow_function) (function_expression !name)] @def.function)
 (export_statement !source (export_clause (export_specifier name: (identifier) @of alias: [(_) "default"] @export)))
 (variable_declarator value: (call_expression function: (identifier) @_require (#eq? @_require "require"))) @import
-(assignment_expression left: (member_expression) @_exports right: (identifier) @of (#eq? @_exports "module.exports"))
+(assignment_expression left: (member_expression) @_exports right: [(identifier) @of (class name: (_) @of)] (#eq? @_exports "module.exports"))
+(assignment_expression left: (member_expression) @name right: (class) (#match? @name "^(module\\.)?exports\\.[\\w$]+$")) @def.class
 (assignment_expression left: (member_expression) @_exports right: [(arrow_function) (function_expression)] @def.function (#eq? @_exports "module.exports"))
 (assignment_expression left: (member_expression) @_exports right: (object (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.function) (#eq? @_exports "module.exports"))
 (assignment_expression left: (member_expression) @name right: [(arrow_function) (function_expression)] (#match? @name "^(module\\.)?exports\\.[\\w$]+$")) @def.function
 (assignment_expression left: (member_expression object: (member_expression object: (identifier) @owner property: (property_identifier) @_prototype) property: (property_identifier) @name) right: [(arrow_function) (function_expression)] (#eq? @_prototype "prototype")) @def.function
+(class) @def.class
 (comment) @comment

@@ -4,17 +4,15 @@
 (enum_declaration name: (identifier) @name) @def.class
 (method_declaration name: (identifier) @name) @def.function
 (constructor_declaration name: (identifier) @name) @def.function
-(superclass (type_identifier) @base)
-(superclass (generic_type (type_identifier) @base))
-(super_interfaces (type_list (type_identifier) @base))
-(super_interfaces (type_list (generic_type (type_identifier) @base)))
-(extends_interfaces (type_list (type_identifier) @base))
-(extends_interfaces (type_list (generic_type (type_identifier) @base)))
+(superclass (_) @base)
+(super_interfaces (type_list (_) @base))
+(extends_interfaces (type_list (_) @base))
 (method_invocation !object name: (identifier) @callee) @call
 (method_invocation object: (_) @receiver name: (identifier) @callee) @call
 (object_creation_expression type: [(type_identifier) @callee (generic_type (type_identifier) @callee)]) @call
+(object_creation_expression type: [(scoped_type_identifier . (_) @receiver (type_identifier) @callee .) (generic_type (scoped_type_identifier . (_) @receiver (type_identifier) @callee .))]) @call
 (import_declaration) @import
-(object_creation_expression type: [(type_identifier) @name @base (generic_type (type_identifier) @name @base)] (class_body)) @def.class
+(object_creation_expression type: [(type_identifier) (scoped_type_identifier) (generic_type)] @name @base (class_body)) @def.class
 (type_parameter (type_identifier) @var)
 (type_parameter (type_identifier) @var (type_bound . (_) @type))
 (local_variable_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var))

@@ -4,6 +4,6 @@
 (typealias_declaration name: (type_identifier) @name) @def.type
 (function_declaration name: (simple_identifier) @name) @def.function
 (protocol_function_declaration name: (simple_identifier) @name) @def.function
-(inheritance_specifier inherits_from: (user_type (type_identifier) @base))
+(inheritance_specifier inherits_from: (user_type) @base)
 (import_declaration) @import
 [(comment) (multiline_comment)] @comment

@@ -9,11 +9,10 @@
 (method_signature name: (property_identifier) @name) @def.function
 (abstract_method_signature name: (property_identifier) @name) @def.function
 (public_field_definition name: [(property_identifier) (private_property_identifier)] @name value: [(arrow_function) (function_expression)]) @def.function
-(extends_clause value: (identifier) @base)
-(extends_clause value: (member_expression property: (property_identifier) @base))
-(implements_clause (type_identifier) @base)
-(implements_clause (generic_type name: (type_identifier) @base))
-(extends_type_clause (type_identifier) @base)
+(extends_clause value: [(identifier) (member_expression)] @base)
+(implements_clause (_) @base)
+(extends_type_clause (_) @base)
+(call_expression function: (await_expression [(identifier) @callee (member_expression object: (_) @receiver property: (_) @callee)])) @call
 (type_parameter name: (type_identifier) @var)
 (type_parameter name: (type_identifier) @var constraint: (constraint (_) @type))
 (required_parameter pattern: (identifier) @var)
