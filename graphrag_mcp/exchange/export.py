@@ -224,7 +224,9 @@ def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 
 def _entities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "entities"):
-        yield {**row, "human_readable_id": row["n"], "title": maps.title[row["id"]]}
+        title = maps.title[row["id"]]
+        said = row["description"] or title  # other programs need a description
+        yield {**row, "human_readable_id": row["n"], "title": title, "description": said}
 
 
 def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
@@ -236,6 +238,7 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             "human_readable_id": row["n"],
             "source": source,
             "target": target,
+            "description": row["description"] or f"{source}, {target}",
             "combined_degree": sum(maps.degree.get(id, 0) for id in ends),
             "keywords": row["keywords"] or _keywords(row["description"], source, target),
         }
