@@ -29,7 +29,7 @@ FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
 LEAST_SAID, FIRST = 0.25, 0.3  # share of the best sentence's worth; half of it for the first of all
 # share of the best sentence's worth that a document must hold, half of it for so many documents
-DOCUMENT, FEW_DOCUMENTS = 0.25, 15
+DOCUMENT, FEW_DOCUMENTS = 0.25, 10
 # Passages of a topic, of a corpus, that say how full of a question the topic is.
 FEW_PASSAGES, MANY_PASSAGES = 5, 500
 SOME = 4  # passages below which all are on the question

@@ -296,7 +296,8 @@ def _speaking(
     source = extracts.source_of(part, query)
     said = extracts.by_document(source, most) if source else {}
     others = len({one.document_id for one in source.found.passages} - said.keys()) if source else 0
-    rest = f" ({others} more hold some of its words)" if others else ""
+    hold = "holds" if others == 1 else "hold"
+    rest = f" ({others} more {hold} some of its words)" if others else ""
     about = f' that say most on "{one_line(query, 80)}"{rest}'
     return {id: partial(_extract, lines) for id, lines in said.items()}, about, True
 

@@ -122,8 +122,8 @@ async def list_documents(
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
     """Which documents there are: many by series or topic, few with date, title and most telling
-    sentence; counts and names by month; the outline of one. With query each document that speaks of
-    it, what it says: a survey in one call."""
+    sentence; counts and names by month; the outline of one. With query: what each document says on
+    it, a survey in one call."""
     from graphrag_mcp.query import listing
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)

@@ -346,10 +346,10 @@ def test_a_sentence_of_a_form_that_stands_in_many_texts_is_not_quoted() -> None:
 def test_a_chat_is_told_by_sentences_whose_speaker_is_known() -> None:
     late = ("ferry", "rope", "night train", "harbour boat")
     chat = [(f"u{n}", f"{('Mara', 'Tobias')[n % 2]}: The {what} was late on Monday.", ["Mara"]) for n, what in enumerate(late)]
-    nobody = "The ferry to the harbour with all the rope leaves tonight."
-    assert nobody not in summary_of([*chat, ("u9", nobody, ["Mara"])])[0]
+    unspoken = "The ferry to the harbour with all the rope leaves tonight."
+    assert unspoken not in summary_of([*chat, ("u9", unspoken, ["Mara"])])[0]
     prose = [(unit, text.partition(": ")[2], names) for unit, text, names in chat]
-    assert nobody in summary_of([*prose, ("u9", nobody, ["Mara"])])[0]
+    assert unspoken in summary_of([*prose, ("u9", unspoken, ["Mara"])])[0]
 
 
 def test_the_first_sentence_names_what_the_title_names() -> None:
