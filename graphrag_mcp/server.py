@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def build_server(
     from mcp.server import MCPServer
 
     from graphrag_mcp.tools import offered, prompts, resources, with_page
-    from graphrag_mcp.tools.contract import THREADS, Desk
+    from graphrag_mcp.tools.contract import THREADS, WAITING, Desk
 
     app.read_only = app.read_only or read_only
     warmer = _Once(app.warm if warm else lambda: None)
@@ -127,6 +127,9 @@ def build_server(
     given, extensions = with_page(plain)
     updates = resources.Updates(app)
     names = {tool.name for tool in given}
+    settings = app.settings
+    waits = settings.chat_model or settings.embedding_model or address_of(settings.home)
+    threads = WAITING if waits else THREADS
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[Desk]:
@@ -135,7 +138,7 @@ def build_server(
         keeping = contextlib.nullcontext() if read_only else start.keeping(app.settings)
         async with updates.watching():
             with keeping:
-                yield Desk(app, anyio.CapacityLimiter(THREADS))
+                yield Desk(app, anyio.CapacityLimiter(threads))
 
     server: MCPServer[Any] = MCPServer(
         "graphrag-mcp",

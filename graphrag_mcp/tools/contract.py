@@ -70,7 +70,9 @@ EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
 SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
 MOST_OF_VIEW = 160  # characters in an address: some 60 tokens, as below
 PAGE_TOKENS = 70
-THREADS = 4  # engine calls at a time
+# Engine calls at a time. Those that compute share the interpreter's lock: with more of them all end
+# late. Those that wait for a model or for object storage must not hold up the others.
+THREADS, WAITING = 2, 8
 
 # What a call gives that took too long: its kind of result, and what to call then.
 LATE: dict[str, tuple[type[Result], str]] = {
