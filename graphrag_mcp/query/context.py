@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,36 @@ def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
 def first_sentence(text: str, characters: int) -> str:
     spans = sentences(text[: characters * 4])
     return one_line(text[slice(*spans[0])] if spans else "", characters)
+
+
+# ---- topics ------------------------------------------------------------------------------------
+
+
+def topic_paths(snapshot: Snapshot, units: Iterable[str]) -> dict[str, list[str]]:
+    """The communities of each text unit (content ids), the coarsest first."""
+    path_of = dict(rows_of(snapshot.rows("memberships", "", ["entity_id", "path"])))
+    if path := {id: path_of[id] for id in units if id in path_of}:
+        return path
+    # An index of an earlier release: a text unit goes with most of its entities.
+    votes: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for unit, ids in rows_of(snapshot.rows("passages", "", ["text_unit_id", "entity_ids"])):
+        votes[unit].update(tuple(path_of[id]) for id in ids if path_of.get(id))
+    return {id: list(max(sorted(one), key=one.__getitem__)) for id, one in votes.items() if one}
+
+
+def topic_at(path: Sequence[str], level: int) -> str:
+    """The community of a level, or the finest where its branch ends sooner."""
+    return path[min(max(level, 0), len(path) - 1)]
+
+
+def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> dict[str, str]:
+    """Of each document the topic of most of its text units."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for unit, topic in topic_of.items():
+        counts[document_of[unit]][topic] += 1
+    return {
+        document: min(some, key=lambda id: (-some[id], id)) for document, some in counts.items()
+    }
 
 
 # ---- claims ------------------------------------------------------------------------------------

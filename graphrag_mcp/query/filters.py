@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import entities, times
+from graphrag_mcp.query import context, entities, times
 from graphrag_mcp.query.retrieval import Passage, scaled
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
@@ -29,16 +29,25 @@ from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
+OF_ROWS = ("topic", "entity", "type", "rating")  # of more than what is known of a document
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
 DATES = (*dates.KEYS, "valid_from", "valid_until", "committed")  # are compared by their days
-FIELDS = ("document", "uri", "entity", "type", "date", "rating", *TIME)
-GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
+FIELDS = ("document", "uri", "topic", "entity", "type", "date", "rating", *TIME)
+GUESSES = {
+    "doc": "document",
+    "path": "uri",
+    "file": "uri",
+    "community": "topic",
+    "name": "entity",
+    "rank": "rating",
+}
 MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
 FIRST_PROBE = 800  # candidates that are read at first; four times as many each time after
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
+_TOPIC = re.compile(r"\[?c\d{1,9}\]?")
 _FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
 
 Fact = Mapping[str, Any]
@@ -206,10 +215,13 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     made = Filters(tuple(conditions))
     _add_entities(snapshot, made)
     facts = documents(snapshot)
-    about = [one for one in conditions if one.field not in ("entity", "type", "rating", *TIME)]
+    about = [one for one in conditions if one.field not in (*OF_ROWS, *TIME)]
     about += [replace(one, field="valid") for one in made.of("as_of")]
     if about:
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
+    if topics := made.of("topic"):
+        held = _in_topics(snapshot, topics)
+        made.documents = held if made.documents is None else held & made.documents
     notes = [_no_such_type(snapshot, made.of("type")), _undated(facts, made)]
     made.note = " ".join(filter(None, [*notes, _none_passes(facts, made)]))
     return made
@@ -232,6 +244,35 @@ def _add_entities(snapshot: Snapshot, made: Filters) -> None:
             known = {held["id"] for held in made.first}
             rows = [row, *snapshot.served("entities", parts)]
             made.first += [held for held in rows if held["id"] not in known]
+
+
+def _number_of(topic: str) -> int:
+    return int(topic.strip("[c]"))
+
+
+def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str]:
+    """The documents whose main topic, of the topics of its level, passes these conditions."""
+    numbers = {_number_of(one.value) for one in wanted}
+    rows = snapshot.by_key("reports", sorted(numbers), "n", ["id", "n", "level"]).to_pylist()
+    if lost := numbers - {row["n"] for row in rows}:
+        raise BadInput(
+            f"there is no topic c{min(lost)}", "list_documents and global_search show them"
+        )
+    document_of = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
+    paths = context.topic_paths(snapshot, document_of)
+    found: dict[str, list[str]] = {id: [] for id in document_of.values()}
+    for level in {row["level"] for row in rows}:
+        at_level = {unit: context.topic_at(path, level) for unit, path in paths.items() if path}
+        for document, topic in context.main_topics(at_level, document_of).items():
+            found[document].append(topic)
+    ids = {row["n"]: row["id"] for row in rows}
+
+    def passes(held: Sequence[str]) -> bool:
+        return _together(
+            wanted, lambda one: (ids[_number_of(one.value)] in held) == (one.op == "=")
+        )
+
+    return frozenset(id for id, held in found.items() if passes(held))
 
 
 # ---- notes -------------------------------------------------------------------------------------
@@ -313,9 +354,13 @@ def _unknown_field(name: str, keys: Sequence[str]) -> BadInput:
 def _check_value(name: str, op: str, value: str, date: str) -> None:
     """BadInput where a field does not take this operator or value, which is read as `date`."""
     ordered, said = op in (">=", "<="), one_line(value, 40)
-    if ordered and name in ("document", "uri", "entity", "type"):
+    if ordered and name in ("document", "uri", "topic", "entity", "type"):
         what = f"{name} has no order, so {name}{op} says nothing"
         raise BadInput(what, f"Use {name}= or {name}!=")
+    if name == "topic" and not _TOPIC.fullmatch(value):
+        raise BadInput(
+            f"{said!r} is no topic", "Write its id, as in topic=c5; global_search shows them"
+        )
     if name == "rating" and _number(value) is None:
         raise BadInput(f"rating must be a number, not {said!r}", "Ratings go from 0 to 10")
     if name in ("date", *TIME) and not date:

@@ -52,6 +52,7 @@ PER_TOKEN = 3.3  # characters of a token of such a list
 HEAD = 110  # characters of a line beside them
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
+FINEST = 3  # levels of topics of which the documents are listed by
 PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
 
@@ -180,7 +181,11 @@ def _overview(
             partial(_series, snapshot, one, some, room / len(held)) for one, some in held.items()
         ]
         return f", in {len(held)} series. A filter uri=... lists those of one.", lines
-    found = [one for one in topics.of_level(snapshot, 0, kept) if one.main]
+    found: list[topics.Topic] = []
+    for level in range(FINEST):  # documents of one topic are listed by the topics inside it
+        found = [one for one in topics.of_level(snapshot, level, kept) if one.main]
+        if len(found) > 1:
+            break
     if None not in held or len(found) < 2:
         return None
     found.sort(key=lambda one: -len(one.main))
@@ -195,7 +200,8 @@ def _overview(
         )
         for one in found
     ]
-    return f', in {len(found)} topics. sort="title" lists all.', lines
+    first = f"c{found[0].n}"
+    return f', in {len(found)} topics. A filter topic={first} lists one, sort="title" all.', lines
 
 
 def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], room: float) -> str:

@@ -374,17 +374,10 @@ def count(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
-    path_of = dict(rows_of(snapshot.rows("memberships", "", ["entity_id", "path"])))
     names = ["id", "text_unit_id", "terms", "entity_ids"]
     rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
-    path = {id: path_of[id] for id in documents if id in path_of}
-    if not path:  # an index of an earlier release: a text unit goes with most of its entities
-        votes: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-        for row in rows:
-            paths = (path_of.get(id) for id in row["entity_ids"])
-            votes[row["text_unit_id"]].update(tuple(one) for one in paths if one)
-        path = {id: list(max(sorted(one), key=one.__getitem__)) for id, one in votes.items() if one}
+    path = context.topic_paths(snapshot, documents)
     places: dict[str, array[int]] = defaultdict(lambda: array("H"))
     entities = Counter[str]()
     for place, row in enumerate(rows):
@@ -406,19 +399,19 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     known = count(snapshot)
     passing = None if all_pass(kept) else set(kept.units(snapshot))
     found: dict[str, Topic] = {}
-    in_document: dict[str, Counter[str]] = defaultdict(Counter)
+    shown: dict[str, str] = {}
     for unit, path in known.path.items():
         if not path or (passing is not None and unit not in passing):
             continue
-        id = path[min(max(level, 0), len(path) - 1)]
+        id = context.topic_at(path, level)
         row = known.communities.get(id)
         if row is not None and (kept is None or kept.report(row["rank"])):
             topic = found.setdefault(id, Topic(id, row["n"]))
             topic.units.add(unit)
             topic.documents.add(known.documents[unit])
-            in_document[known.documents[unit]][id] += 1
-    for document, counts in in_document.items():
-        found[min(counts, key=lambda id: (-counts[id], id))].main.add(document)
+            shown[unit] = id
+    for document, id in context.main_topics(shown, known.documents).items():
+        found[id].main.add(document)
     return sorted(found.values(), key=lambda topic: (-len(topic.units), topic.id))
 
 

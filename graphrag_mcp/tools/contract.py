@@ -517,7 +517,7 @@ GeneralKnowledge = argument(
 )
 Filters = argument(
     Strings,
-    'As "date>=2024-05", "uri=notes/*", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
+    'As "date>=2024-05", "uri=notes/*", "topic=c5", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
     "filters filter where",
 )
 History = argument(

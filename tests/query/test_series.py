@@ -140,7 +140,7 @@ def test_a_list_of_many_documents_without_series_is_by_topic_with_titles(tmp_pat
             note(f"{name}{kind}.md", f"# The {name} {kind}\n\nThe {kind} of {name} has a {words.replace(' ', ' and a ')}.\n")
     index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "notes")]), Settings(home=tmp_path, roots=(tmp_path,)))
     text = listing.list_documents(open_snapshot(tmp_path / "c"), max_tokens=700).text
-    assert text.startswith("36 documents, in ") and 'sort="title" lists all' in text
+    assert text.startswith("36 documents, in ") and 'sort="title" all.' in text
     lines = [line for line in text.splitlines() if line.startswith("- [c")]
     assert len(lines) >= 2
     for line in lines:  # a topic holds documents of one kind

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import listing, topics
+from graphrag_mcp.query import listing, local, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.passages import Form
@@ -178,6 +179,36 @@ def test_the_shares_of_the_topics_of_a_level_add_up(tmp_path: Path) -> None:
     text = global_search(snapshot, "What is this collection about?", max_tokens=6_000).text
     shares = [int(share) for share in re.findall(r": (\d+) % of the documents", text)]
     assert len(shares) == len(every) and 95 <= sum(shares) <= 105
+
+
+def test_a_filter_selects_the_documents_of_a_topic(tmp_path: Path) -> None:
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
+    snapshot = open_snapshot(tmp_path / "c")
+    every = topics.of_level(snapshot, 0)
+    names = {row["id"]: f"[d{row['n']}]" for row in snapshot.rows("documents", "", ["id", "n"]).to_pylist()}
+
+    def listed(*wanted: str) -> set[str]:
+        text = listing.list_documents(snapshot, filters=wanted, max_tokens=20_000).text
+        return set(re.findall(r"\[d\d+\]", text))
+
+    for one in [*every, *topics.of_level(snapshot, 1)]:
+        assert listed(f"topic=c{one.n}") == {names[id] for id in one.main}
+    first, second = (f"c{one.n}" for one in every[:2])
+    assert listed(f"topic={first}", f"topic=[{second}]") == listed(f"topic={first}") | listed(f"topic={second}")
+    assert listed(f"topic!={first}") == set(names.values()) - listed(f"topic={first}")
+    for wrong, said in (("topic=c99999", "no topic c99999"), ("topic=harbour", "is no topic"), (f"topic>={first}", "has no order")):
+        with pytest.raises(BadInput, match=said):
+            listed(wrong)
+
+
+def test_many_documents_of_one_topic_are_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
+    snapshot = open_snapshot(tmp_path / "c")
+    largest = next(one for one in topics.of_level(snapshot, 0) if topics.inside(snapshot, one))
+    kept = local.narrowed([("", snapshot)], [f"topic=c{largest.n}"])[0][2]
+    found = listing._overview(snapshot, sorted(largest.main), kept, 2_000)
+    assert found is not None and f"A filter topic=c{largest.n} " not in found[0]
+    assert all(line().startswith("- [c") for line in found[1])
 
 
 def test_a_list_of_documents_on_a_person_says_what_that_person_told(tmp_path: Path) -> None:
