@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.text.terms import is_cjk, tells_topic, without_grammar
 from graphrag_mcp.types import content_id
 
-VERSION = 2  # another number when the same content would give another hierarchy
+VERSION = 3  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[int, ...]
 

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import descriptions, imported, vectors
@@ -47,7 +48,7 @@ from graphrag_mcp.index.report_extractive import (
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text.prose import language_of, says_something, sentences, substance
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.trust.fencing import masked
@@ -94,7 +95,9 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
-    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
+    furniture = pa.array(sorted(furniture_of(snapshot)), pa.string())
+    passages = snapshot.rows("passages", columns=["id", "text_unit_id", "terms"])
+    passages = passages.filter(pc.invert(pc.is_in(passages["id"], furniture)))
     batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(batches, documents)
     if found is not None and near:

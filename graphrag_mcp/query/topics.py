@@ -20,7 +20,7 @@ from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import context, digests, entities, passages, series, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, furniture_of, rows_of
 from graphrag_mcp.text.prose import readable, says_something, sentences, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, tells_topic, terms
 from graphrag_mcp.text.titles import parts
@@ -39,7 +39,9 @@ NAMING = 160  # characters of the sentence that names an entity
 MOST_NAMED = 10  # names of a kind in an overview
 NAMED_BY = 2  # documents that name what an overview shows
 
-SHARED = 2  # full names that hold a single name, from which on it means none of them
+SHARED = 2  # full names that hold a single name, from which on it may mean none of them
+INITIAL = 2  # characters of one, with its point
+CLEAR = 3  # times as many documents must name a person as any other of the same family name
 _all: WeakKeyDictionary[Snapshot, dict[str, list[tuple[str, int]]]] = WeakKeyDictionary()
 
 
@@ -60,27 +62,47 @@ def _counted(
     snapshot: Snapshot, kind: str, documents: Collection[str] | None
 ) -> list[tuple[str, int]]:
     typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
-    if kind == "person":
-        typed = _without_shared(typed)
     degree = {row["id"]: row["degree"] for row in typed}
     parts = entities.part_of(snapshot) if kind == "organization" else {}
     named: dict[str, set[str]] = {id: set() for id in degree}
-    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
-    for document, ids in rows_of(rows):
-        if documents is None or document in documents:
+    furniture = count(snapshot).furniture
+    rows = snapshot.rows("passages", "", ["id", "document_id", "entity_ids"])
+    for passage, document, ids in rows_of(rows):
+        if passage not in furniture and (documents is None or document in documents):
             for id in (one for entity in ids for one in (entity, *parts.get(entity, ()))):
                 if id in named:
                     named[id].add(document)
+    if kind == "person":
+        _credit(named, {row["id"]: row["title"] for row in typed})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]
     return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
 
 
-def _without_shared(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """People without single names that several full names share: "Ferguson" beside Alex Ferguson
-    and Barry Ferguson is no third person."""
-    full = [row["title"].split() for row in people if " " in row["title"]]
-    shared = Counter(name for words in full for name in {words[0], words[-1]})
-    return [row for row in people if shared[row["title"]] < SHARED]
+def _credit(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
+    """Count a person once: George Bush with George W. Bush, and the documents that give a family
+    name alone with the person whom they mean, if more than half of those that name that person give
+    it too (Hitler, Adolf Hitler). A name that may mean several people counts only if few documents
+    give a full name."""
+    bearers: dict[str, dict[str, str]] = defaultdict(dict)  # the names before a family name -> id
+    for id in sorted(title, key=lambda id: (-len(named[id]), id)):
+        if len(words := title[id].split()) > 1 and named[id]:
+            before = " ".join(words[:1] + [word for word in words[1:-1] if len(word) > INITIAL])
+            best = bearers[words[-1]].setdefault(before, id)
+            if best != id:
+                named[best] |= named[id]
+                named[id] = set()
+    given = Counter(before.split()[0] for some in bearers.values() for before in some)
+    for id, name in title.items():
+        some = sorted((named[one] for one in bearers.get(name, {}).values()), key=len, reverse=True)
+        if " " in name or not named[id]:
+            continue
+        clear = bool(some) and (len(some) == 1 or len(some[0]) >= CLEAR * len(some[1]))
+        if clear and 2 * len(named[id] & some[0]) > max(len(some[0]), SHARED):
+            some[0] |= named[id]
+            named[id] = set()
+        many = len(some) + given[name] >= SHARED
+        if many and (given[name] or len(named[id]) <= 2 * len(set().union(*some))):
+            named[id] = set()
 
 
 def line_named(
@@ -178,6 +200,7 @@ class Counts:
     documents: dict[str, str]  # text unit -> document
     places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
+    furniture: set[str]  # passages that say nothing of their document
     described: dict[str, Topic] = field(default_factory=dict)
 
 
@@ -375,7 +398,9 @@ def count(snapshot: Snapshot) -> Counts:
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     names = ["id", "text_unit_id", "terms", "entity_ids"]
-    rows = sorted(snapshot.rows("passages", "", names).to_pylist(), key=lambda row: row["id"])
+    furniture = furniture_of(snapshot)
+    rows = snapshot.rows("passages", "", names).to_pylist()
+    rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
     path = context.topic_paths(snapshot, documents)
     places: dict[str, array[int]] = defaultdict(lambda: array("H"))
@@ -384,7 +409,9 @@ def count(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    _counts[snapshot] = Counts(communities, path, rows, documents, dict(places), entities)
+    _counts[snapshot] = Counts(
+        communities, path, rows, documents, dict(places), entities, furniture
+    )
     return _counts[snapshot]
 
 

@@ -42,6 +42,7 @@ from graphrag_mcp.store.schema import (
     check_values,
     sealed,
 )
+from graphrag_mcp.text.prose import furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
@@ -478,6 +479,12 @@ def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
 def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """The rows as tuples of their columns."""
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def furniture_of(snapshot: Snapshot) -> set[str]:
+    """The passages (content ids) that are menus or repeat the lines of a site."""
+    passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
+    return furniture(rows_of(passages.filter(pc.match_substring(passages["text"], "]("))))
 
 
 def empty(table: str, columns: Sequence[str] | None) -> pa.Table:

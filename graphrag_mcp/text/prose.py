@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table
@@ -156,10 +156,13 @@ _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
 _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
 _CODE = re.compile(r"[=;{}]")
+_COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
+_MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 # Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
 # those below held no sentence of an article.
 MENU = 0.3
+SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 # Of source code, which is shown as it is.
@@ -197,6 +200,33 @@ def is_menu(text: str, told: str) -> bool:
     return len(told) < MENU * len(text)
 
 
+def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
+    """Which of these (id, document, text) say nothing of their document: menus; and, where the
+    document says more elsewhere, texts that are half links, and those of which most are lines that
+    SHARED documents hold."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    menus: set[str] = set()
+    linked: set[str] = set()
+    documents: dict[str, set[str]] = {}
+    for id, document, text in rows:
+        told = readable(text)
+        found[id] = document, told.split("\n")
+        if is_menu(text, told):
+            menus.add(id)
+        elif 2 * len(told) < len(text):
+            linked.add(id)
+        for line in found[id][1]:
+            documents.setdefault(line, set()).add(document)
+    shared = {line for line, some in documents.items() if line and len(some) >= SHARED}
+    repeats = {
+        id
+        for id, (_, lines) in found.items()
+        if 2 * sum(len(line) for line in lines if line in shared) > sum(map(len, lines))
+    }
+    says_more = {found[id][0] for id in found.keys() - repeats - linked - menus}
+    return menus | {id for id in repeats | linked if found[id][0] in says_more}
+
+
 def readable(text: str) -> str:
     """The text as it is shown; the same text where there is nothing to leave out."""
     if not any(mark in text for mark in ("[", "<", "&", "|", "  ", "\t", "===", "---")):
@@ -218,7 +248,7 @@ def readable(text: str) -> str:
 
 def _line(line: str) -> str:
     """One line as it is shown; "" for what only leads elsewhere or separates."""
-    plain = _FORMS.image.sub(" ", line) if "![" in line else line
+    plain = _FORMS.image.sub(_formula, line) if "![" in line else line
     if "](" in plain:
         links = _FORMS.link.findall(plain)
         outside = _FORMS.link.sub("", plain)
@@ -240,6 +270,14 @@ def _line(line: str) -> str:
         return ""
     indent = len(plain) - len(plain.lstrip(" \t"))
     return plain[: min(indent, 8)] + " ".join(plain.split()) if plain.strip() else ""
+
+
+def _formula(image: re.Match[str]) -> str:
+    """What a picture of a formula says; other pictures are left out."""
+    said, address = image[0][2:].split("](", 1)
+    said = _COUNTED.sub("", said)
+    is_formula = _MATHEMATICS.search(said) or (said and "latex" in address)
+    return f" {said} " if is_formula else " "
 
 
 # ---- what a sentence is worth -----------------------------------------------------------------------

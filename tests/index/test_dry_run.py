@@ -227,7 +227,7 @@ def test_a_part_of_a_run_tells_what_the_rest_costs_with_a_model_of_few_words(ser
     files, chosen = write(tmp_path / "files", ENGLISH, 20, 40), settings(server, embedding_model="")
     request = IndexRequest(paths=(str(files),))
     blind = index_documents(tmp_path / "c", replace(request, dry_run=True), chosen).estimate
-    index_documents(tmp_path / "c", request, replace(chosen, max_calls=12))
+    index_documents(tmp_path / "c", request, replace(chosen, max_calls=12, concurrency=1))
     guess, used = both(tmp_path / "c", files, chosen)
     near, far = (abs(one["output_tokens"] / used["output_tokens"] - 1) for one in (guess, blind))
     assert near < far / 2 and apart({**guess, "output_tokens": 1, "cost": 1}, {**used, "output_tokens": 1, "cost": 1}) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,11 @@ def test_a_single_name_that_several_people_share_is_no_person_of_the_list(tmp_pa
     text = list_documents(snapshot, by="person").text
     assert "Alex Ferguson, 2 documents" in text and "Barry Ferguson, 2 documents" in text, text
     assert "] Ferguson," not in text, text
+
+
+def test_a_person_is_counted_with_the_documents_that_give_the_family_name_alone(tmp_path: Path) -> None:
+    full = {f"full {n}": f"Peter Dahlgren said that pier {n} was late. Mr Dahlgren left with Ned Farrow." for n in range(2)}
+    alone = {f"alone {n}": f"Mr Dahlgren went to Varde by ship {n}. Mr Dahlgren came back with a cold." for n in range(11)}
+    other = {"other": "Peter B. Dahlgren wrote a letter to Ned Farrow. It tells of the pier."}
+    text = list_documents(made(tmp_path, full | alone | other), by="person").text
+    assert re.search(r"Peter (B\. )?Dahlgren, 14 documents", text) and text.count("Dahlgren, ") == 1, text

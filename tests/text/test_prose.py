@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.text.prose import eventful, sentences, stands_alone, statement, substance
+from graphrag_mcp.text.prose import (
+    eventful,
+    furniture,
+    readable,
+    sentences,
+    stands_alone,
+    statement,
+    substance,
+)
 from tests.text.test_terms import ALPHABET
 
 
@@ -154,3 +162,25 @@ def test_forms_heads_of_mails_and_calls_to_follow_have_little_substance(furnitur
 ])  # fmt: skip
 def test_a_statement_is_a_readable_sentence_or_nothing(raw: str, shown: str) -> None:
     assert statement(raw) == shown
+
+
+@pytest.mark.parametrize("raw, shown", [
+    ("It takes about ![Image 3: O(m^2)](https://a.example/latex.php?latex=O%28m) steps.", "It takes about O(m^2) steps."),
+    ("Where ![n](https://a.example/latex/n.svg) is odd and ![k = 2](https://a.example/k.png).", "Where n is odd and k = 2 ."),
+    ("The pier ![Image 4: A 20x20 small image, likely a logo](https://a.example/l.gif) is open.", "The pier is open."),
+    ("![Image 9](https://a.example/latex.gif) ![close_circle](https://a.example/c.svg) Open daily.", "Open daily."),
+])  # fmt: skip
+def test_a_picture_of_a_formula_is_shown_as_its_words(raw: str, shown: str) -> None:
+    assert readable(raw) == shown
+
+
+def test_menus_and_the_lines_of_a_site_are_furniture_where_a_document_says_more() -> None:
+    menu = " ".join(f"[Part {n}](https://a.example/a/long/way/to/part/{n}/index.html?from=menu)" for n in range(9))
+    consent = "We use cookies to keep this site going, as our partners do. [Read more](https://a.example/cookies)"
+    told = "Ida Holm built the pier of Varde in 1904, as its [register](https://a.example/r) tells."
+    half = "The pier of Varde, Denmark, [and its harbour](https://a.example/the/pier/of/varde/and/its/long/history.html)"
+    pages = [(f"{part}{n}", f"page {n}", text) for n in range(3) for part, text in (("m", menu), ("c", consent), ("t", f"{told} {n}."), ("h", f"{half} {n}"))]
+    assert furniture(pages) == {f"{part}{n}" for part in "mch" for n in range(3)}
+    assert furniture(pages[:8]) == {f"{part}{n}" for part in "mh" for n in range(2)}  # two pages share no site
+    alone = [row for row in pages if row[0][0] in "mch"]
+    assert furniture(alone) == {"m0", "m1", "m2"}  # nothing else is said
