@@ -26,7 +26,7 @@ from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id
 
 LINKS, UNITS_PER_DOCUMENT, GROUP = 5, 10, 20
 

@@ -37,6 +37,7 @@ class App:
         self.settings = settings
         self.corpus = checked_name(corpus) if corpus else ""  # meant where a call names none
         self.home = settings.home
+        self.store = address_of(self.home)  # the object storage that the home is a copy of, or ""
         self.read_only = False  # may nothing be written for the caller, as a server that only reads
         self.page = ""  # path of the explorer page, where a server of this process serves it
         keep_private(self.home)
@@ -51,7 +52,7 @@ class App:
     def corpora(self) -> list[str]:
         """Names of the corpora that have an index, sorted."""
         base, known = self.home / "corpora", set[str]()
-        if address_of(self.home):
+        if self.store:
             from graphrag_mcp.store import mirror
 
             known.update(mirror.corpora(self.home))
@@ -155,13 +156,11 @@ class App:
 
     def _fetch(self, folder: Path) -> None:
         """The newest generation of a corpus on object storage."""
-        from graphrag_mcp.store.manifest import mirrored
-
-        if (store := mirrored(folder)) is None:
+        if not self.store:
             return
         from graphrag_mcp.store import mirror
 
-        store.refresh()
+        mirror.of(folder).refresh()
         mirror.used(folder)
         for name in mirror.evict(self.home, self.settings.cache_bytes, folder.name):
             self.forget(name)

@@ -136,9 +136,11 @@ def build_server(
         warmer.start(WARM_AFTER)
         # One that only reads leaves the work of dead processes to others.
         keeping = contextlib.nullcontext() if read_only else start.keeping(app.settings)
-        async with updates.watching():
+        async with anyio.create_task_group() as updates.tasks:
+            tasks = updates.tasks
             with keeping:
                 yield Desk(app, anyio.CapacityLimiter(threads))
+            tasks.cancel_scope.cancel()
 
     server: MCPServer[Any] = MCPServer(
         "graphrag-mcp",

@@ -1,44 +1,13 @@
 """Data types: rows of the engine and results of the tools. All spans are character offsets into
-`Document.text`, end exclusive."""
+the text of a document, end exclusive."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
-
-
-def content_id(*parts: str) -> str:
-    """128-bit content hash of the parts as 32 hex digits; the one way ids are made."""
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
-    absolute."""
-
-    uri: str
-    title: str
-    text: str
-    metadata: dict[str, Any] = field(default_factory=dict)
-    created: str = ""  # ISO 8601 or "", in no digest
-    file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
-    file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
-
-    @property
-    def sha(self) -> str:
-        return content_id(
-            self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
-        )
-
-    @property
-    def id(self) -> str:
-        return content_id(self.uri, self.sha)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli.output import (
-    Bar,
-    app_of,
-    as_commands,
-    changed,
-    counts_line,
-    elsewhere,
-    existing,
-    failed,
-    print_json,
-    say,
-    settings_of,
-    snapshot_of,
-)
+from graphrag_mcp.cli import output
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.settings import Settings, default_roots
 
@@ -75,7 +62,7 @@ def install(options: argparse.Namespace) -> int:
         block = installs.block(host, options.name, made)
         if not options.json:
             print(f"{host.title}: not added. To paste into {file}:\n\n{block}")
-        return failed(options, error, 2, block=block)
+        return output.failed(options, error, 2, block=block)
     notes += change.notes
     following = [host.reload, f"To see that it is there: {host.check}"]
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
@@ -88,7 +75,7 @@ def install(options: argparse.Namespace) -> int:
         how = f"{started['tools']} tools after {started['seconds']} s"
         lines.append(f"started it as the host would: {how}")
     following = [*following, "Then say: index this folder, and tell me what it is about"]
-    return say(options, record, *lines, *_told(notes, following))
+    return output.say(options, record, *lines, *_told(notes, following))
 
 
 def _to_paste(options: argparse.Namespace, host: Host) -> int:
@@ -103,7 +90,7 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
     made, notes = _entry(options, host, None)
     text = printed(host, options.name, made)
     record = {"client": host.name, "entry": made, "block": text, "notes": notes}
-    return say(options, record, f"{host.title}:\n\n{text}\n", *_told(notes, [host.reload]))
+    return output.say(options, record, f"{host.title}:\n\n{text}\n", *_told(notes, [host.reload]))
 
 
 def _everywhere(options: argparse.Namespace) -> int:
@@ -121,7 +108,7 @@ def _everywhere(options: argparse.Namespace) -> int:
         try:
             worst = max(worst, install(one))
         except GraphRAGError as error:
-            worst = max(worst, failed(one, error, 1))
+            worst = max(worst, output.failed(one, error, 1))
     return worst
 
 
@@ -138,7 +125,7 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
         said = [f"{file} {how}{gone}", *_told([], [host.gone or host.reload])]
     said[0] = f"{host.title}: {said[0]}"
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
-    return say(options, record, *said)
+    return output.say(options, record, *said)
 
 
 def _show(
@@ -152,7 +139,7 @@ def _show(
     record = {"client": host.name, "file": str(file), "entry": made, "block": text, "own": own}
     way = [f"the host's own way to the same: {own}"] if own else []
     lines = [f"{host.title}, for {file}:\n\n{text}", *_told(notes, way)]
-    return say(options, {**record, "notes": notes}, *lines)
+    return output.say(options, {**record, "notes": notes}, *lines)
 
 
 def _overview(options: argparse.Namespace) -> int:
@@ -179,7 +166,7 @@ def _overview(options: argparse.Namespace) -> int:
         lines.append(f"{'':<16}would start: {' '.join([made['command'], *made['args']])}")
     lines.append("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
     lines.append(f"With --print, a block to paste for: {', '.join(one.name for one in PRINTED)}")
-    return say(options, {"hosts": rows}, *lines)
+    return output.say(options, {"hosts": rows}, *lines)
 
 
 # ---- what the server is started with -----------------------------------------------------------
@@ -192,7 +179,7 @@ def _entry(
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install import launch
 
-    settings = settings_of(options)
+    settings = output.settings_of(options)
     values, handed, notes = installs.variables(
         host, project is not None, options.env or (), os.environ
     )
@@ -232,7 +219,7 @@ def _roots(
     """Folders named here or in the settings; else the project; else this folder where the host has
     none of its own."""
     if options.root:
-        roots = tuple(existing(root) for root in options.root)
+        roots = tuple(output.existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:
             raise BadInput(f"{files[0]} is no folder", "Name the folder that it lies in")
         return roots
@@ -259,7 +246,7 @@ def _project(options: argparse.Namespace, host: Host) -> Path | None:
         return None
     if not host.project:
         raise BadInput(f"{host.title} has no configuration for one project", "Leave --project out")
-    return existing(options.project)
+    return output.existing(options.project)
 
 
 def _file(host: Host, project: Path | None) -> Path:
@@ -284,7 +271,7 @@ def doctor(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.launch import about, lines
     from graphrag_mcp.types import IndexRequest
 
-    app = app_of(options)
+    app = output.app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
     try:
         folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
@@ -296,8 +283,8 @@ def doctor(options: argparse.Namespace) -> int:
         if not options.json:
             print("\n".join(lines(here)) + "\n", flush=True)
             raise
-        said = f"{error.what}. {as_commands(error.next_move)}."
-        print_json({"sound": None, "findings": [], "about": here, "error": said})
+        said = f"{error.what}. {output.as_commands(error.next_move)}."
+        output.print_json({"sound": None, "findings": [], "about": here, "error": said})
         return 2
 
     def derive(folder: Path) -> None:
@@ -317,7 +304,7 @@ def doctor(options: argparse.Namespace) -> int:
     sound = "Everything that is stored is sound." if folder else "No index yet."
     said += [f"{wrong} wrong" if wrong else sound, "", *lines(here)]
     record = {"sound": not wrong, "findings": [asdict(found) for found in findings]}
-    say(options, {**record, "about": here}, *said)
+    output.say(options, {**record, "about": here}, *said)
     return 1 if wrong else 0
 
 
@@ -329,7 +316,7 @@ def _examine(options: argparse.Namespace) -> int:
     if options.repair:
         what = "doctor repairs only indexes of its own"
         raise BadInput(what, "Leave --repair out; each fault says what to do")
-    found, lines = examine(located(existing(options.folder))), []
+    found, lines = examine(located(output.existing(options.folder))), []
     for one in found:
         shown = "; ".join(one.examples) + ("; ..." if one.count > len(one.examples) else "")
         what = f"{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}."
@@ -338,7 +325,7 @@ def _examine(options: argparse.Namespace) -> int:
     lines.append(
         f"{wrong} wrong" if wrong else "No faults: ids, counts, communities and vectors agree."
     )
-    say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
+    output.say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
     return 1 if wrong else 0
 
 
@@ -346,9 +333,9 @@ def digest(options: argparse.Namespace) -> int:
     """Two stable hashes of an index: its content, and its communities."""
     from graphrag_mcp.doctor.generations import digest as hashes
 
-    found = hashes(snapshot_of(options))
+    found = hashes(output.snapshot_of(options))
     lines = (f"{name} {found[name]}" for name in ("content", "communities"))
-    return say(options, found, *lines)
+    return output.say(options, found, *lines)
 
 
 def export(options: argparse.Namespace) -> int:
@@ -359,23 +346,23 @@ def export(options: argparse.Namespace) -> int:
         raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
     from graphrag_mcp.exchange import export as exports
 
-    snapshot, folder = snapshot_of(options), Path(options.folder).expanduser().absolute()
+    snapshot, folder = output.snapshot_of(options), Path(options.folder).expanduser().absolute()
     rows = exports.export(snapshot, folder)
     if options.graphml:
         exports.graphml(snapshot, folder / "graph.graphml")
-    return say(options, rows, *(f"{name}.parquet {n:,} rows" for name, n in rows.items()))
+    return output.say(options, rows, *(f"{name}.parquet {n:,} rows" for name, n in rows.items()))
 
 
 def _html(options: argparse.Namespace) -> int:
     """The explorer page as one file that needs no server."""
     from graphrag_mcp.explorer.page import document
 
-    text, held = document(app_of(options), options.corpus)
+    text, held = document(output.app_of(options), options.corpus)
     path = Path(options.html).expanduser().absolute()
     path.write_text(text, "utf-8", "replace")
     size = path.stat().st_size
-    said = f"{path} {size:,} bytes: {counts_line(held)}"
-    return say(options, {"file": str(path), "bytes": size, **held}, said)
+    said = f"{path} {size:,} bytes: {output.counts_line(held)}"
+    return output.say(options, {"file": str(path), "bytes": size, **held}, said)
 
 
 def import_(options: argparse.Namespace) -> int:
@@ -383,17 +370,22 @@ def import_(options: argparse.Namespace) -> int:
     from graphrag_mcp.exchange.files import located
     from graphrag_mcp.exchange.importing import import_folder
 
-    app = app_of(options)
-    source = located(existing(options.folder))
+    app = output.app_of(options)
+    source = located(output.existing(options.folder))
     corpus = app.corpus_for_writing(options.corpus, source)
     began = time.monotonic()
-    with Bar(options) as bar:
+    with output.Bar(options) as bar:
         result, notes = import_folder(app.folder(corpus), source, app.settings, progress=bar)
     elapsed = time.monotonic() - began
     record = {"status": result.status, "corpus": corpus, "counts": result.counts, "notes": notes}
     record |= {"errors": result.errors, "elapsed_seconds": round(elapsed, 3)}
-    say(options, record, changed(result, corpus, elapsed), *(f"note: {note}" for note in notes))
-    if not options.json and (said := elsewhere(app, corpus)):
+    output.say(
+        options,
+        record,
+        output.changed(result, corpus, elapsed),
+        *(f"note: {note}" for note in notes),
+    )
+    if not options.json and (said := output.elsewhere(app, corpus)):
         print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
 
@@ -405,11 +397,11 @@ def rollback(options: argparse.Namespace) -> int:
     """Make the content of an earlier generation current again."""
     from graphrag_mcp.doctor.generations import rollback as back
 
-    app = app_of(options)
+    app = output.app_of(options)
     new = back(app.folder(app.corpus_for_reading(options.corpus)), options.generation)
     record = {"generation": new.generation, "content_of": options.generation}
     old = f"The content of generation {options.generation}"
-    return say(options, record, f"{old} is current again, as generation {new.generation}.")
+    return output.say(options, record, f"{old} is current again, as generation {new.generation}.")
 
 
 def delete(options: argparse.Namespace) -> int:
@@ -417,14 +409,14 @@ def delete(options: argparse.Namespace) -> int:
     are."""
     from graphrag_mcp.jobs import delete
 
-    app = app_of(options)
+    app = output.app_of(options)
     if not app.folder(options.name).is_dir():
         app.corpus_for_reading(options.name)  # says which there are
     found = (delete.delete if options.yes else delete.stored)(app.home, options.name)
-    documents = counts_line({"documents": found.documents}) or "no document"
+    documents = output.counts_line({"documents": found.documents}) or "no document"
     size = f"{documents}, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
     said = [f"Deleted corpus {found.corpus}: {size}."]
     if not options.yes:
         said = [f"Corpus {found.corpus} in {found.path}: {size}."]
         said.append("Nothing was deleted. The same with --yes does it.")
-    return say(options, {**asdict(found), "deleted": options.yes}, *said)
+    return output.say(options, {**asdict(found), "deleted": options.yes}, *said)

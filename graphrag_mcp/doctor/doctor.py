@@ -21,19 +21,11 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import schema
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, in_force
 from graphrag_mcp.store.manifest import IN_PART, Manifest, differing
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
-from graphrag_mcp.store.schema import (
-    FULL_TEXT,
-    KEY,
-    REFERENCES,
-    REFERENCES_OF_COMMUNITIES,
-    SCALAR,
-    TABLES,
-    check_values,
-)
 from graphrag_mcp.store.tables import Snapshot, disconnect
 
 LOCK_SECONDS = 30.0
@@ -215,13 +207,13 @@ def _orphaned(folder: Path) -> list[Path]:
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
     """Every table is read whole, once, in batches: that it opens, and that rows match their check
     values."""
-    for name in TABLES:
+    for name in schema.TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
             count = snapshot.count(name)
             for rows in snapshot.batches(name):
                 if "check" in rows.column_names:
-                    wrong = pc.not_equal(rows["check"], check_values(rows))
+                    wrong = pc.not_equal(rows["check"], schema.check_values(rows))
                     for id in rows.filter(wrong)["id"].to_pylist():
                         what = f"row {id} does not match its check value"
                         yield Finding("row", name, what, DERIVE)
@@ -347,8 +339,8 @@ def _rows(snapshot: Snapshot, table: str, *columns: str) -> Iterator[Row]:
 
 def _references(snapshot: Snapshot, hidden: Collection[str]) -> Iterator[Broken]:
     ids: dict[str, pa.ChunkedArray] = {}
-    fresh = {} if snapshot.manifest.stale else REFERENCES_OF_COMMUNITIES
-    for (table, column), other in {**REFERENCES, **fresh}.items():
+    fresh = {} if snapshot.manifest.stale else schema.REFERENCES_OF_COMMUNITIES
+    for (table, column), other in {**schema.REFERENCES, **fresh}.items():
         if other not in ids:
             ids[other] = snapshot.rows(other, columns=["id"])["id"]
         named = snapshot.rows(table, columns=[column])[column]
@@ -359,8 +351,8 @@ def _references(snapshot: Snapshot, hidden: Collection[str]) -> Iterator[Broken]
 
 
 def _twice(snapshot: Snapshot) -> Iterator[Broken]:
-    for table in TABLES:
-        columns = list(UNIQUE.get(table, (KEY.get(table, "id"),)))
+    for table in schema.TABLES:
+        columns = list(UNIQUE.get(table, (schema.KEY.get(table, "id"),)))
         if columns:
             groups = snapshot.rows(table, columns=columns).group_by(columns)
             counts = groups.aggregate([([], "count_all")])
@@ -382,13 +374,15 @@ def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
     """Rows spread over each table are found through each of its indexes, through full text by their
     rarest term."""
-    for table, column in ((name, column) for name in TABLES for column in SCALAR[name]):
+    for table, column in (
+        (name, column) for name in schema.TABLES for column in schema.SCALAR[name]
+    ):
         values = sorted(set(_column(snapshot, table, column)))
         probes = values[:: max(1, len(values) // PROBES)]
         found = snapshot.by_key(table, probes, column, [column])[column].to_pylist()
         for value in sorted(set(probes) - set(found)):
             yield "index", table, f"{value} is not found by its {column}"
-    for table, column in FULL_TEXT.items():
+    for table, column in schema.FULL_TEXT.items():
         texts = {row["id"]: row[column].split() for row in _rows(snapshot, table, "id", column)}
         seen = Counter(term for terms in texts.values() for term in terms)
         for id in sorted(texts)[:: max(1, len(texts) // PROBES)]:

@@ -17,27 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.exchange import graphrag, lightrag
-from graphrag_mcp.exchange.files import (
-    CHUNKS,
-    DOCS,
-    GRAPH,
-    STATUS,
-    Foreign,
-    Row,
-    SourceCommunity,
-    SourceRelation,
-    SourceReport,
-    SourceUnit,
-    Unreadable,
-    ids,
-    json_of,
-    lance_ids,
-    number,
-    program_of,
-    text,
-    vectors_of,
-)
+from graphrag_mcp.exchange import files, graphrag, lightrag
 from graphrag_mcp.packing.citations import cited
 
 EXAMPLES = 3
@@ -54,7 +34,12 @@ VECTORS = {table: tuple(names.split()) for table, names in _LISTS["vectors"].ite
 PLACES = {
     "graphrag": {"units": "text_units", "relations": "relationships", "claims": "covariates"}
     | {"reports": "community_reports"},
-    "lightrag": {"documents": DOCS, "units": CHUNKS, "entities": GRAPH, "relations": GRAPH},
+    "lightrag": {
+        "documents": files.DOCS,
+        "units": files.CHUNKS,
+        "entities": files.GRAPH,
+        "relations": files.GRAPH,
+    },
 }
 IMPORTED = (
     ("entities", "text_unit_ids"),
@@ -79,7 +64,7 @@ class Fault:
 class Examination:
     """What is examined, and the faults found so far."""
 
-    def __init__(self, program: str, index: Foreign) -> None:
+    def __init__(self, program: str, index: files.Foreign) -> None:
         self.program, self.index = program, index
         self.found: list[Fault] = []
 
@@ -106,7 +91,7 @@ class Examination:
 
 def examine(folder: Path) -> list[Fault]:
     """Every fault. Raises BadInput for a folder that is no index of these kinds."""
-    kind = program_of(folder)
+    kind = files.program_of(folder)
     if kind == "lightrag":
         seen = Examination(kind, lightrag.read(folder))
         own: tuple[Callable[[], None], ...] = (
@@ -114,7 +99,7 @@ def examine(folder: Path) -> list[Fault]:
             partial(_vector_files, seen, folder),
         )
     else:
-        seen = Examination(kind, Foreign(kind))
+        seen = Examination(kind, files.Foreign(kind))
         tables = graphrag.tables_of(folder, seen.index)
         graphrag.convert(tables, seen.index)
         own = (
@@ -136,11 +121,13 @@ def examine(folder: Path) -> list[Fault]:
 
 def _shown(row: Any) -> str:
     """A row as an example."""
-    if isinstance(row, SourceRelation):
+    if isinstance(row, files.SourceRelation):
         return f"{row.source or '(nothing)'} - {row.target or '(nothing)'}"
-    if isinstance(row, SourceCommunity | SourceReport):
-        return f"community {row.number if isinstance(row, SourceCommunity) else row.community}"
-    return row.id[:32] if isinstance(row, SourceUnit) else row.title or row.id
+    if isinstance(row, files.SourceCommunity | files.SourceReport):
+        return (
+            f"community {row.number if isinstance(row, files.SourceCommunity) else row.community}"
+        )
+    return row.id[:32] if isinstance(row, files.SourceUnit) else row.title or row.id
 
 
 def _several(values: Iterable[str]) -> list[str]:
@@ -264,12 +251,12 @@ def _vectors(seen: Examination, where: str, rows: str, held: list[str], wanted: 
 
 # ---- GraphRAG ------------------------------------------------------------------------------------
 
-Tables = Mapping[str, list[Row]]
+Tables = Mapping[str, list[files.Row]]
 
 
-def _name(row: Row) -> str:
-    ends = " - ".join(filter(None, (text(row, "source"), text(row, "target"))))
-    return text(row, "title", "name")[:60] or ends or text(row, "id")[:32]
+def _name(row: files.Row) -> str:
+    ends = " - ".join(filter(None, (files.text(row, "source"), files.text(row, "target"))))
+    return files.text(row, "title", "name")[:60] or ends or files.text(row, "id")[:32]
 
 
 def _pointers(seen: Examination, tables: Tables) -> None:
@@ -278,7 +265,7 @@ def _pointers(seen: Examination, tables: Tables) -> None:
     for table, rows in tables.items():
         for column, other in POINTERS.items():
             if (table, column) not in IMPORTED:
-                pairs = ((_name(row), id) for row in rows for id in ids(row, column))
+                pairs = ((_name(row), id) for row in rows for id in files.ids(row, column))
                 seen.lost(table, pairs, known[other], f"{column} lead nowhere in {other}")
 
 
@@ -286,20 +273,20 @@ def _counts(seen: Examination, tables: Tables) -> None:
     """Numbers that are not what is counted. Pairs count once whatever their direction."""
     pairs = {tuple(sorted((one.source, one.target))) for one in seen.index.relations}
     degree = Counter(end for pair in pairs for end in pair)
-    counted: dict[tuple[str, str], Callable[[Row], int]] = {
-        ("entities", "frequency"): lambda row: len({*ids(row, "text_unit_ids")}),
+    counted: dict[tuple[str, str], Callable[[files.Row], int]] = {
+        ("entities", "frequency"): lambda row: len({*files.ids(row, "text_unit_ids")}),
         ("relationships", "combined_degree"): lambda row: sum(
-            degree[text(row, end)] for end in ("source", "target")
+            degree[files.text(row, end)] for end in ("source", "target")
         ),
-        ("communities", "size"): lambda row: len({*ids(row, "entity_ids")}),
+        ("communities", "size"): lambda row: len({*files.ids(row, "entity_ids")}),
     }
     if pairs:
-        counted["entities", "degree"] = lambda row: degree[text(row, "title", "name")]
+        counted["entities", "degree"] = lambda row: degree[files.text(row, "title", "name")]
     for (table, column), count in counted.items():
         wrong = [
             f"{_name(row)}: {row[column]}, recounted {count(row)}"
             for row in tables[table]
-            if column in row and number(row, column) != count(row)
+            if column in row and files.number(row, column) != count(row)
         ]
         seen.add(column, table, wrong, f"values of {column} are not what is counted")
 
@@ -309,8 +296,8 @@ def _lance_tables(seen: Examination, folder: Path, tables: Tables) -> None:
     for table, names in VECTORS.items() if home.is_dir() else ():
         where = f"lancedb/{names[0]}"
         try:
-            held = lance_ids(home, names)
-        except Unreadable as error:
+            held = files.lance_ids(home, names)
+        except files.Unreadable as error:
             seen.add("unreadable", where, [error], "vectors do not open")
             continue
         _vectors(seen, where, table, held or [], {str(row.get("id")) for row in tables[table]})
@@ -322,15 +309,15 @@ def _lance_tables(seen: Examination, folder: Path, tables: Tables) -> None:
 def _status(seen: Examination, folder: Path) -> None:
     """Documents that LightRAG has not finished. A status that cannot be read was found before."""
     try:
-        status = json_of(folder, STATUS) or {}
-    except Unreadable:
+        status = files.json_of(folder, files.STATUS) or {}
+    except files.Unreadable:
         return
-    state = {id: text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    said = {id: text(row, "error_msg", "error")[:80] for id, row in status.items()}
+    state = {id: files.text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
+    said = {id: files.text(row, "error_msg", "error")[:80] for id, row in status.items()}
     failed = [f"{id}: {said[id]}" for id, one in state.items() if one == "failed"]
-    seen.add("failed", STATUS, failed, "documents failed")
+    seen.add("failed", files.STATUS, failed, "documents failed")
     waiting = [id for id, one in state.items() if one in NOT_DONE]
-    seen.add("pending", STATUS, waiting, "documents are not done")
+    seen.add("pending", files.STATUS, waiting, "documents are not done")
 
 
 def _vector_files(seen: Examination, folder: Path) -> None:
@@ -343,18 +330,18 @@ def _vector_files(seen: Examination, folder: Path) -> None:
     for kind, there in wanted.items():
         where = f"vdb_{kind}.json"
         try:
-            rows = vectors_of(folder, kind)
-        except Unreadable as error:
+            rows = files.vectors_of(folder, kind)
+        except files.Unreadable as error:
             seen.add("unreadable", where, [error], "vectors do not open")
             continue
         _vectors(seen, where, kind, [_subject(kind, row) for row in rows or ()], there)
 
 
-def _subject(kind: str, row: Row) -> str:
+def _subject(kind: str, row: files.Row) -> str:
     """What a vector stands for."""
     if kind == "chunks":
-        return text(row, "__id__")
+        return files.text(row, "__id__")
     if kind == "entities":
-        return lightrag.name_of(text(row, "entity_name"))
-    ends = (lightrag.name_of(text(row, end)) for end in ("src_id", "tgt_id"))
+        return lightrag.name_of(files.text(row, "entity_name"))
+    ends = (lightrag.name_of(files.text(row, end)) for end in ("src_id", "tgt_id"))
     return " - ".join(sorted(ends))

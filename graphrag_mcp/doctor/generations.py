@@ -25,8 +25,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import counted
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id, counted
 
 DIGITS = 9  # sums of the same weights in another order differ behind this
 TEXTS = 500  # documents or reports read at once

@@ -30,27 +30,19 @@ from graphrag_mcp.exchange.files import (
     SourceUnit,
     program_of,
 )
+from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
-from graphrag_mcp.index.graph import entity_id, relationship_id
-from graphrag_mcp.index.imported import (
-    PREFIX,
-    DocumentRecord,
-    Name,
-    Statement,
-    UnitRecord,
-    near,
-    row_of,
-    sha_of,
-)
+from graphrag_mcp.index.imported import near
 from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import distinct, shown
-from graphrag_mcp.text.terms import normalise_name
-from graphrag_mcp.types import Document, IndexRequest, IndexResult, content_id
+from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, relationship_id
+from graphrag_mcp.types import IndexRequest, IndexResult
 
 HEAD_LINES = 30  # lines put before a unit (metadata of its document) that are looked behind
 SHORTEST = 12  # characters that a found rest must have at least: less stands anywhere
@@ -153,7 +145,7 @@ def tree_of(
 
 LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
 _OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
-Places = Mapping[str, tuple["Holder", UnitRecord]]
+Places = Mapping[str, tuple["Holder", imported.UnitRecord]]
 
 
 def key_of(entity: SourceEntity) -> str:
@@ -179,7 +171,7 @@ class _Writer:
         self._ends(statements)
         for source, target, one, units in statements:
             weight = max(one.weight, LIGHTEST) / len(units)
-            said = Statement(source, target, one.description, one.keywords, weight)
+            said = imported.Statement(source, target, one.description, one.keywords, weight)
             for id in units:
                 self._put(id, "statements", said)
         self._claims()
@@ -234,7 +226,7 @@ class _Writer:
 
     def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
         """Its other names go with its first unit, unless one is an entity of its own."""
-        name = Name(key, one.title, one.type or "unknown", one.description)
+        name = imported.Name(key, one.title, one.type or "unknown", one.description)
         keys = ((form, normalise_name(form)) for form in one.aliases)
         aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
         for id in units:
@@ -255,7 +247,7 @@ class _Writer:
                     strange.add(key)
                 for id in units:
                     if id not in self.units_of[key]:
-                        self._put(id, "names", Name(key, title, "unknown", ""))
+                        self._put(id, "names", imported.Name(key, title, "unknown", ""))
                         self.units_of[key].add(id)
         what = "ends of relationships are no entities of their own: they have no description"
         self.foreign.note(len(strange), what)
@@ -389,8 +381,8 @@ class Holder:
     text: str
     metadata: dict[str, Any]
     created: str
-    record: DocumentRecord
-    units: dict[str, UnitRecord] = field(default_factory=dict)  # by the other index's id
+    record: imported.DocumentRecord
+    units: dict[str, imported.UnitRecord] = field(default_factory=dict)  # by the other index's id
 
 
 def read(folder: Path) -> Foreign:
@@ -425,7 +417,7 @@ def import_folder(
 
 def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     """Fill the plan of a call: its edits, its label, and the rows for the log of imports."""
-    file = PREFIX + content_id(source)[:12]
+    file = imported.PREFIX + content_id(source)[:12]
     others = {uri for uri, row in plan.live.items() if row["file"] != file}
     labels = _labels(plan.found.sources, source)
     holders = _holders(foreign, labels, others)
@@ -436,7 +428,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
         told = (holder.uri, holder.title, holder.text, holder.metadata, holder.created)
-        document = Document(*told, file, sha_of(data))
+        document = Document(*told, file, imported.sha_of(data))
         there.add(holder.uri)
         known = plan.live.get(holder.uri)
         if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
@@ -450,7 +442,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     data = json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     before = log.latest(file)
     if before != data and (before or graph["communities"]):
-        run.apart.append(row_of(file, data))
+        run.apart.append(imported.row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
@@ -463,7 +455,7 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
     noted down, so that no folder takes the name."""
 
     def label(wanted: str) -> str:
-        mark = f"{PREFIX}{source}#{wanted}" if wanted else f"{PREFIX}{source}"
+        mark = f"{imported.PREFIX}{source}#{wanted}" if wanted else f"{imported.PREFIX}{source}"
         for name, entry in sources.items():
             if entry["path"] == mark:
                 return name
@@ -489,7 +481,7 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
         text = one.text if one.uri else clean(one.text)
         if not text.strip() or one.id in holders:
             continue
-        uri, record = _uri(one, label, titles[_title(one)] > 1, taken), DocumentRecord(by)
+        uri, record = _uri(one, label, titles[_title(one)] > 1, taken), imported.DocumentRecord(by)
         holders[one.id] = Holder(uri, _title(one), text, one.metadata, one.created, record)
     used: set[str] = set()
     for holder in holders.values():  # two documents of one name and one beginning of an id
@@ -502,8 +494,8 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
         title = f"text unit {unit.number}"
         title = f"{where} ({foreign.program} {title})" if where else title
         uri = f"{label('')}/text unit {unit.id[:32]}"
-        holder = Holder(uri, title, text, {}, "", DocumentRecord(by))
-        record = UnitRecord(0, len(text))
+        holder = Holder(uri, title, text, {}, "", imported.DocumentRecord(by))
+        record = imported.UnitRecord(0, len(text))
         holder.record.units.append(record)
         holder.units[unit.id] = record
         holders[f"unit {unit.id}"] = holder
@@ -538,7 +530,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
                     alone.append(unit)
                 continue
             near += not place.exact
-            record = UnitRecord(place.start, place.end)
+            record = imported.UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
     what = "text units stand nowhere in their document: each becomes a document of its own"

@@ -7,65 +7,51 @@ from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from graphrag_mcp.exchange.files import (
-    CHUNKS,
-    DOCS,
-    GRAPH,
-    SEP,
-    STATUS,
-    Foreign,
-    SourceDocument,
-    SourceEntity,
-    SourceRelation,
-    SourceUnit,
-    graph_of,
-    json_of,
-    number,
-    parts,
-    whole,
-)
+from graphrag_mcp.exchange import files
 from graphrag_mcp.sources.decode import clean, iso_date
 
 NO_PATH = ("", "unknown_source", "no-file-path", "custom_kg", "unknown")
 Row = dict[str, Any]
 
 
-def read(folder: Path) -> Foreign:
+def read(folder: Path) -> files.Foreign:
     """Everything that can be read of the folder's files."""
-    found = Foreign("lightrag")
-    docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
-    status = _json(folder, STATUS, found, needed=False)
+    found = files.Foreign("lightrag")
+    docs, chunks = _json(folder, files.DOCS, found), _json(folder, files.CHUNKS, found)
+    status = _json(folder, files.STATUS, found, needed=False)
     found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
     ordered = sorted(
         chunks,
         key=lambda id: (
             _text(chunks[id], "full_doc_id"),
-            whole(chunks[id], "chunk_order_index") or 0,
+            files.whole(chunks[id], "chunk_order_index") or 0,
         ),
     )
     for place, id in enumerate(ordered):
         home = _text(chunks[id], "full_doc_id")
         text = _text(chunks[id], "content")
-        found.units.append(SourceUnit(id, place, text, [home] if home else []))
+        found.units.append(files.SourceUnit(id, place, text, [home] if home else []))
     states = (str(row.get("status", "")).lower() for row in status.values())
     failed = sum(state.endswith("failed") for state in states)
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
-    nodes, edges = found.opened(GRAPH, partial(graph_of, folder)) or ([], [])
+    nodes, edges = found.opened(files.GRAPH, partial(files.graph_of, folder)) or ([], [])
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
     of_pair = _json(folder, "kv_store_relation_chunks.json", found, needed=False)
     for place, (name, row) in enumerate(nodes):
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
         found.entities.append(
-            SourceEntity(name, place, name_of(name), kind, _joined(row, "description"), units)
+            files.SourceEntity(name, place, name_of(name), kind, _joined(row, "description"), units)
         )
     for place, (source, target, row) in enumerate(edges):
-        pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
-        listed = _text(row, "keywords").replace(SEP, ",").split(",")
+        pair = of_pair.get(f"{source}{files.SEP}{target}") or of_pair.get(
+            f"{target}{files.SEP}{source}"
+        )
+        listed = _text(row, "keywords").replace(files.SEP, ",").split(",")
         words = dict.fromkeys(word.strip() for word in listed)
         found.relations.append(
-            SourceRelation(
-                f"{source}{SEP}{target}",
+            files.SourceRelation(
+                f"{source}{files.SEP}{target}",
                 place,
                 name_of(source),
                 name_of(target),
@@ -78,14 +64,14 @@ def read(folder: Path) -> Foreign:
     return found
 
 
-def _json(folder: Path, name: str, found: Foreign, needed: bool = True) -> dict[str, Row]:
-    return found.opened(name, partial(json_of, folder, name), needed, needed) or {}
+def _json(folder: Path, name: str, found: files.Foreign, needed: bool = True) -> dict[str, Row]:
+    return found.opened(name, partial(files.json_of, folder, name), needed, needed) or {}
 
 
-def _document(id: str, row: Row, status: Row) -> SourceDocument:
-    path = (_text(row, "file_path") or _text(status, "file_path")).split(SEP)[0].strip()
+def _document(id: str, row: Row, status: Row) -> files.SourceDocument:
+    path = (_text(row, "file_path") or _text(status, "file_path")).split(files.SEP)[0].strip()
     name = PureWindowsPath(PurePosixPath(path).name).name if path.lower() not in NO_PATH else ""
-    return SourceDocument(
+    return files.SourceDocument(
         id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", ""))
     )
 
@@ -94,11 +80,13 @@ def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
     """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
     cut short."""
     listed = known.get("chunk_ids") if known else None
-    return [str(one) for one in listed] if isinstance(listed, list) else parts(row, "source_id")
+    return (
+        [str(one) for one in listed] if isinstance(listed, list) else files.parts(row, "source_id")
+    )
 
 
 def _joined(row: Row, name: str) -> str:
-    return clean("\n".join(parts(row, name)))
+    return clean("\n".join(files.parts(row, name)))
 
 
 def name_of(name: str) -> str:
@@ -111,5 +99,5 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 
 def _weight(row: Row) -> float:
-    value = number(row, "weight") or 1.0
+    value = files.number(row, "weight") or 1.0
     return value if 0 < value < 1e12 else 1.0

@@ -13,14 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.index.extraction import (
-    Gleaning,
-    asked,
-    end_of,
-    folded_with_starts,
-    guarded,
-    language_rule,
-)
+from graphrag_mcp.index import extraction
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
@@ -28,8 +21,7 @@ from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import FULL, clean, clean_name, plain_reply, unescaped
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import is_cjk, normalise_name
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id, is_cjk, normalise_name
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
@@ -75,9 +67,9 @@ class ClaimParams:
         return self.template.substitute(
             entity_specs=", ".join(self.entity_specs),
             claim_description=self.description,
-            language=language_rule(self.language),
+            language=extraction.language_rule(self.language),
             document=context,
-            text=guarded(text),
+            text=extraction.guarded(text),
         )
 
 
@@ -122,10 +114,10 @@ async def claims_of_unit(
         doubt=_doubt,
         worth=lambda read: len(read[0]) if read else 0,
     )
-    again = Gleaning(
+    again = extraction.Gleaning(
         params.gleanings, params.more.substitute(), reading, lambda known: not known[1], join
     )
-    found, _, reason = await asked(asker, first, again)
+    found, _, reason = await extraction.asked(asker, first, again)
     if found is None:
         return [], reason
     if dropped is not None:
@@ -252,7 +244,7 @@ def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
     """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
     quotation marks. Of a quote that does not stand there as a whole the parts count, unless less
     than half of it is there: a sentence made up around a few true words supports nothing."""
-    folded, starts = folded_with_starts(text)
+    folded, starts = extraction.folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         if whole := _place(text, folded, starts, quote):
@@ -266,13 +258,13 @@ def quoted(text: str, quotes: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:
-    wanted = folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
+    wanted = extraction.folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
     # A word or two stand in any text and prove nothing.
     weight = sum(3 if is_cjk(ch) else 1 for ch in wanted if ch.isalnum())
     at = folded.find(wanted) if weight >= 12 else -1
     if at < 0:
         return None
-    begin, stop = starts[at], end_of(text, starts[at + len(wanted) - 1])
+    begin, stop = starts[at], extraction.end_of(text, starts[at + len(wanted) - 1])
     while stop < len(text) and text[stop] in ".!?。！？”\"'’":
         stop += 1  # the sentence's own end, which was taken off to compare
     return begin, stop

@@ -17,8 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.text.terms import is_cjk, tells_topic, without_grammar
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id, is_cjk, tells_topic, without_grammar
 
 VERSION = 3  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.executors import Executor, InProcess
-from graphrag_mcp.index import descriptions, imported, vectors
+from graphrag_mcp.index import descriptions, imported, report_extractive, vectors
 from graphrag_mcp.index.communities import VERSION as VERSION_OF_GROUPS
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -33,32 +33,23 @@ from graphrag_mcp.index.communities import (
     tree_with,
 )
 from graphrag_mcp.index.documents import Run
-from graphrag_mcp.index.graph import entity_id, graph_to_table
+from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_content import Inside, content_of, described, inside_of, listed
-from graphrag_mcp.index.report_extractive import (
-    VERSION,
-    Report,
-    compose,
-    compose_code,
-    outline,
-    quoted,
-)
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text.prose import language_of, says_something, sentences, substance
-from graphrag_mcp.text.terms import terms
+from graphrag_mcp.text.terms import content_id, entity_id, terms
 from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
 BEGINNING, HEADS = 500, 40  # characters of a text, texts of a topic whose beginnings are read
-_REPORT = tuple(field.name for field in fields(Report))
+_REPORT = tuple(field.name for field in fields(report_extractive.Report))
 
 
 # ---- the hierarchy ------------------------------------------------------------------------------
@@ -216,7 +207,7 @@ def fingerprints(
         members = () if one.children else [rows[member] for member in one.members]
         report = found.report(one) if found else None
         parts = (
-            [VERSION, prompt, id, tree.titles.get(id, "")],
+            [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
@@ -304,18 +295,18 @@ class Reporting:
         self.leads = {id: [(id, one) for one in beginning(text)] for id, text in listed(texts)}
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
-        self.done = {row["id"]: Report(**row) for row in stored}
+        self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
         # Why which report is not by a model although one was asked.
         self.degraded: dict[str, str] = {}
         # These, and reports that a model made of such reports.
         self.unsure: set[str] = set()
 
-    def write(self) -> dict[str, Report]:
+    def write(self) -> dict[str, report_extractive.Report]:
         """Children come before parents, and none that is asked for before one that is not."""
         every, found = self.tree.communities, _imported(self.snapshot)
         for id in self.wanted if found else ():
             if (row := found.report(every[id])) is not None:
-                base = outline(every[id], self._inside(every[id]))
+                base = report_extractive.outline(every[id], self._inside(every[id]))
                 self.done[id] = imported.report(row, base)
         left = sorted(self.wanted - self.done.keys(), key=lambda id: (-every[id].level, id))
         writing = self._writing()
@@ -333,7 +324,9 @@ class Reporting:
             self.degraded, self.unsure = writing.degraded, writing.unsure
         return {id: self.done[id] for id in self.wanted}
 
-    def _extractive(self, id: str, children: Sequence[Report]) -> Report:
+    def _extractive(
+        self, id: str, children: Sequence[report_extractive.Report]
+    ) -> report_extractive.Report:
         community = self.tree.communities[id]
         return composed((community, self._inside(community), children))
 
@@ -375,7 +368,7 @@ class Reporting:
                 found[community].append(claim)
         return found
 
-    def terms(self, report: Report) -> str:
+    def terms(self, report: report_extractive.Report) -> str:
         """What a report is found by: its title, its summary without references (ids are no words),
         some of its names, and the characteristic terms of its community behind their number."""
         members = self.tree.communities[report.id].members[:50]
@@ -393,12 +386,14 @@ def beginning(text: str) -> list[str]:
     return [one for one in said if says_something(one) and substance(one) > 0.1][:2]
 
 
-def composed(item: tuple[Community, Inside, Sequence[Report]]) -> Report:
+def composed(
+    item: tuple[Community, Inside, Sequence[report_extractive.Report]],
+) -> report_extractive.Report:
     """As an executor is given it."""
     community, inside, children = item
     if inside.title:
-        return compose_code(community, inside, children)
-    return compose(community, inside, quoted(children))
+        return report_extractive.compose_code(community, inside, children)
+    return report_extractive.compose(community, inside, report_extractive.quoted(children))
 
 
 # ---- the commit ---------------------------------------------------------------------------------

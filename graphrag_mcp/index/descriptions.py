@@ -10,17 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.index import graph
 from graphrag_mcp.index.describe import summarise
-from graphrag_mcp.index.graph import (
-    Evidence,
-    Named,
-    called,
-    graph_to_table,
-    mentions_from_table,
-    pairs_from_table,
-    told_of_entity,
-    told_of_pair,
-)
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
@@ -95,7 +86,7 @@ def finish(
         if text != row["description"]:
             changed[OF_TABLE[kind]].append(row | {"description": text})
     changes = {
-        table: Change([row["id"] for row in rows], graph_to_table(table, rows))
+        table: Change([row["id"] for row in rows], graph.graph_to_table(table, rows))
         for table, rows in changed.items()
         if rows
     }
@@ -109,25 +100,25 @@ def _told_of_entities(
     found = _mentions(snapshot, rows)
     edits = logs.in_force(snapshot)
     return {
-        row["id"]: ([_title(row, found[row["id"]], edits)], told_of_entity(found[row["id"]]))
+        row["id"]: ([_title(row, found[row["id"]], edits)], graph.told_of_entity(found[row["id"]]))
         for row in rows
     }
 
 
-def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[Named]]:
+def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[graph.Named]]:
     """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
-    by_key: dict[str, list[Named]] = {}
-    for named in mentions_from_table(snapshot.by_key("mentions", keys, "key")):
+    by_key: dict[str, list[graph.Named]] = {}
+    for named in graph.mentions_from_table(snapshot.by_key("mentions", keys, "key")):
         by_key.setdefault(named.key, []).append(named)
     return {
         row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows
     }
 
 
-def _title(row: Row, found: Sequence[Named], edits: Overlay) -> str:
+def _title(row: Row, found: Sequence[graph.Named], edits: Overlay) -> str:
     by_hand = found and "title" in edits.words(row["key"])
-    return called(row["key"], found)[0] if by_hand else row["title"]
+    return graph.called(row["key"], found)[0] if by_hand else row["title"]
 
 
 def _told_of_pairs(
@@ -144,10 +135,10 @@ def _told_of_pairs(
 
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
-    by_pair: dict[str, list[Evidence]] = {}
-    for one in pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id")):
+    by_pair: dict[str, list[graph.Evidence]] = {}
+    for one in graph.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id")):
         by_pair.setdefault(one.relationship_id, []).append(one)
-    return {id: told_of_pair(found) for id, found in by_pair.items()}
+    return {id: graph.told_of_pair(found) for id, found in by_pair.items()}
 
 
 def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:

@@ -25,12 +25,13 @@ from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, source_code
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
-from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
+from graphrag_mcp.index.graph import UnitNames, collect, graph_to_table, merge
 from graphrag_mcp.index.imported import GRAPHS, DocumentRecord, ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, pending, settle
 from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
 from graphrag_mcp.store.leases import Correction
@@ -38,10 +39,10 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.terms import normalise_name, terms
+from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import Document, Unit, content_id
+from graphrag_mcp.types import Unit
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models

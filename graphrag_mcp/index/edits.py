@@ -20,14 +20,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.describe import needs_summary
 from graphrag_mcp.index.documents import Run, forgotten
-from graphrag_mcp.index.graph import (
-    Changed,
-    Merge,
-    entity_id,
-    graph_to_table,
-    merge,
-    relationship_id,
-)
+from graphrag_mcp.index.graph import Changed, Merge, graph_to_table, merge
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.packing.budget import one_line
@@ -48,7 +41,7 @@ from graphrag_mcp.store.edit_log import (
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
-from graphrag_mcp.text.terms import counted, normalise_name
+from graphrag_mcp.text.terms import counted, entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]

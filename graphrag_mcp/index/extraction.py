@@ -34,13 +34,13 @@ from graphrag_mcp.llm.replies import without_thoughts
 from graphrag_mcp.text.terms import (
     SIMPLIFY,
     composed,
+    content_id,
     is_cjk,
     normalise_name,
     query_terms,
     terms,
     with_origins,
 )
-from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker

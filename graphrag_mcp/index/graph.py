@@ -16,7 +16,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -33,9 +32,8 @@ from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.prose import fences, statement
-from graphrag_mcp.text.terms import composed, is_cjk, terms
+from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
@@ -127,11 +125,6 @@ class UnitNames:
             )
             best = {one.key for one in ranked[:most]}
             self.named = [one for one in self.named if one.key in best]
-
-
-@lru_cache(maxsize=1 << 16)
-def entity_id(key: str) -> str:
-    return content_id("entity", key)
 
 
 # A sentence of more than LISTED names, and a text unit of more than MOST_NAMES, is a list: KEPT
@@ -372,10 +365,6 @@ class Evidence:
     target_key: str = ""
     description: str = ""
     keywords: str = ""
-
-
-def relationship_id(source_id: str, target_id: str) -> str:
-    return content_id("relationship", source_id, target_id)
 
 
 def pairs(

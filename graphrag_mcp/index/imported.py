@@ -32,14 +32,15 @@ from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import Lines, normalise_name
+from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Document, Span, Unit, content_id
+from graphrag_mcp.types import Span, Unit
 
 Edges = Sequence[tuple[str, str, float]]
 Row = dict[str, Any]

@@ -26,7 +26,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.prompts import load
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id
 
 KEYLESS = "nlp"
 TOP_LEVELS = 1  # levels of communities whose reports an agent writes, where it reads no text

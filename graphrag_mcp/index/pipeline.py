@@ -32,12 +32,13 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import edit_log, leases
 from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
-from graphrag_mcp.types import Document, IndexRequest, IndexResult
+from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
 # half of one more: a short tail would cost a merge, and a compaction of the indexes, of its own.

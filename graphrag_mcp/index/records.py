@@ -13,18 +13,8 @@ from itertools import chain, islice
 from typing import Any
 
 from graphrag_mcp.index.losses import Losses, listed
+from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import BadReply
-from graphrag_mcp.llm.replies import (
-    FULL,
-    HALF,
-    clean,
-    clean_name,
-    json_start,
-    json_values,
-    plain_reply,
-    unescaped,
-    without_gloss,
-)
 from graphrag_mcp.text.terms import normalise_name
 
 # a unit of 1,200 tokens has some 40; what is over comes from a loop
@@ -99,18 +89,18 @@ def parse(
     `strict`: a strength that is no number from 0 to 10 is dropped with its relationship, and not
     replaced."""
     found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes), strict)
-    plain, marked = plain_reply(reply)
-    first, json = _STRICT.search(plain), json_start(plain)
+    plain, marked = replies.plain_reply(reply)
+    first, json = _STRICT.search(plain), replies.json_start(plain)
     closed = empty = False
     if 0 <= json and (first is None or json < first.start()):
-        values, closed, mended = json_values(plain)
+        values, closed, mended = replies.json_values(plain)
         for one in islice(chain.from_iterable(_in_json("", one) for one in values), MOST_SEEN):
             found.add(one)
         found.repaired["broken JSON"] += min(mended, found.seen)
         empty = closed and _SAYS_NONE.match(plain) is not None and not found.seen
         closed = closed and (found.seen > 0 or empty)
     if not found.seen:
-        for one in islice(_in_tuples(unescaped(plain), marked), MOST_SEEN):
+        for one in islice(_in_tuples(replies.unescaped(plain), marked), MOST_SEEN):
             found.add(one)
     if not found.entities and not found.relations:
         _reject(plain, found, marked or empty, said)
@@ -172,9 +162,9 @@ _LIST = r"[ \t>]{0,8}(?:[-*•+–]{1,3}[ \t]|[(（]?\d{1,4}[.)）、:：])?[ \t
 _OPEN = rf"[{re.escape(_OPENING)}]"
 _BETWEEN = "(?<![<＜])(?:##|＃＃)(?![>＞])"  # the mark between records, which is no delimiter
 _PLACE = rf"(?:(?:^|{_BETWEEN}){_LIST}(?:(?P<open>{_OPEN})\s{{0,9}})?|(?P<within>{_OPEN})\s{{0,9}})"
-_STRICT = re.compile(rf"{_PLACE}{_TAG}(?={HALF})", re.IGNORECASE | re.MULTILINE)
+_STRICT = re.compile(rf"{_PLACE}{_TAG}(?={replies.HALF})", re.IGNORECASE | re.MULTILINE)
 _PLAIN = re.compile(rf"{_PLACE}{_TAG}(?=[|｜\t])", re.IGNORECASE | re.MULTILINE)
-_DELIMITERS = tuple(map(re.compile, (FULL, HALF, r"[|｜]", r"\t")))
+_DELIMITERS = tuple(map(re.compile, (replies.FULL, replies.HALF, r"[|｜]", r"\t")))
 _CLOSE = re.compile(rf"[{re.escape(_CLOSING)}](?=[ \t*`\"'.,;。，；、]{{0,8}}(?:\n|##|＃＃|\Z))")
 _BRACKET = re.compile(rf"[{re.escape(_OPENING + _CLOSING)}]")
 _LINE_END = re.compile(r"\n")
@@ -364,14 +354,14 @@ def keywords_of(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         text = str(value or "")[:2000].strip()
         value = re.split(r"[,，、;；\n|]+", text[1:-1] if text[:1] in ("(", "[", "（") else text)
-    words = (clean(str(part), 60).strip(" .\"'") for part in value[:50])
+    words = (replies.clean(str(part), 60).strip(" .\"'") for part in value[:50])
     return tuple({word.casefold(): word for word in words if word}.values())[:12]
 
 
 @lru_cache(maxsize=4096)
 def type_of(value: str, types: tuple[str, ...]) -> str:
     """One of `types` in lower case, or "other"; with no `types` the model's own word."""
-    word = clean(value, LONGEST_TYPE).strip(" .()[]<>#*").lower()
+    word = replies.clean(value, LONGEST_TYPE).strip(" .()[]<>#*").lower()
     if not types:
         return word if re.search(r"\w", word) else "other"
     known = {_folded_type(name): name.strip().lower() for name in reversed(types)}
@@ -451,7 +441,10 @@ class _Found:
 
     def _add_entity(self, name: str, kind: str, description: str) -> None:
         called = f"entity {_quoted(name)}"
-        name, description = self._name(name, called), clean(description, LONGEST_DESCRIPTION)
+        name, description = (
+            self._name(name, called),
+            replies.clean(description, LONGEST_DESCRIPTION),
+        )
         if not name:
             return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)
@@ -467,7 +460,7 @@ class _Found:
         called = f"relationship {_quoted(source)} - {_quoted(target)}"
         source = self._name(source, called)
         target = self._name(target, called) if source else ""
-        description = clean(description, LONGEST_DESCRIPTION)
+        description = replies.clean(description, LONGEST_DESCRIPTION)
         if not source or not target:
             return
         ends = sorted((normalise_name(source), normalise_name(target)))
@@ -487,7 +480,7 @@ class _Found:
             self.relations.append(RelationRecord(source, target, description, words, strength))
 
     def _name(self, value: str, called: str) -> str:
-        name = without_gloss(clean_name(value))
+        name = replies.without_gloss(replies.clean_name(value))
         if not name:
             self._drop("no name", called)
         elif len(name) > LONGEST_NAME:
@@ -520,7 +513,7 @@ class _Found:
 
 
 def _quoted(name: str) -> str:
-    return f'"{clean(name, 60)}"'
+    return f'"{replies.clean(name, 60)}"'
 
 
 def _is_beyond(said: object) -> bool:

@@ -32,9 +32,8 @@ from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, sho
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import terms
+from graphrag_mcp.text.terms import content_id, terms
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import content_id
 
 COLUMNS = {
     "Reports": "id,title,content",

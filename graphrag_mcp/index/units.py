@@ -22,7 +22,7 @@ from graphrag_mcp.index.extraction import (
     locate,
     spelled,
 )
-from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
+from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
@@ -32,9 +32,8 @@ from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.text.terms import content_id, entity_id, normalise_name
 from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 Spans = list[tuple[int, int]]

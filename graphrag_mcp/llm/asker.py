@@ -21,15 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.errors import BadInput, ModelError
-from graphrag_mcp.llm.protocols import (
-    LOCAL,
-    ChatModel,
-    EmbeddingModel,
-    Message,
-    Reply,
-    Reranker,
-    Usage,
-)
+from graphrag_mcp.llm import protocols
 from graphrag_mcp.llm.replies import storable
 
 if TYPE_CHECKING:
@@ -56,7 +48,9 @@ class Spent:
     def called(self, kind: str) -> None:
         self.by_stage.setdefault(kind, Counter())["calls"] += 1
 
-    def used(self, kind: str, usage: Usage, price_prompt: float, price_output: float) -> None:
+    def used(
+        self, kind: str, usage: protocols.Usage, price_prompt: float, price_output: float
+    ) -> None:
         """Tokens of a reply to a question of this kind; prices are per million."""
         prompt, output = usage.prompt_tokens, usage.output_tokens
         self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
@@ -160,7 +154,7 @@ class Ask(Generic[T]):
     hands in: it drops what `parse` would repair."""
 
     kind: str
-    messages: tuple[Message, ...]
+    messages: tuple[protocols.Message, ...]
     parse: Callable[[str], T]
     without: Callable[[], T]
     schema: Mapping[str, Any] | None = None
@@ -183,7 +177,7 @@ class Answer(Generic[T]):
     cut: bool = False
 
 
-def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
+def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
     """What a question is known by in the book: its words and the form wanted; neither model nor
     generation."""
     body = [[[message.role, message.content] for message in messages], schema]
@@ -201,8 +195,8 @@ class Asker:
     def __init__(
         self,
         book: AnswerBook | None,
-        chat: ChatModel | None,
-        embedder: EmbeddingModel | None,
+        chat: protocols.ChatModel | None,
+        embedder: protocols.EmbeddingModel | None,
         *,
         budget: Budget | None = None,
         concurrency: int = 25,
@@ -211,7 +205,7 @@ class Asker:
         space: str = "",
     ) -> None:
         self.book, self._chat, self._embedder = book, chat, embedder
-        self.reranker: Reranker | None = None
+        self.reranker: protocols.Reranker | None = None
         # Vectors made under the same words may be compared: the model's name, and their length
         # where it is set.
         self.embedding_model = space or (embedder.name if embedder else "")
@@ -292,7 +286,9 @@ class Asker:
     def spent(self) -> Spent:
         return self._spent
 
-    def rehearsal(self, chat: ChatModel | None, embedder: EmbeddingModel | None) -> Asker:
+    def rehearsal(
+        self, chat: protocols.ChatModel | None, embedder: protocols.EmbeddingModel | None
+    ) -> Asker:
         """An asker that answers as this one would, from its book first, but by other models, and
         without limits; it writes nothing into the book."""
         return Asker(
@@ -439,7 +435,7 @@ class Asker:
         return Answer(ask.without(), reason=reason)
 
     def _take(
-        self, ask: Ask[T], key: str, reply: Reply, first: Answer[T] | None
+        self, ask: Ask[T], key: str, reply: protocols.Reply, first: Answer[T] | None
     ) -> Answer[T] | BadReply:
         """Read a reply and write it down, unless the `first` one is worth as much."""
         from graphrag_mcp.store.reply_cache import Stored
@@ -462,12 +458,12 @@ class Asker:
 
     async def _complete(
         self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None, in_part: bool
-    ) -> Reply:
+    ) -> protocols.Reply:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
             used = "could only be used in part" if in_part else "could not be used"
             note = f"\n\nA first reply {used} ({reason}). Keep exactly to the format asked for."
-            messages[-1] = Message(messages[-1].role, messages[-1].content + note)
+            messages[-1] = protocols.Message(messages[-1].role, messages[-1].content + note)
         self._spent.called(ask.kind)
         assert self._chat is not None
         reply = await self._chat.complete(
@@ -614,7 +610,7 @@ def priced(settings: Settings) -> None:
     """Raises BadInput where a limit of money would never be reached, for there is nothing to count
     it by."""
     s = settings
-    paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(LOCAL))
+    paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(protocols.LOCAL))
     if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
         move = "Set price_prompt and price_output, per million tokens, in the settings file, or limit max_tokens"
         raise BadInput(f"max_cost {s.max_cost:g} would limit nothing, for no prices are set", move)
@@ -641,7 +637,7 @@ def open_asker(
         from graphrag_mcp.llm.local import LocalReranker
 
         reranker = LocalReranker(s.rerank_model)
-    if s.embedding_model.startswith(LOCAL):
+    if s.embedding_model.startswith(protocols.LOCAL):
         from graphrag_mcp.llm.local import LocalEmbedder
 
         embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions)

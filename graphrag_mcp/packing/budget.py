@@ -14,25 +14,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import credentials, mark, quoted, suspicions
-from graphrag_mcp.types import (
-    Citation,
-    DriftResult,
-    EntityResult,
-    ExploreResult,
-    IndexResult,
-    ListResult,
-    ReportResult,
-    Result,
-    SearchResult,
-    SourceResult,
-    StatusResult,
-    WorkResult,
-)
+from graphrag_mcp.types import ListResult, Result
 
 # Fields of a search that are left out while they are empty: half of what an empty result would
 # cost.
@@ -62,7 +50,7 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 def wire(result: Result) -> dict[str, Any]:
     """The result as it goes out: without the fields of a search, and of a citation, that say
     nothing."""
-    quiet = {"suspicious", *(QUIET if isinstance(result, SearchResult) else ())}
+    quiet = {"suspicious", *(QUIET if isinstance(result, types.SearchResult) else ())}
     data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
     for place in data.get("citations", ()):
         for name in [name for name in QUIET_PLACE if not place.get(name)]:
@@ -85,7 +73,14 @@ def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
 
 def structured(result: Result) -> bool:
     """Does a program act on this result's fields? All others are text that a model reads."""
-    reads = (SearchResult, EntityResult, ReportResult, SourceResult, ExploreResult, ListResult)
+    reads = (
+        types.SearchResult,
+        types.EntityResult,
+        types.ReportResult,
+        types.SourceResult,
+        types.ExploreResult,
+        types.ListResult,
+    )
     return not isinstance(result, reads)
 
 
@@ -110,7 +105,8 @@ def footer(result: Result, page: str = "") -> list[str]:
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
         more = getattr(result, "more", 0)
-        behind = f"{more} more passages" if more > 1 else "1 more passage" if more else "More"
+        what = "lines" if isinstance(result, ListResult) else "passages"
+        behind = f"{more} more {what[: -1 if more == 1 else None]}" if more else "More"
         lines.append(f'{behind}: cursor="{result.next_cursor}"')
     if result.next_call and result.next_call not in result.text:
         lines.append(f"Next: {result.next_call}")
@@ -160,13 +156,13 @@ def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
 def _quotes(result: Result, text: str) -> bool:
     """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
     themselves."""
-    if isinstance(result, WorkResult):
+    if isinstance(result, types.WorkResult):
         return False
-    if isinstance(result, IndexResult):
+    if isinstance(result, types.IndexResult):
         return bool(result.errors)
-    if isinstance(result, StatusResult) and not result.corpora and not result.jobs:
+    if isinstance(result, types.StatusResult) and not result.corpora and not result.jobs:
         return False  # nothing is indexed yet
-    if isinstance(result, DriftResult) and text.startswith(("{", "flowchart ")):
+    if isinstance(result, types.DriftResult) and text.startswith(("{", "flowchart ")):
         return False
     return getattr(result, "state", "") != "stale"
 
@@ -182,7 +178,7 @@ def _holds_names(line: str) -> bool:
 def _own(result: Result, text: str) -> tuple[list[str], str]:
     """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
     is only data."""
-    if not isinstance(result, DriftResult) or not result.open_node:
+    if not isinstance(result, types.DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
         template = prompts.load(name).template.splitlines()
@@ -436,16 +432,16 @@ class Item:
 
     id: str
     text: str
-    citation: Citation | None = None
+    citation: types.Citation | None = None
     section: str = "Sources"
     score: float = 0.0
     tokens: int = 0
-    also: tuple[Citation, ...] = ()
+    also: tuple[types.Citation, ...] = ()
     # of the text below its first line, in the document; for passages that are whole
     span: tuple[int, int] = (0, 0)
     data: Mapping[str, Any] | None = None
 
-    def citations(self) -> tuple[Citation, ...]:
+    def citations(self) -> tuple[types.Citation, ...]:
         return self.also if self.citation is None else (self.citation, *self.also)
 
 
@@ -682,10 +678,10 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
 
 def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
-) -> Citation:
+) -> types.Citation:
     """The citation of a row of the table `passages`; `document`: the alias of its document, which
     is shorter."""
-    return Citation(
+    return types.Citation(
         id=passage_alias(row),
         title=row["title"],
         uri=row["uri"],

@@ -20,18 +20,7 @@ from graphrag_mcp.llm.asker import NO_MODEL as NO_MODEL_REASON
 from graphrag_mcp.llm.asker import Answer as Reply
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import (
-    Item,
-    Section,
-    citation,
-    compose,
-    fill,
-    finish,
-    one_line,
-    referenced_ids,
-    shorten,
-    size,
-)
+from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.citations import (
     Checked,
     data,
@@ -83,9 +72,9 @@ class AnswerOptions:
         """The caller's wishes as lines of the prompt."""
         lines = []
         if self.response_type.strip():
-            lines.append(f"- Form of the answer: {one_line(self.response_type, 500)}\n")
+            lines.append(f"- Form of the answer: {packing.one_line(self.response_type, 500)}\n")
         if self.instructions.strip():
-            lines.append(f"- {one_line(self.instructions, 2_000)}\n")
+            lines.append(f"- {packing.one_line(self.instructions, 2_000)}\n")
         return "".join(lines)
 
 
@@ -175,7 +164,7 @@ def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) ->
 
 
 def page_text(
-    sections: Sequence[Section], taken: Mapping[str, list[Item]]
+    sections: Sequence[packing.Section], taken: Mapping[str, list[packing.Item]]
 ) -> tuple[str, dict[str, str]]:
     """The page as the model reads it: the same blocks, ids numbered within it, without references to
     what is no row of the page; and the stored ids by these numbers."""
@@ -198,7 +187,7 @@ def report_line(row: Mapping[str, Any], characters: int) -> str:
     """A report on one line of a prompt: summary and findings. Its own references are left out, since
     a reply refers to the report."""
     parts = [row["summary"], *map(context.finding, context.findings(row))]
-    return one_line(without_references(" ".join(parts)), characters).replace("|", "/")
+    return packing.one_line(without_references(" ".join(parts)), characters).replace("|", "/")
 
 
 def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
@@ -236,7 +225,7 @@ class Question:
 
 def with_answer(
     result: SearchResult,
-    sections: Sequence[Section],
+    sections: Sequence[packing.Section],
     question: Question,
     plain: Callable[[SearchResult], SearchResult],
     meter: Meter | None = None,
@@ -246,7 +235,7 @@ def with_answer(
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return plain(result)
-    page = fill(sections, max(budget, READ_TOKENS))
+    page = packing.fill(sections, max(budget, READ_TOKENS))
     items = [item for section in sections for item in page.taken[section.name]]
     rows, names = page_text(sections, page.taken)
     meter = meter or Meter(asker)
@@ -272,7 +261,7 @@ def answered(
     budget: int,
     *,
     snapshot: Snapshot,
-    shown: Sequence[Item] = (),
+    shown: Sequence[packing.Item] = (),
     cursor: str = "",
 ) -> Answerable:
     """The result with a given answer: it, its references, then the cited passages of `shown` that
@@ -296,24 +285,24 @@ def answered(
     result.citations = places
     passages = [item for item in shown if item.id in {place.id for place in places}]
     whole = result.model_copy(update={"text": f"{result.answer}\n\n## Sources"})
-    if passages and size(whole)[0] <= budget - 150:
-        section = Section("Sources", passages, 1.0, more=bool(cursor))
-        result = compose(result, [section], budget, lambda _: cursor, intro=result.answer)
+    if passages and packing.size(whole)[0] <= budget - 150:
+        section = packing.Section("Sources", passages, 1.0, more=bool(cursor))
+        result = packing.compose(result, [section], budget, lambda _: cursor, intro=result.answer)
         result.citations = places
-        return finish(result, budget)
+        return packing.finish(result, budget)
     # No room for context: the text keeps the whole answer, and its copy is shortened first.
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
     result.tokens = budget
     shorten_usage(result, budget)
-    if (over := size(result)[0] - budget) > 0:
+    if (over := packing.size(result)[0] - budget) > 0:
         room = max(count_tokens(result.answer) - over - 20, 20)
-        result.answer = f"{shorten(result.answer, room)} …"
-    return finish(result, budget)
+        result.answer = f"{packing.shorten(result.answer, room)} …"
+    return packing.finish(result, budget)
 
 
 def shorten_usage(result: SearchResult | DriftResult, budget: int) -> None:
     """Let accounts go before words when a result is over its budget."""
-    if size(result)[0] > budget:
+    if packing.size(result)[0] > budget:
         result.usage = {"calls": result.usage["calls"]} if "calls" in result.usage else {}
 
 
@@ -338,7 +327,7 @@ def failed(reason: str) -> str:
     """What to say when a model gave no answer."""
     if reason == NO_MODEL_REASON:
         return NO_MODEL
-    why = one_line(reason or "no reply", 160).rstrip(".")
+    why = packing.one_line(reason or "no reply", 160).rstrip(".")
     return f"The model gave no answer ({why}), so this is context without one: answer from it, or try again."
 
 
@@ -372,7 +361,7 @@ def source_places(snapshot: Snapshot, aliases: Iterable[str]) -> dict[str, Citat
     units = context.unit_citations(snapshot, [row["text_unit_id"] for row in rows])
     known = {place.id: place for place in units.values()}
     for row in rows:
-        place = citation(row, document=documents.get(row["document_id"], ""))
+        place = packing.citation(row, document=documents.get(row["document_id"], ""))
         known |= {place.id: place, f"t{row['n']}.{row['part']}": place}
     return known
 
@@ -388,20 +377,20 @@ def _references(
         rows = context.numbered(snapshot, table, numbers)
         titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
         for row, title in zip(rows, titles, strict=True):
-            listed[f"{letter}{row['n']}"] = f"{one_line(title, 150)}{_from(snapshot, row)}"
+            listed[f"{letter}{row['n']}"] = f"{packing.one_line(title, 150)}{_from(snapshot, row)}"
     return {id: listed[id] for id in dict.fromkeys(cited) if id in listed}
 
 
 def _place(one: Citation) -> str:
     lines = f", lines {one.line_start}-{one.line_end}" if one.line_start else ""
-    return f"{one_line(one.title, 150)}{lines}"
+    return f"{packing.one_line(one.title, 150)}{lines}"
 
 
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
     """The places of a row's statements: of its evidence, of a report's references, else of all its
     text units."""
     units = [one["text_unit_id"] for one in row.get("evidence") or ()]
-    units += referenced_ids(row.get("full_content") or "").get("Sources", [])
+    units += packing.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]
     places = [_place(one) for one in context.unit_citations(snapshot, units[:PLACES]).values()]
     more = f"; {len(units) - PLACES} more" if len(units) > PLACES else ""
@@ -412,5 +401,5 @@ def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The two names of each relationship."""
     ends = sorted({row[end] for row in rows for end in ENDS})
     named = snapshot.served("entities", ends, ["id", "title"])
-    title = {row["id"]: one_line(row["title"], 70) for row in named}
+    title = {row["id"]: packing.one_line(row["title"], 70) for row in named}
     return [" - ".join(title.get(row[end], "") for end in ENDS) for row in rows]

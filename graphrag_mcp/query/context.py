@@ -12,9 +12,11 @@ from typing import Any
 from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import sentences, statement
-from graphrag_mcp.types import Citation, content_id
+from graphrag_mcp.text.terms import entity_id
+from graphrag_mcp.types import Citation
 
 Row = dict[str, Any]
+ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # sections, as in a cursor
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
 _SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
@@ -88,7 +90,7 @@ def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
     names them as its object."""
     if "claims" not in snapshot.manifest.tables:
         return []
-    named = [content_id("entity", name) for row in entities for name in row["names"]]
+    named = [entity_id(name) for row in entities for name in row["names"]]
     found: dict[str, None] = {}
     for column in ("subject_id", "object_id"):
         rows = snapshot.by_key("claims", named, column, ["id", column])

@@ -16,16 +16,8 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.packing.budget import (
-    Item,
-    Section,
-    clamp_budget,
-    compose,
-    finish,
-    one_line,
-    short_references,
-    size,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import finish
 from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import (
@@ -63,7 +55,7 @@ PRIMER_SHARE = 0.6  # of the budget for them
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[Item], set[str]]:
+def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], set[str]]:
     """The answers as items, best first, and the ids named in them that the index does not have."""
     best = ranked(walk)
     known, gone = references(snapshot, [node["answer"] for node, _ in best])
@@ -112,17 +104,19 @@ def marked(answer: str, gone: set[str]) -> str:
 
 def _item(
     node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]
-) -> Item:
+) -> packing.Item:
     """One answer under its question, with ids that are gone marked as such."""
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    lines = [f"### {one_line(node['query'], 300)} ({score})", marked(node["answer"], gone)]
+    lines = [f"### {packing.one_line(node['query'], 300)} ({score})", marked(node["answer"], gone)]
     aliases = cited_aliases(node["answer"])
     if others:
-        lines.append(f"Also answers: {'; '.join(one_line(other, 200) for other in others)}")
+        lines.append(f"Also answers: {'; '.join(packing.one_line(other, 200) for other in others)}")
     if not aliases and node["context"]:
         lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
     places = {known[alias].id: known[alias] for alias in aliases if alias in known}
-    return Item(node["id"], "\n".join(lines), section="Answers", also=tuple(places.values()))
+    return packing.Item(
+        node["id"], "\n".join(lines), section="Answers", also=tuple(places.values())
+    )
 
 
 # ---- a session -----------------------------------------------------------------------------------
@@ -148,7 +142,7 @@ class Drift:
     ) -> DriftResult:
         """Open the session with the first node: the primer over the best-rated reports. A known
         session goes on."""
-        budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
             notes = ["This session had been started before; it goes on."]
@@ -188,7 +182,7 @@ class Drift:
         `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
         score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
         changes nothing more."""
-        budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
         answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
@@ -234,7 +228,7 @@ class Drift:
         self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS
     ) -> DriftResult:
         """Open what comes after a node that was answered."""
-        budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         return self._next(walk, after, self._chosen(walk, open_next), budget, [note])
 
@@ -259,12 +253,12 @@ class Drift:
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers so far, best first, repeats merged, references checked. The session stays
         open."""
-        budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
         result.done = self.over(walk)
         notes = [note, self.moved(walk)]
-        query = one_line(walk.header["query"], 300)
+        query = packing.one_line(walk.header["query"], 300)
         items, gone = ranked_items(self.snapshot, walk)
         waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
         if gone:
@@ -281,8 +275,8 @@ class Drift:
         if not items:
             return finish(result, budget)
         counts = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
-        sections, intro = [Section("Answers", items, 1.0)], f"# {query}\n{counts}"
-        return compose(result, sections, budget, intro=intro, first="Answers")
+        sections, intro = [packing.Section("Answers", items, 1.0)], f"# {query}\n{counts}"
+        return packing.compose(result, sections, budget, intro=intro, first="Answers")
 
     def walk(self) -> Walk:
         """The state as it is on disk now. NotFound when no session was started there."""
@@ -367,8 +361,8 @@ class Drift:
         result = DriftResult()
         items = self._report_items(query) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
-            sections = [Section("Reports", items, 1.0)]
-            result = compose(result, sections, share, first="Reports")
+            sections = [packing.Section("Reports", items, 1.0)]
+            result = packing.compose(result, sections, share, first="Reports")
         budget = max(budget - result.tokens, 200)
         found = local_search(self.snapshot, query, max_tokens=budget)
         nothing = found.state == "not_found" and not result.text
@@ -379,16 +373,16 @@ class Drift:
         result.state = "not_found" if nothing else "context"
         return result
 
-    def _report_items(self, query: str) -> list[Item]:
+    def _report_items(self, query: str) -> list[packing.Item]:
         rated, _ = reports.select(self.snapshot, query)
         good = [one.id for one in rated[:PRIMER_REPORTS] if one.rating >= NEAR * rated[0].rating]
         rows = self.snapshot.served("reports", good)
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:
-            summary = one_line(short_references(row["summary"], names), 360)
-            title = one_line(row["title"], 120)
-            items.append(Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
+            summary = packing.one_line(packing.short_references(row["summary"], names), 360)
+            title = packing.one_line(row["title"], 120)
+            items.append(packing.Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
         return items
 
     # ---- results ---------------------------------------------------------------------------------
@@ -479,7 +473,7 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
     """The session in one form within a budget: answers are shortened first, then the least
     promising nodes left out."""
     form = checked(form)
-    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     gone = _gone(session, walk)
     result = session.state(walk, DriftResult(session_id=session.id), shown=0)
@@ -496,7 +490,7 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
         result.hint = " ".join(filter(None, [*notes, *short]))
         shown = walk.shortened(gone, longest, most)
         result.text, result.tokens = _text(session, shown, form, result.hint), budget
-        if size(result)[0] <= budget:
+        if packing.size(result)[0] <= budget:
             return finish(result, budget)
     result.text = f"The session does not fit into {budget} tokens as {form}."
     result.hint = " ".join(filter(None, [*notes, "Give more max_tokens."]))
@@ -522,8 +516,8 @@ def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
         shown.header |= {"hint": hint} if hint else {}
         return shown.to_json()
     for _, node in shown.graph.nodes(data=True):
-        node["answer"] = marked(one_line(node["answer"], ANSWER), set(node["gone"]))
-    return f"# {one_line(shown.header['query'], 300)}\n{shown.to_markdown()}"
+        node["answer"] = marked(packing.one_line(node["answer"], ANSWER), set(node["gone"]))
+    return f"# {packing.one_line(shown.header['query'], 300)}\n{shown.to_markdown()}"
 
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
-from graphrag_mcp.query import drift, reports, retrieval
+from graphrag_mcp.query import drift, model_replies, reports, retrieval
 from graphrag_mcp.query.answer import (
     AnswerOptions,
     Meter,
@@ -41,22 +41,14 @@ from graphrag_mcp.query.answer import (
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
-from graphrag_mcp.query.model_replies import (
-    PRIMER_SCHEMA,
-    STEP_SCHEMA,
-    STEPS_SCHEMA,
-    Node,
-    distinct,
-    read_node,
-    read_nodes,
-)
 from graphrag_mcp.query.passages import Source
 from graphrag_mcp.query.reports import Row
 from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import DriftResult, content_id
+from graphrag_mcp.types import DriftResult
 
 CALLS_PER_LEVEL = 8  # 24 calls at the usual depth of 3, primer and reduction among them
 PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
@@ -71,7 +63,7 @@ NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
 DEFAULTS = AnswerOptions()
 
-Nodes = tuple[Node | None, ...]
+Nodes = tuple[model_replies.Node | None, ...]
 Left = Callable[[], float]  # seconds that are left, 0 for no limit
 
 
@@ -259,11 +251,15 @@ def _joined(contexts: Sequence[Context]) -> list[Section]:
 
 def _ask(
     kind: str, text: str, schema: dict[str, object], several: int = 0
-) -> Ask[tuple[Node | None, ...]]:
+) -> Ask[tuple[model_replies.Node | None, ...]]:
     """A question about one node, or about `several`, of which a missing one is asked for again."""
 
     def read(reply: str) -> Nodes:
-        return read_nodes(reply, several) if several else (read_node(reply),)
+        return (
+            model_replies.read_nodes(reply, several)
+            if several
+            else (model_replies.read_node(reply),)
+        )
 
     def missing(nodes: Nodes) -> str:
         left = [str(n) for n, node in enumerate(nodes, 1) if node is None]
@@ -297,7 +293,7 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
             lines.append(f"{n}|{title}|{report_line(row, REPORT_CHARACTERS)}")
         text = prompt.substitute(reports=data("\n".join(lines)), question=data(query))
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
-        ask = asked(asker, _ask("drift_primer", text, PRIMER_SCHEMA))
+        ask = asked(asker, _ask("drift_primer", text, model_replies.PRIMER_SCHEMA))
         pending.append(Pending([walk.root], names, asker.start(ask)))
     given = [(one.taken(left), one.names) for one in pending]
     nodes = [(node, names) for reply, names in given for node in reply.value if node]
@@ -306,7 +302,7 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     text_of_all = "\n\n".join(restored(node.answer, names).text for node, names in nodes)
     scores = [node.score for node, _ in nodes if node.score is not None]
     rounds = zip_longest(*(node.follow_ups for node, _ in nodes), fillvalue="")
-    queries = distinct(query for one in rounds for query in one)[:PRIMER_FOLLOW_UPS]
+    queries = model_replies.distinct(query for one in rounds for query in one)[:PRIMER_FOLLOW_UPS]
     walk = session.opened(walk.root, [f"c{row['n']}" for row in rows], sum(tokens))
     queries = queries or tuple(propose(snapshot, walk, walk.root, text_of_all))
     score = round(sum(scores) / len(scores), 2) if scores else None
@@ -363,10 +359,10 @@ def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Pe
     rows, names = page_text(sections, page.taken)
     queries = [data(walk.graph.nodes[one.id]["query"]) for one in contexts]
     several = len(contexts) if len(contexts) > 1 else 0
-    name, schema, asking = "drift_auto_step", STEP_SCHEMA, {"node_query": queries[0]}
+    name, schema, asking = "drift_auto_step", model_replies.STEP_SCHEMA, {"node_query": queries[0]}
     if several:
         listed = "\n".join(f"{n}. {query}" for n, query in enumerate(queries, 1))
-        name, schema, asking = "drift_auto_steps", STEPS_SCHEMA, {"queries": listed}
+        name, schema, asking = "drift_auto_steps", model_replies.STEPS_SCHEMA, {"queries": listed}
     text = prompts.load(name, session.snapshot.folder).substitute(
         context=data(rows), question=data(walk.header["query"]), example=example(names), **asking
     )

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.text.terms import normalise_name, query_terms
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id, normalise_name, query_terms
 
 if TYPE_CHECKING:
     import networkx as nx

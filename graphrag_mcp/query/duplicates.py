@@ -18,8 +18,15 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.store.edit_log import LogRow, Overlay, in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted, is_cjk, normalise_name, terms
-from graphrag_mcp.types import EditResult, content_id
+from graphrag_mcp.text.terms import (
+    counted,
+    entity_id,
+    is_cjk,
+    normalise_name,
+    relationship_id,
+    terms,
+)
+from graphrag_mcp.types import EditResult
 
 SHOWN = 50
 Row = dict[str, Any]
@@ -59,9 +66,9 @@ def _state(snapshot: Snapshot, row: LogRow, overlay: Overlay) -> str:
     if row.op in ("undo", "delete", "reject", "remove", "restore"):
         return "in force"
     names = [overlay.alias.get(key, key) for key in row.keys]
-    ids = [content_id("entity", name) for name in names]
+    ids = [entity_id(name) for name in names]
     if row.kind == "relationship":
-        table, id = "relationships", content_id("relationship", *sorted(ids))
+        table, id = "relationships", relationship_id(*sorted(ids))
     elif names[0] != row.keys[0] and row.op != "merge":
         return f"dormant, a name of {one_line(overlay.forms.get(names[0], names[0]), 60)} now"
     else:
@@ -176,7 +183,7 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
     found = list(_alike({one["id"]: one for one in [*near, row]}.values()))
 
     def entity(key: str) -> Row | None:
-        ids = [content_id("entity", name) for name in (key, overlay.alias.get(key, key))]
+        ids = [entity_id(name) for name in (key, overlay.alias.get(key, key))]
         return next(iter(snapshot.served("entities", ids)), None)
 
     found += _glossed([one["text"] for one in row.get("evidence", ())], entity)

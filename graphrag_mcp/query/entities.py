@@ -22,8 +22,7 @@ from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import SIMPLIFY, composed, folded, normalise_name, terms
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, folded, normalise_name, terms
 
 Row = dict[str, Any]
 COLUMNS = (
@@ -142,7 +141,7 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
         where = f"(source_key = '{owner}' OR ends_with(source_key, '.{owner}'))"
         where += f" AND keywords = 'imports' AND ends_with(target_key, '.{last}')"
         keys = snapshot.rows("evidence", where, ["target_key"])["target_key"].to_pylist()
-        ids = [content_id("entity", key) for key in dict.fromkeys(keys)]
+        ids = [entity_id(key) for key in dict.fromkeys(keys)]
     found = snapshot.served("entities", ids)
     return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
 
@@ -169,7 +168,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked))
     given = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
-    ids = [content_id("entity", one) for one in dict.fromkeys(keys)]
+    ids = [entity_id(one) for one in dict.fromkeys(keys)]
     if found := snapshot.served("entities", ids):
         return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked)[:16]

@@ -59,9 +59,9 @@ from graphrag_mcp.query.reports import (
     whole_level,
 )
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import content_id, counted
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import SearchResult, content_id
+from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 MOST, ROOMY = 80, 4_000  # sentences on a question from that budget on

@@ -26,7 +26,8 @@ from graphrag_mcp.packing.budget import (
     shorten,
     write_cursor,
 )
-from graphrag_mcp.query import entities, passages, retrieval, sections
+from graphrag_mcp.query import passages, retrieval
+from graphrag_mcp.query.context import ORDER
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.retrieval import (
     MARKS,
@@ -35,7 +36,6 @@ from graphrag_mcp.query.retrieval import (
     Passage,
     Retrieved,
 )
-from graphrag_mcp.query.sections import ORDER
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
@@ -190,6 +190,8 @@ class _Search:
             return passages.concise(
                 result, sources, self.budget, offsets[0], self.page, request.form
             )
+        from graphrag_mcp.query import sections
+
         listed = sections.merged(sources, request.mode, self.budget, offsets)
 
         def following(after: Sequence[int]) -> str:
@@ -210,6 +212,7 @@ class _Search:
     def _answered(self, source: Source) -> SearchResult:
         """The result with a model's answer from the detailed context; without a model, what the
         search found."""
+        from graphrag_mcp.query import sections
         from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
 
         request = self.request
@@ -235,6 +238,8 @@ class _Search:
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:
         """An honest nothing: what was searched, the nearest names, another tool."""
+        from graphrag_mcp.query.entities import named_list
+
         result, found = self.found, sources[0].found
         result.state, result.mode = "not_found", "local"
         result.coverage |= {"passages": 0}
@@ -259,12 +264,14 @@ class _Search:
             searched = f"{' and '.join(held)} of corpus {result.corpus}"
             result.text = f"No word of this question occurs in the {searched}."
         if near:
-            result.text += f"\nNearest names: {entities.named_list(near.values())}."
+            result.text += f"\nNearest names: {named_list(near.values())}."
         result.hint = joined(result.hint, advice)
         return finish(result, self.budget)
 
     def _near_names(self, source: Source) -> dict[str, dict[str, Any]]:
         """Entities with names like those of the question, or like its words; five at most."""
+        from graphrag_mcp.query.entities import nearest_names
+
         query = self.request.query
         words = [word.lower().strip("?!.,") for word in query[:200].split()]
         names = [mention.form for mention in source.found.names]
@@ -272,7 +279,7 @@ class _Search:
         near = [
             row
             for name in [name for name in wanted if len(name) > 1][:6]
-            for row in entities.nearest_names(source.snapshot, name, 3)
+            for row in nearest_names(source.snapshot, name, 3)
         ]
         return {row["id"]: row for row in list({row["id"]: row for row in near}.values())[:5]}
 
@@ -424,7 +431,9 @@ def find(
 def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> None:
     """Rank passages by the entities of the question that they hold, rare ones counting more, and by
     the pairs of them; plain text counts nothing."""
-    chosen = entities.ranked(snapshot, found)
+    from graphrag_mcp.query.entities import naming, ranked
+
+    chosen = ranked(snapshot, found)
     if filters is not None:
         chosen = [one for one in chosen if filters.entity(one.row)]
     worth = {
@@ -432,7 +441,7 @@ def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | N
         for one in chosen[:ENTITIES]
     }
     known = {one.id: one for one in found.passages}
-    more = [one for entity in chosen[:ENTITIES] for one in entities.naming(snapshot, entity.row)]
+    more = [one for entity in chosen[:ENTITIES] for one in naming(snapshot, entity.row)]
     for one in more if filters is None else filters.passing(snapshot, more):
         known.setdefault(one.id, one)
     place = {id: number for number, id in enumerate(known)}

@@ -30,8 +30,16 @@ from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import temporal
 from graphrag_mcp.text.prose import OWN, language_of, sentences
-from graphrag_mcp.text.terms import composed, is_cjk, normalise_name, query_terms, stop_word, terms
-from graphrag_mcp.types import Mention, content_id
+from graphrag_mcp.text.terms import (
+    composed,
+    entity_id,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    stop_word,
+    terms,
+)
+from graphrag_mcp.types import Mention
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 RERANKED = 50  # passages that a reranker reads
@@ -198,7 +206,7 @@ def retrieve(
     _add_keywords(snapshot, found, keywords, weights)
     found.near = _add_near(snapshot, found.terms, wanted, weights)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
-    found.named = list(dict.fromkeys(content_id("entity", key) for key in keys))
+    found.named = list(dict.fromkeys(entity_id(key) for key in keys))
     rare = _rare_terms(found.names, found.terms)
     found.terms.update((term, weights.name * found.terms[term]) for term in rare)
     candidates = _Candidates(snapshot, found, weights)

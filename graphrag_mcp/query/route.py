@@ -9,7 +9,7 @@ from graphrag_mcp.query import reports, retrieval
 from graphrag_mcp.query.reports import OVERVIEW
 from graphrag_mcp.query.text_search import quoted
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import entity_id
 
 # One word that no one would write in a sentence: a code, a path, an identifier, a number with signs
 # in it.
@@ -51,6 +51,6 @@ def _names_here(query: str, snapshot: Snapshot) -> str:
     from graphrag_mcp.names.extract import extract
 
     names = [mention for mention in extract(query[: retrieval.NAME_CHARACTERS]) if mention.strong]
-    ids = {content_id("entity", mention.key): mention.form for mention in names}
+    ids = {entity_id(mention.key): mention.form for mention in names}
     known = snapshot.by_key("entities", list(ids), "id", ["id"])["id"].to_pylist()
     return ids[known[0]] if known else ""

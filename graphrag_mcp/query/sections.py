@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ENTITIES, REPORTS, RELATIONSHIPS = 10, 10, 10  # relationships: to the outside, of each entity
 HUB = 500  # an entity of more relationships adds none from outside the selection
 SMALL = 3_000  # tokens of a budget up to which text counts most
-ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor
 DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")  # of reading
 HEADERS = {
     "Sources": "",
@@ -34,7 +33,7 @@ HEADERS = {
 SHARES = {
     "Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05, "Reports": 0.15,
 }  # fmt: skip
-SMALL_SHARES = {**dict.fromkeys(ORDER, 0.05), "Sources": 0.8}
+SMALL_SHARES = {**dict.fromkeys(context.ORDER, 0.05), "Sources": 0.8}
 
 
 def sections_of(
@@ -83,7 +82,7 @@ def sections_of(
             more=name == "Sources" and passages < len(found.passages),
             greedy=detailed or name not in ("Entities", "Claims"),
         )
-        for name in (DETAILED if detailed else ORDER)
+        for name in (DETAILED if detailed else context.ORDER)
         if name in items
     ]
 
@@ -111,7 +110,7 @@ def merged(
             some.sort(key=lambda one: (one[0], one[1], one[2].id))
     found = []
     for name, section in listed.items():
-        offset = offsets[ORDER.index(name)]
+        offset = offsets[context.ORDER.index(name)]
         rest = [item for _, _, item in items[name]][offset:]
         left = more and name == "Sources"
         found.append(replace(section, items=rest, offset=offset, more=left))

@@ -20,11 +20,12 @@ from typing import Any, Literal
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, git, read, walk
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.types import Document, IndexRequest
+from graphrag_mcp.types import IndexRequest
 
 # A folder that was moved has been worked on since, as a rule; half of its files unchanged is no
 # chance.

@@ -27,7 +27,7 @@ from typing import IO
 
 from graphrag_mcp.sources.opening import read
 from graphrag_mcp.sources.walk import FoundFile
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id
 
 SECONDS = 60.0  # for the history of one repository; what is not dated by then has no date
 _REFS = 50_000_000  # bytes of the list of packed references

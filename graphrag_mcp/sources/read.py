@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,7 +27,8 @@ from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.types import Document, InlineText, content_id
+from graphrag_mcp.text.terms import content_id
+from graphrag_mcp.types import InlineText
 
 SECONDS = 25.0  # for one file; the process watches the clock itself, and this one
 GRACE = 4.0  # seconds later, its start included
@@ -36,6 +38,30 @@ OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
 COMMITTED = "committed"  # in metadata: the day of the last commit
 _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
+    absolute."""
+
+    uri: str
+    title: str
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created: str = ""  # ISO 8601 or "", in no digest
+    file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
+    file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
+
+    @property
+    def sha(self) -> str:
+        return content_id(
+            self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
+        )
+
+    @property
+    def id(self) -> str:
+        return content_id(self.uri, self.sha)
 
 
 # ---- the parser process ---------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.segments import EDITS
-from graphrag_mcp.text.terms import normalise_name
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import entity_id, normalise_name, relationship_id
 
 OPS = ("create", "update", "rename", "merge", "delete", "reject", "remove", "restore", "undo")
 ENTITY_FIELDS = ("title", "type", "description")
@@ -282,8 +281,8 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
     ends = [entity_of.get(key, "") for key in edit.keys]
     if not all(ends) or ends[0] == ends[1] or (not edit.created and tuple(ends) != edit.keys):
         return None
-    source, target = sorted(content_id("entity", end) for end in ends)
-    return content_id("relationship", source, target), source, target
+    source, target = sorted(map(entity_id, ends))
+    return relationship_id(source, target), source, target
 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:

@@ -24,15 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.errors import (
-    Busy,
-    Damaged,
-    GraphRAGError,
-    NewerFormat,
-    NotFound,
-    out_of_files,
-    too_many_files,
-)
+from graphrag_mcp import errors
 from graphrag_mcp.settings import address_of
 
 if TYPE_CHECKING:
@@ -106,7 +98,7 @@ class Manifest:
         found |= {f"files/{one['file']}": one["sha256"] for one in self.files}
         known, broken = recorded(folder, self.files)
         if broken:
-            raise Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
+            raise errors.Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
         for table in self.tables:
             for path, (_, sha256) in known.get(table, {}).items():
                 found[f"tables/{table}.lance/{path}"] = sha256
@@ -131,18 +123,20 @@ def parse(raw: bytes, where: str) -> Manifest:
         # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
         later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise Damaged(
+        raise errors.Damaged(
             f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair"
         ) from error
     # A later release may make the check value of something else. Taken for damage, an earlier
     # generation would be built on and replace it.
     if later:
-        raise NewerFormat(
+        raise errors.NewerFormat(
             f"{where} has format {body['format']}, this release reads up to {FORMAT}",
             "Upgrade graphrag-mcp, or index again",
         )
     if wrong:
-        raise Damaged(f"{where} does not match its check value", "Run graphrag-mcp doctor --repair")
+        raise errors.Damaged(
+            f"{where} does not match its check value", "Run graphrag-mcp doctor --repair"
+        )
     if body.get("format") == WITHOUT_LOGS:
         body["format"] = FORMAT
     body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
@@ -166,10 +160,10 @@ def read(folder: Path) -> Manifest | None:
         return kept[-1] if kept else None
     except OSError as error:
         what = f"{path} cannot be read ({error.strerror})"
-        raise Damaged(
+        raise errors.Damaged(
             what, "Give this user the right to read it, or restore it from a backup"
         ) from error
-    except Damaged as error:
+    except errors.Damaged as error:
         kept = generations(folder)
         if not kept:
             raise
@@ -180,7 +174,7 @@ def read(folder: Path) -> Manifest | None:
 def current(folder: Path) -> Manifest:
     """As `read`; NotFound when nothing was ever committed there."""
     if (manifest := read(folder)) is None:
-        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+        raise errors.NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
     return manifest
 
 
@@ -192,7 +186,7 @@ def generations(folder: Path) -> list[Manifest]:
             kept.append(parse(path.read_bytes(), str(path)))
         except FileNotFoundError:  # pruned by the writer meanwhile
             continue
-        except (Damaged, NewerFormat) as error:
+        except (errors.Damaged, errors.NewerFormat) as error:
             log.warning("%s", error.what)
         except OSError as error:
             log.warning("%s cannot be read (%s)", path, error.strerror)
@@ -245,12 +239,12 @@ def writing(folder: Path) -> Iterator[None]:
         yield
     # the latter is what LanceDB raises, with lines of its source
     except (OSError, RuntimeError) as error:
-        if out_of_files(error):
-            raise too_many_files() from error
+        if errors.out_of_files(error):
+            raise errors.too_many_files() from error
         said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
         if number := re.search(r"\(os error (\d+)\)", said):
             said = os.strerror(int(number[1]))
-        raise GraphRAGError(
+        raise errors.GraphRAGError(
             f"corpus {folder.name} cannot be written ({said})",
             "Free disk space or give this user the right to write there, then run it again; what was committed is kept",
         ) from error
@@ -263,7 +257,7 @@ def prune(folder: Path, current: int) -> list[Manifest]:
     for path in sorted((folder / "generations").glob("*.json"), reverse=True):
         try:
             one = parse(path.read_bytes(), str(path))
-        except (OSError, GraphRAGError):  # it names nothing
+        except (OSError, errors.GraphRAGError):  # it names nothing
             one = Manifest("", int(path.stem) if path.stem.isdigit() else 0)
         if one.generation > current:
             path.unlink(missing_ok=True)
@@ -339,15 +333,15 @@ def local_lock(folder: Path, timeout: float) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        raise Busy(
+        raise errors.Busy(
             f"another process is indexing corpus {folder.name}",
             "Wait for it with graph_status, or try again",
         ) from error
     except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
-        if out_of_files(error):
-            raise too_many_files() from error
+        if errors.out_of_files(error):
+            raise errors.too_many_files() from error
         what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
-        raise GraphRAGError(
+        raise errors.GraphRAGError(
             what, "Free disk space or give this user the right to write there, then retry"
         ) from error
     try:

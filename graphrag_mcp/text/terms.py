@@ -13,6 +13,7 @@ LICENSE. Its second part, by hand, are variants that the mainland gave up (佔 f
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 import unicodedata
@@ -510,6 +511,20 @@ def normalise_name(name: str) -> str:
             key = without_cases(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
         key = _singular(key)
     return key or before or name.casefold().strip()
+
+
+def content_id(*parts: str) -> str:
+    """128-bit content hash of the parts as 32 hex digits; the one way ids are made."""
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1 << 16)
+def entity_id(key: str) -> str:
+    return content_id("entity", key)
+
+
+def relationship_id(source_id: str, target_id: str) -> str:
+    return content_id("relationship", source_id, target_id)
 
 
 def _unwrapped(key: str) -> str:

@@ -32,26 +32,13 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
 
+from graphrag_mcp import types
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
 from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
-from graphrag_mcp.types import (
-    DriftResult,
-    EditResult,
-    EntityResult,
-    ExploreResult,
-    ListResult,
-    RemoveResult,
-    ReportResult,
-    Result,
-    SearchResult,
-    SourceResult,
-    StatusResult,
-    WorkResult,
-)
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -75,23 +62,26 @@ PAGE_TOKENS = 70
 THREADS, WAITING = 2, 8
 
 # What a call gives that took too long: its kind of result, and what to call then.
-LATE: dict[str, tuple[type[Result], str]] = {
-    "local_search": (SearchResult, "search_text(query=...)"),
-    "global_search": (SearchResult, "local_search(query=...)"),
-    "search_text": (SearchResult, "local_search(query=...)"),
-    "drift_search": (DriftResult, "drift_search(query=...)"),
-    "drift_step": (DriftResult, "drift_step(...) with the same arguments"),
-    "drift_finish": (DriftResult, "drift_finish(session_id=...)"),
-    "get_entity": (EntityResult, "search_text(query=...)"),
-    "get_community_report": (ReportResult, "global_search(query=...)"),
-    "get_source": (SourceResult, "search_text(query=...)"),
-    "explore_graph": (ExploreResult, "get_entity(id_or_name=...)"),
-    "list_documents": (ListResult, "list_documents()"),
-    "graph_status": (StatusResult, "graph_status()"),
-    "remove_documents": (RemoveResult, "graph_status()"),
-    "edit_graph": (EditResult, 'edit_graph(op="log")'),
-    "claim_work": (WorkResult, "claim_work()"),
-    "submit_work": (WorkResult, "submit_work(...) with the same results: nothing counts twice"),
+LATE: dict[str, tuple[type[types.Result], str]] = {
+    "local_search": (types.SearchResult, "search_text(query=...)"),
+    "global_search": (types.SearchResult, "local_search(query=...)"),
+    "search_text": (types.SearchResult, "local_search(query=...)"),
+    "drift_search": (types.DriftResult, "drift_search(query=...)"),
+    "drift_step": (types.DriftResult, "drift_step(...) with the same arguments"),
+    "drift_finish": (types.DriftResult, "drift_finish(session_id=...)"),
+    "get_entity": (types.EntityResult, "search_text(query=...)"),
+    "get_community_report": (types.ReportResult, "global_search(query=...)"),
+    "get_source": (types.SourceResult, "search_text(query=...)"),
+    "explore_graph": (types.ExploreResult, "get_entity(id_or_name=...)"),
+    "list_documents": (types.ListResult, "list_documents()"),
+    "graph_status": (types.StatusResult, "graph_status()"),
+    "remove_documents": (types.RemoveResult, "graph_status()"),
+    "edit_graph": (types.EditResult, 'edit_graph(op="log")'),
+    "claim_work": (types.WorkResult, "claim_work()"),
+    "submit_work": (
+        types.WorkResult,
+        "submit_work(...) with the same results: nothing counts twice",
+    ),
 }
 # Calls in advice that may name a corpus.
 _ADVISED = re.compile(
@@ -161,7 +151,7 @@ def budgets(
     return max(packing_budget.LOWEST, used - kept), used
 
 
-def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
+def reply(result: types.Result, budget: int = MOST, page: str = "") -> CallToolResult:
     """The result as it is sent. Hint, next page, next call and the address of the page end the text.
 
     No reply passes its budget: what is below the text gives way before the text does."""
@@ -183,7 +173,7 @@ def reply(result: Result, budget: int = MOST, page: str = "") -> CallToolResult:
     return _sent(result)
 
 
-def fits_whole(result: Result, budget: int, page: str = "") -> bool:
+def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
     """Make the result ready to be sent with its text uncut; False where it passes its budget even
     without what ends the text."""
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
@@ -198,7 +188,7 @@ def fits_whole(result: Result, budget: int, page: str = "") -> bool:
     return False
 
 
-def _sent(result: Result) -> CallToolResult:
+def _sent(result: types.Result) -> CallToolResult:
     """Text; and for results on which programs act, their fields. A host that is given fields may
     show the model these alone, so other results have none."""
     content = [TextContent(type="text", text=sendable(result.text))]
@@ -239,16 +229,16 @@ def who(ctx: Ctx) -> str:
     return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
-def meta_of(result: Result) -> dict[str, Any] | None:
+def meta_of(result: types.Result) -> dict[str, Any] | None:
     """Which view of the page shows a result; None for results that it does not show."""
     view = result.view
-    if isinstance(result, ExploreResult):
+    if isinstance(result, types.ExploreResult):
         view = view or "map"
         if result.start.startswith("e"):
             view = f"entity/{result.start[1:]}"
         if result.goal.startswith("e"):
             view = f"path/{result.start[1:]}/{result.goal[1:]}"
-    elif isinstance(result, DriftResult) and result.session_id:
+    elif isinstance(result, types.DriftResult) and result.session_id:
         view = f"drift/{result.session_id}"
     corpus = getattr(result, "corpus", "")
     return {EXPLORER: {"view": view, "corpus": corpus}} if view and "," not in corpus else None
@@ -265,7 +255,7 @@ def _base_of_page(ctx: Ctx) -> str:
     return f"{request.url.scheme}://{request.url.netloc}{app.page}" if app.page and request else ""
 
 
-def _address(ctx: Ctx, result: Result) -> str:
+def _address(ctx: Ctx, result: types.Result) -> str:
     """Where the page shows a result. It never holds a token: the page asks for one where it has
     none. For a long question it is that of the map."""
     base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
@@ -281,7 +271,7 @@ def _address(ctx: Ctx, result: Result) -> str:
 
 
 async def serve(
-    ctx: Ctx, tool: str, work: Callable[[App], Result], budget: int = MOST
+    ctx: Ctx, tool: str, work: Callable[[App], types.Result], budget: int = MOST
 ) -> CallToolResult:
     """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so."""
     desk = desk_of(ctx)
@@ -323,14 +313,14 @@ async def read(
     ctx: Ctx,
     tool: str,
     corpus: str,
-    work: Callable[[Parts], Result],
+    work: Callable[[Parts], types.Result],
     budget: int,
     ids: Sequence[str] | None = None,
 ) -> CallToolResult:
     """`serve` for work on the newest generation of the corpus that is meant, under the name "". With
     `ids` it may also be on several: all that `corpus` lists or ids such as `a/e12` name."""
 
-    def on_newest(app: App) -> Result:
+    def on_newest(app: App) -> types.Result:
         if ids is not None and (names := app.several(corpus, ids)):
             return work([(name, app.snapshot(name)) for name in names])
         name = app.corpus_for_reading(corpus)

@@ -17,17 +17,7 @@ from pydantic import BeforeValidator
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import (
-    Corpus,
-    Ctx,
-    Strings,
-    argument,
-    as_flag,
-    as_strings,
-    choice,
-    serve,
-    who,
-)
+from graphrag_mcp.tools import contract
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:
@@ -49,53 +39,57 @@ def as_fields(value: Any) -> Any:
             return [value]
     if isinstance(value, dict):
         return [f"{name}={one}" for name, one in value.items()]
-    return as_strings(value)
+    return contract.as_strings(value)
 
 
-DryRun = argument(
-    Annotated[bool, BeforeValidator(as_flag(True))], "false: do it", "dry_run dryrun preview"
+DryRun = contract.argument(
+    Annotated[bool, BeforeValidator(contract.as_flag(True))],
+    "false: do it",
+    "dry_run dryrun preview",
 )
-Op = choice(
+Op = contract.choice(
     ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"),
     "merge: the first id stays; proposals: pairs to merge or reject; log: edits",
     "op operation action",
 )
-EditIds = argument(
-    Strings,
+EditIds = contract.argument(
+    contract.Strings,
     "e12, r7, names; of a new relationship both ends; undo_id",
     "ids id entities names undo_id",
 )
-Fields = argument(
+Fields = contract.argument(
     Annotated[list[str], BeforeValidator(as_fields)],
     "name=value: title, type, description, keywords, weight",
     "fields values set",
 )
-DocumentIds = argument(
-    Strings, "d4, uris or file names", "ids id documents document_ids uris paths"
+DocumentIds = contract.argument(
+    contract.Strings, "d4, uris or file names", "ids id documents document_ids uris paths"
 )
 
 
 async def remove_documents(
-    ctx: Ctx, ids: DocumentIds, corpus: Corpus = "", dry_run: DryRun = True
+    ctx: contract.Ctx, ids: DocumentIds, corpus: contract.Corpus = "", dry_run: DryRun = True
 ) -> Annotated[CallToolResult, RemoveResult]:
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
-    by = "agent:" + who(ctx)
-    return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run))
+    by = "agent:" + contract.who(ctx)
+    return await contract.serve(
+        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run)
+    )
 
 
 async def edit_graph(
-    ctx: Ctx,
+    ctx: contract.Ctx,
     op: Op,
     ids: EditIds = [],
     fields: Fields = [],
-    corpus: Corpus = "",
+    corpus: contract.Corpus = "",
     dry_run: DryRun = True,
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
     undone."""
-    by = "agent:" + who(ctx)
-    return await serve(
+    by = "agent:" + contract.who(ctx)
+    return await contract.serve(
         ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)
     )
 

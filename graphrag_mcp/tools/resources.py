@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ from graphrag_mcp.tools.contract import encodable
 from graphrag_mcp.trust import fencing
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
     from mcp.server import MCPServer
 
     from graphrag_mcp.store.tables import Snapshot
@@ -249,7 +249,7 @@ class Updates:
         self.app = app
         self.bus = InMemorySubscriptionBus()
         self.subscriptions: dict[tuple[object, str], Subscription] = {}
-        self.begun = anyio.Event()  # there has been a subscription
+        self.tasks: TaskGroup | None = None  # where the watch begins with the first subscription
 
     def attach(self, server: MCPServer[Any]) -> None:
         """Serve the two methods of earlier protocols; MCPServer serves only `subscriptions/listen`."""
@@ -298,7 +298,9 @@ class Updates:
         if len(self.subscriptions) >= MOST:
             return False
         self.subscriptions[owner, uri] = Subscription(stamp, stamp(), session)
-        self.begun.set()
+        if self.tasks is not None:
+            self.tasks.start_soon(self._watch)
+            self.tasks = None
         return True
 
     def _leave(self, owner: object) -> None:
@@ -307,16 +309,7 @@ class Updates:
 
     # ---- telling them ----------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        """For the server's lifespan."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._watch)
-            yield
-            group.cancel_scope.cancel()
-
     async def _watch(self) -> None:
-        await self.begun.wait()
         while True:
             await anyio.sleep(EVERY)
             try:

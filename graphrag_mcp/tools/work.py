@@ -13,20 +13,7 @@ from mcp.types import CallToolResult
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs import queue, start
-from graphrag_mcp.tools.contract import (
-    MOST,
-    Budget6000,
-    Corpus,
-    Ctx,
-    budgets,
-    choice,
-    clamp,
-    fits_whole,
-    number,
-    objects,
-    serve,
-    who,
-)
+from graphrag_mcp.tools import contract
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
@@ -50,27 +37,29 @@ _RESULT = {
 }
 
 
-Kind = choice(("any", "extract", "describe", "report"), "")
-Level = number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
-MaxItems = number(5, "1 to 20", "max_items limit count n")
-Results = objects(_RESULT, "One per work_id", "results items result work")
+Kind = contract.choice(("any", "extract", "describe", "report"), "")
+Level = contract.number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
+MaxItems = contract.number(5, "1 to 20", "max_items limit count n")
+Results = contract.objects(_RESULT, "One per work_id", "results items result work")
 
 
 async def claim_work(
-    ctx: Ctx,
-    corpus: Corpus = "",
+    ctx: contract.Ctx,
+    corpus: contract.Corpus = "",
     kind: Kind = "any",
     level: Level = -1,
     max_items: MaxItems = 5,
-    max_tokens: Budget6000 = 6000,
+    max_tokens: contract.Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
     """Be the model of an index. kind="report", level=0: write the reports of its top topics, from any
     index, in a dozen calls. Of an index made with method="agent" also texts to read and descriptions
     to merge. Each comes with instructions. Then submit_work."""
     client = _client(ctx)
-    count = clamp("max_items", max_items, 1, 20)
-    wanted = clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000
-    _, whole = budgets(ctx, wanted, 0)
+    count = contract.clamp("max_items", max_items, 1, 20)
+    wanted = (
+        contract.clamp("max_tokens", max_tokens, LEAST, contract.MOST) if max_tokens > 0 else 6000
+    )
+    _, whole = contract.budgets(ctx, wanted, 0)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
@@ -87,7 +76,7 @@ async def claim_work(
             level=None if level < 0 else level,
             max_items=count,
             process=os.getpid(),
-            fits=lambda items: fits_whole(_claimed(name, items, kind), whole),
+            fits=lambda items: contract.fits_whole(_claimed(name, items, kind), whole),
         )
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not (found.items or found.held or found.too_long):
@@ -95,15 +84,15 @@ async def claim_work(
             start.merge_later(app.settings, name)
         return result
 
-    return await serve(ctx, "claim_work", work, whole)
+    return await contract.serve(ctx, "claim_work", work, whole)
 
 
 async def submit_work(
-    ctx: Ctx, results: Results, corpus: Corpus = ""
+    ctx: contract.Ctx, results: Results, corpus: contract.Corpus = ""
 ) -> Annotated[CallToolResult, WorkResult]:
     """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones
     come back with the reason."""
-    by, client = who(ctx), _client(ctx)
+    by, client = contract.who(ctx), _client(ctx)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import submit
@@ -137,7 +126,7 @@ async def submit_work(
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
 
-    return await serve(ctx, "submit_work", work)
+    return await contract.serve(ctx, "submit_work", work)
 
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
@@ -158,7 +147,7 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     if found.too_long:
         blocks.append(
             f"{found.too_long} open questions are longer than this reply may be and are not claimed: "
-            f"call claim_work with a larger max_tokens, up to {MOST}, or let a model answer them."
+            f"call claim_work with a larger max_tokens, up to {contract.MOST}, or let a model answer them."
         )
     if found.items:
         result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
@@ -195,7 +184,7 @@ def _no_work(found: Any, kind: str) -> str:
     )
 
 
-def _client(ctx: Ctx) -> str:
+def _client(ctx: contract.Ctx) -> str:
     """Who holds what is claimed: the client's name, and a mark of its token and of its session, or
     over stdio of this process. Over HTTP without sessions two clients of one name cannot be told
     apart, so there every claim is one of its own."""
@@ -203,4 +192,4 @@ def _client(ctx: Ctx) -> str:
     if ctx.headers is not None:
         session = ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
     # The id of a session is not written: with it others could speak in the session.
-    return f"{who(ctx)}@{folder_name(f'{SUBJECT.get()} {session}')}"
+    return f"{contract.who(ctx)}@{folder_name(f'{SUBJECT.get()} {session}')}"

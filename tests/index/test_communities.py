@@ -19,7 +19,7 @@ from graphrag_mcp.index.communities import ClusterParams, Hierarchy, Texts, clus
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id
 from tests.support.promises import doctor
 
 ROOT = Path(__file__).resolve().parents[2]

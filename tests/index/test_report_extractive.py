@@ -12,9 +12,8 @@ from graphrag_mcp.index.report_extractive import Report, telling
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.prose import stands_alone, substance
-from graphrag_mcp.text.terms import without_grammar
+from graphrag_mcp.text.terms import content_id, without_grammar
 from graphrag_mcp.text.titles import phrase
-from graphrag_mcp.types import content_id
 from tests.support.reports import extractive_report
 
 ENGLISH = [

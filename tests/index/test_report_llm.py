@@ -28,8 +28,8 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import cited
+from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import content_id
 from tests.index.test_report_extractive import CHINESE, ENGLISH, community_of, many, rows_of
 from tests.support.reports import extractive_report
 

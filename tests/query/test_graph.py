@@ -24,7 +24,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text.terms import content_id
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
 

@@ -15,12 +15,12 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, office
 from graphrag_mcp.sources import read as parsers
-from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.read import Document, load
 from graphrag_mcp.sources.walk import find
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import read as read_manifest
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.types import Document, IndexRequest
+from graphrag_mcp.types import IndexRequest
 from tests.support import hostile_archives
 from tests.support.command import ROOT, clean_environment
 

@@ -18,10 +18,10 @@ from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.read import inline, load, sha
+from graphrag_mcp.sources.read import Document, inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import Document, IndexRequest, InlineText
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
 from tests.support.workload import ends
 

@@ -14,11 +14,11 @@ from graphrag_mcp.doctor import doctor as shipped
 from graphrag_mcp.doctor.doctor import DERIVE, Finding, pairs_by_hand
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.edit_log import PairFact, in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import Lines, normalise_name
-from graphrag_mcp.types import Document, content_id
+from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 
 Broken = tuple[str, str, str]
 Row = dict[str, Any]

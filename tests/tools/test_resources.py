@@ -315,7 +315,8 @@ def test_nobody_looks_at_files_while_nobody_listens(tmp_path: Path) -> None:
             looked += 1
             return looked
 
-        async with updates.watching():
+        async with anyio.create_task_group() as updates.tasks:
+            tasks = updates.tasks
             await anyio.sleep(0.7)
             before = looked
             updates._add("a stream", "graphrag://corpora")
@@ -325,6 +326,7 @@ def test_nobody_looks_at_files_while_nobody_listens(tmp_path: Path) -> None:
             between = looked
             await anyio.sleep(0.8)
             assert looked - between <= 1
+            tasks.cancel_scope.cancel()
         return before, between
 
     before, between = anyio.run(idle)
