@@ -25,17 +25,8 @@ from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationErr
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.trust.fencing import spans
 
-ENVIRONMENT = {
-    "GRAPHRAG_MCP_HOME": "home",
-    "GRAPHRAG_MCP_ROOTS": "roots",
-    "GRAPHRAG_MCP_SETTINGS": "(the TOML file itself)",
-    "GRAPHRAG_MCP_CHAT_MODEL": "chat_model",
-    "GRAPHRAG_MCP_EMBEDDING_MODEL": "embedding_model",
-    "GRAPHRAG_MCP_CONCURRENCY": "concurrency",
-    "OPENAI_BASE_URL": "base_url",
-    "GRAPHRAG_MCP_TOKENS": "(the tokens of serve --http)",
-    "GRAPHRAG_MCP_TENANTS": "(the tenants of these tokens)",
-}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+ENVIRONMENT: dict[str, str] = _TABLES["environment"]
 
 DEFAULT_TYPES = (
     *("person", "organization", "location", "event", "concept", "method", "content", "data"),
@@ -149,18 +140,7 @@ class Substituted(str):
 SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
 TENANTS = "tenants"  # the folder or prefix of a home that holds those of its tenants
 _STORES = "object-stores"  # the folder that holds the copies of such homes
-# For models of up to some 8 thousand million parameters, or with 8,000 tokens of context.
-PRESETS: dict[str, dict[str, Any]] = {
-    "small": {
-        "entity_types": ("person", "organization", "location", "event"),
-        "gleanings": "0",
-        "claims_enabled": False,
-        "chunk_size": 600,
-        "report_tokens": 3000,
-        "concurrency": 2,
-        "timeout_seconds": 600,
-    }
-}
+PRESETS: dict[str, dict[str, Any]] = _TABLES["presets"]
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,24 +31,12 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "graphrag-mcp"
-# tool -> command, and which arguments come after it in which order; {} stands for what a person
-# fills in.
-COMMANDS = {
-    "index_documents": ("index", {"paths": "PATH"}),
-    "local_search": ("search", {"query": "QUERY"}),
-    "global_search": ("search --mode global", {"query": "QUERY"}),
-    "search_text": ("search --mode text", {"query": "QUERY"}),
-    "drift_search": ("search --mode drift", {"query": "QUERY"}),
-    "get_entity": ("entity", {"id_or_name": "NAME"}),
-    "get_community_report": ("report", {"community_id": "COMMUNITY"}),
-    "list_documents": ("list", {"query": ""}),
-    "get_source": ("source", {"ids": "ID"}),
-    "explore_graph": ("explore", {"start": "", "goal": ""}),
-    "graph_status": ("status", {}),
-    "remove_documents": ("remove", {"ids": "ID"}),
-    "edit_graph": ("edit", {"op": "OP", "ids": ""}),
-    "drift_finish": ("drift", {"session_id": "SESSION"}),
-    "drift_step": ("drift", {"session_id": "SESSION"}),
+# tool -> command, and which arguments come after it in which order
+COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
+    tool: (one["command"], {name: said for name, said in one.items() if name != "command"})
+    for tool, one in tomllib.loads(Path(__file__).with_name("main.toml").read_text())[
+        "tools"
+    ].items()
 }
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
 OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")

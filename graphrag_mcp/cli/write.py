@@ -19,22 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli.output import (
-    Bar,
-    app_of,
-    as_commands,
-    asked,
-    changed,
-    counts_line,
-    elsewhere,
-    estimated,
-    existing,
-    failed,
-    print_json,
-    say,
-    settings_of,
-    show,
-)
+from graphrag_mcp.cli import output
+from graphrag_mcp.cli.output import asked
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.packing.budget import one_line
@@ -59,14 +45,14 @@ def try_(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.hosts import here
     from graphrag_mcp.query import topics
 
-    folder = existing(options.folder) if options.folder else sample()
+    folder = output.existing(options.folder) if options.folder else sample()
     if not folder.is_dir():
         raise BadInput(f"{folder} is no folder", "Name a folder of documents")
     corpus = _index(options, folder)
     if not corpus:
         print(f"There is no text in {folder} that can be read.", file=sys.stderr)
         return 1
-    app = app_of(options)
+    app = output.app_of(options)
     snapshot = app.snapshot(corpus)
     about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
     told = {"corpus": corpus, "about": about, "questions": _questions(snapshot)}
@@ -75,8 +61,8 @@ def try_(options: argparse.Namespace) -> int:
     words = ["graphrag-mcp", "install", "--client"]
     commands = [[*words, host.name, "--root", str(folder), *of_home] for host in found]
     if options.json:
-        return say(options, told | {"connect": [shlex.join(words) for words in commands]})
-    _print(told, elsewhere(app, corpus))
+        return output.say(options, told | {"connect": [shlex.join(words) for words in commands]})
+    _print(told, output.elsewhere(app, corpus))
     return _connect(found, commands)
 
 
@@ -92,11 +78,11 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    app = app_of(options)
+    app = output.app_of(options)
     corpus = options.corpus or ("" if options.folder else "sample")
     corpus = app.corpus_for_writing(corpus, folder)
     request, began = IndexRequest((str(folder),)), time.monotonic()
-    with Bar(options) as bar:
+    with output.Bar(options) as bar:
         result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
     names = ("documents", "passages", "entities", "relationships")
@@ -188,12 +174,12 @@ def edit(options: argparse.Namespace) -> int:
     from graphrag_mcp.store.edit_log import in_force
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
-    app = app_of(options)
+    app = output.app_of(options)
     if options.op == "replay":
         return _replay(app, options)
     if options.op == "log" and options.json:
         rows = in_force(app.snapshot(options.corpus)).log  # as they are: what `edit replay` takes
-        print_json({"edits": list(map(asdict, rows))}, exact=True)
+        output.print_json({"edits": list(map(asdict, rows))}, exact=True)
         return 0
     given = (options.corpus, options.op, options.ids, options.set)
     result = change(app, *given, f"cli:{_user()}", not options.yes, wait=True)
@@ -205,7 +191,12 @@ def remove(options: argparse.Namespace) -> int:
     from graphrag_mcp.tools.edit import remove as take_out
 
     result = take_out(
-        app_of(options), options.corpus, options.ids, f"cli:{_user()}", not options.yes, wait=True
+        output.app_of(options),
+        options.corpus,
+        options.ids,
+        f"cli:{_user()}",
+        not options.yes,
+        wait=True,
     )
     _shown(options, result, result.dry_run)
     return 1 if result.unknown else 0
@@ -215,7 +206,7 @@ def _shown(options: argparse.Namespace, result: Any, tried: bool) -> int:
     if tried and not options.json and not result.text.startswith("Nothing"):
         result.text += f"\n{YES}"
     result.next_call = ""
-    return show(options, result)
+    return output.show(options, result)
 
 
 def _replay(app: App, options: argparse.Namespace) -> int:
@@ -227,7 +218,7 @@ def _replay(app: App, options: argparse.Namespace) -> int:
 
     if len(options.ids) != 1:
         raise BadInput("replay takes one file", "Write it with graphrag-mcp edit log --json")
-    path = existing(options.ids[0])
+    path = output.existing(options.ids[0])
     try:
         rows = [
             LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
@@ -237,11 +228,11 @@ def _replay(app: App, options: argparse.Namespace) -> int:
         what = f"{path.name} is no log of edits"
         raise BadInput(what, "Write it with graphrag-mcp edit log --json") from error
     if not options.yes:
-        return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
+        return output.show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))
     result = replay(folder, app.settings, rows)
     index_documents(folder, IndexRequest(), app.settings)
-    return show(options, result)
+    return output.show(options, result)
 
 
 def _user() -> str:
@@ -256,7 +247,7 @@ SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of
 
 def serve(options: argparse.Namespace) -> int:
     """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
-    settings = settings_of(options, roots=options.root)
+    settings = output.settings_of(options, roots=options.root)
     offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
     offer["corpus"] = options.corpus
     if options.http:
@@ -281,7 +272,7 @@ def index(options: argparse.Namespace) -> int:
     if options.job:
         from graphrag_mcp.jobs import start
 
-        return 0 if start.run_job(settings_of(options), options.job).status == "done" else 1
+        return 0 if start.run_job(output.settings_of(options), options.job).status == "done" else 1
     if not options.paths:
         raise BadInput(
             "index needs a folder or file", "Name one, for example: graphrag-mcp index docs"
@@ -291,11 +282,11 @@ def index(options: argparse.Namespace) -> int:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    paths = tuple(str(existing(path)) for path in options.paths)
-    app = app_of(options)
+    paths = tuple(str(output.existing(path)) for path in options.paths)
+    app = output.app_of(options)
     budget = {name: getattr(options, name) for name in ("max_calls", "max_tokens", "max_cost")}
     engine = {"engine": options.engine, "engine_address": options.address}
-    settings = settings_of(options, **budget, **engine)
+    settings = output.settings_of(options, **budget, **engine)
     nothing = any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
@@ -308,15 +299,15 @@ def index(options: argparse.Namespace) -> int:
 
         start.finish_open(settings, corpus)
     ended = partial(print, "graphrag-mcp:", file=sys.stderr, flush=True)
-    with Bar(options) as bar:
+    with output.Bar(options) as bar:
         result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=ended)
     result = result.model_copy(update={"corpus": corpus})
     elapsed = time.monotonic() - began
     if options.json:
-        print_json(_index_record(result, elapsed))
+        output.print_json(_index_record(result, elapsed))
     else:
         _print_index(result, elapsed)
-        said = elsewhere(app, corpus) if result.status == "done" else ""
+        said = output.elsewhere(app, corpus) if result.status == "done" else ""
         if said:
             print(said, file=sys.stderr)
         if result.status == "done" and sys.stderr.isatty():
@@ -332,7 +323,10 @@ def _watch(options: argparse.Namespace) -> int:
 
     if options.dry_run:
         raise BadInput("--watch and --dry-run exclude each other", "Leave one of them out")
-    paths, home = [existing(path) for path in options.paths], settings_of(options).home.resolve()
+    paths, home = (
+        [output.existing(path) for path in options.paths],
+        output.settings_of(options).home.resolve(),
+    )
     ours = DefaultFilter(ignore_paths=[home])  # an index among the documents
     once, first = argparse.Namespace(**{**vars(options), "watch": False}), True
     # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
@@ -342,7 +336,7 @@ def _watch(options: argparse.Namespace) -> int:
         try:
             index(once)
         except GraphRAGError as error:  # such as a folder that is empty for a moment
-            failed(once, error, 1)
+            output.failed(once, error, 1)
         if first:
             print("watching for changes; Ctrl-C ends it", file=sys.stderr)
         first = False
@@ -362,13 +356,13 @@ def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
 
 def _print_index(result: IndexResult, elapsed: float) -> None:
     if result.status == "estimate":
-        print("\n".join(estimated(result)))
+        print("\n".join(output.estimated(result)))
     else:
-        print(changed(result, result.corpus, elapsed))
+        print(output.changed(result, result.corpus, elapsed))
     if result.usage.get("calls"):
         print(f"asked models {asked(result.usage, ': ')}")
     if result.pending:
-        what = f"a model has still to answer: {counts_line(result.pending)} (run it again)"
+        what = f"a model has still to answer: {output.counts_line(result.pending)} (run it again)"
         print(what, file=sys.stderr)
         reasons = Counter(one["reason"] for one in result.degraded if one["kind"] != RECORDS)
         for reason, count in sorted(reasons.items(), key=lambda one: (-one[1], one[0])):
@@ -378,9 +372,9 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         for one in [one for one in result.degraded if one["kind"] == RECORDS][:SHOWN_LOSSES]:
             print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)
     if result.skipped:
-        print(f"skipped by rule: {counts_line(result.skipped)}")
+        print(f"skipped by rule: {output.counts_line(result.skipped)}")
     if result.hint:
-        print(f"hint: {as_commands(result.hint)}", file=sys.stderr)
+        print(f"hint: {output.as_commands(result.hint)}", file=sys.stderr)
     for error in result.errors:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
 
@@ -390,20 +384,20 @@ def tune(options: argparse.Namespace) -> int:
     from graphrag_mcp.evaluate.tune import TuneRequest
     from graphrag_mcp.evaluate.tune import tune as fit
 
-    app = app_of(options)
+    app = output.app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
-    output = Path(options.output).expanduser().absolute() if options.output else None
+    target = Path(options.output).expanduser().absolute() if options.output else None
     given = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
     request = TuneRequest(
         **{name: getattr(options, name) for name in given},
         untyped=options.no_entity_types,
-        output=output,
+        output=target,
     )
     found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
     files, then = [str(path) for path in found.files], ""
     if found.files:
         then = "; the next index run reads the texts with these prompts"
-        if output is not None:
+        if target is not None:
             then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"
@@ -411,7 +405,7 @@ def tune(options: argparse.Namespace) -> int:
     lines.append(f"entity types: {types}; {counted(found.examples, 'examples')}")
     lines += [f"wrote {path}" for path in files] or ["nothing was written"]
     lines.append(f"asked {counted(found.usage.get('calls', 0), 'times')}{then}")
-    say(options, {**asdict(found), "files": files}, *lines)
+    output.say(options, {**asdict(found), "files": files}, *lines)
     for reason in found.degraded:
         print(f"default kept: {reason}", file=sys.stderr)
     return 0 if found.files else 1
@@ -424,21 +418,21 @@ def init(options: argparse.Namespace) -> int:
     written = write(Path(options.folder).expanduser().absolute(), options.force)
     lines = [f"wrote {written[0]} and {len(written) - 1} files of prompts"]
     lines.append(f"use it with GRAPHRAG_MCP_SETTINGS={written[0]}")
-    return say(options, {"files": [str(path) for path in written]}, *lines)
+    return output.say(options, {"files": [str(path) for path in written]}, *lines)
 
 
 def answers(options: argparse.Namespace) -> int:
     """What models and agents answered for an index: list it, or forget it."""
     from graphrag_mcp.store.shared_replies import book as opened
 
-    app = app_of(options)
+    app = output.app_of(options)
     with contextlib.closing(opened(app.folder(app.corpus_for_reading(options.corpus)))) as book:
         book.probe()
         if options.action == "clear":
             gone = book.clear(options.kind)
             print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
         elif options.json:
-            print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
+            output.print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
         elif options.kind:
             if not (found := list(book.listing(options.kind))):
                 kinds = ", ".join(book.kinds()) or "none at all"

@@ -14,20 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.exchange import files
-from graphrag_mcp.exchange.files import (
-    TABLES,
-    Foreign,
-    SourceCommunity,
-    SourceDocument,
-    SourceEntity,
-    SourceRelation,
-    SourceReport,
-    SourceUnit,
-    ids,
-    number,
-    rows_of,
-    whole,
-)
+from graphrag_mcp.exchange.files import number
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date
 
@@ -38,28 +25,28 @@ STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
 
-def read(folder: Path) -> Foreign:
+def read(folder: Path) -> files.Foreign:
     """Everything that can be read of the folder's tables."""
-    found = Foreign("graphrag")
+    found = files.Foreign("graphrag")
     convert(tables_of(folder, found), found)
     return found
 
 
-def tables_of(folder: Path, found: Foreign) -> dict[str, list[Row]]:
+def tables_of(folder: Path, found: files.Foreign) -> dict[str, list[Row]]:
     """The rows of every table, none for one that cannot be read; `found` is told which these are."""
     return {
         name: found.opened(
             f"{name}.parquet",
-            partial(rows_of, folder, name),
+            partial(files.rows_of, folder, name),
             expected=name not in OPTIONAL,
             needed=name in NEEDED,
         )
         or []
-        for name in (*TABLES, "nodes")
+        for name in (*files.TABLES, "nodes")
     }
 
 
-def convert(tables: Mapping[str, list[Row]], found: Foreign) -> None:
+def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     """Fill `found` with what the tables hold."""
     documents, units, ends = tables["documents"], tables["text_units"], tables["relationships"]
     own = bool(documents) and {"uri", "metadata", "raw_data"} <= documents[0].keys()
@@ -77,7 +64,7 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     return clean(files.text(row, *names))
 
 
-def _document(row: Row, own: bool) -> SourceDocument:
+def _document(row: Row, own: bool) -> files.SourceDocument:
     metadata = row["metadata"] if not files.empty(row.get("metadata")) else row.get("raw_data")
     metadata = _parsed(metadata)
     kept = metadata if isinstance(metadata, dict) else {}
@@ -88,7 +75,7 @@ def _document(row: Row, own: bool) -> SourceDocument:
     said = text(row, "creation_date")
     created = said if own else iso_date(said)
     title, body = row.get("title") if own else None, row.get("text") if own else None
-    return SourceDocument(
+    return files.SourceDocument(
         text(row, "id"),
         title or text(row, "title", "id"),
         body or text(row, "text", "raw_content"),
@@ -98,13 +85,13 @@ def _document(row: Row, own: bool) -> SourceDocument:
     )
 
 
-def _unit(row: Row, place: int) -> SourceUnit:
+def _unit(row: Row, place: int) -> files.SourceUnit:
     documents = [text(row, "document_id")]
     if "document_ids" in row:
-        documents = ids(row, "document_ids", "document_id")
-    start, end = whole(row, "char_start"), whole(row, "char_end")
+        documents = files.ids(row, "document_ids", "document_id")
+    start, end = files.whole(row, "char_start"), files.whole(row, "char_end")
     body = row.get("text", row.get("chunk"))
-    return SourceUnit(
+    return files.SourceUnit(
         text(row, "id"),
         _numbered(row, place),
         body if isinstance(body, str) else "",
@@ -115,7 +102,7 @@ def _unit(row: Row, place: int) -> SourceUnit:
 
 
 def _numbered(row: Row, place: int) -> int:
-    known = whole(row, "human_readable_id", "short_id")
+    known = files.whole(row, "human_readable_id", "short_id")
     return place if known is None else known
 
 
@@ -127,31 +114,31 @@ def _parsed(value: Any) -> Any:
         return None
 
 
-def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
+def _entities(rows: list[Row], units: list[Row]) -> list[files.SourceEntity]:
     of_entity: dict[str, list[str]] = defaultdict(list)
     if rows and "text_unit_ids" not in rows[0]:
         for unit in units:
-            for id in ids(unit, "entity_ids"):
+            for id in files.ids(unit, "entity_ids"):
                 of_entity[id].append(text(unit, "id"))
     return [
-        SourceEntity(
+        files.SourceEntity(
             text(row, "id"),
             _numbered(row, place),
             " ".join(text(row, "title", "name").split())[:300],
             " ".join(text(row, "type").split())[:80],
             text(row, "description").strip(),
-            ids(row, "text_unit_ids") or of_entity[text(row, "id")],
+            files.ids(row, "text_unit_ids") or of_entity[text(row, "id")],
             text(row, "key"),
-            ids(row, "aliases"),
+            files.ids(row, "aliases"),
         )
         for place, row in enumerate(rows)
     ]
 
 
-def _relation(row: Row, place: int) -> SourceRelation:
+def _relation(row: Row, place: int) -> files.SourceRelation:
     weight = number(row, "weight")
     words = ", ".join(word for part in text(row, "keywords").split(",") if (word := part.strip()))
-    return SourceRelation(
+    return files.SourceRelation(
         text(row, "id"),
         _numbered(row, place),
         " ".join(text(row, "source").split())[:300],
@@ -159,7 +146,7 @@ def _relation(row: Row, place: int) -> SourceRelation:
         text(row, "description").strip(),
         words,
         1.0 if weight is None else weight,
-        ids(row, "text_unit_ids"),
+        files.ids(row, "text_unit_ids"),
     )
 
 
@@ -179,8 +166,8 @@ def _claim(row: Row) -> tuple[str, Claim]:
 
 
 def _communities(
-    rows: list[Row], relations: list[Row], entities: Iterable[SourceEntity], nodes: list[Row]
-) -> list[SourceCommunity]:
+    rows: list[Row], relations: list[Row], entities: Iterable[files.SourceEntity], nodes: list[Row]
+) -> list[files.SourceCommunity]:
     by_title = {one.title: one.id for one in entities}
     ends = {
         text(row, "id"): [by_title.get(text(row, end), "") for end in ("source", "target")]
@@ -188,31 +175,31 @@ def _communities(
     }
     of_nodes: dict[int, list[str]] = defaultdict(list)
     for node in nodes:
-        at = whole(node, "community")
+        at = files.whole(node, "community")
         if at is not None:
             of_nodes[at].append(by_title.get(text(node, "title"), ""))
     found = []
     for row in rows:
-        own = whole(row, "community", "human_readable_id", "id")
+        own = files.whole(row, "community", "human_readable_id", "id")
         if own is None:
             continue
-        members = ids(row, "entity_ids") or of_nodes.get(own, [])
+        members = files.ids(row, "entity_ids") or of_nodes.get(own, [])
         if not members:
-            members = [end for id in ids(row, "relationship_ids") for end in ends.get(id, ())]
-        level, parent = whole(row, "level") or 0, whole(row, "parent")
-        found.append(SourceCommunity(own, level, parent, list(filter(None, members))))
+            members = [end for id in files.ids(row, "relationship_ids") for end in ends.get(id, ())]
+        level, parent = files.whole(row, "level") or 0, files.whole(row, "parent")
+        found.append(files.SourceCommunity(own, level, parent, list(filter(None, members))))
     return found
 
 
-def _report(row: Row, own: bool) -> SourceReport:
+def _report(row: Row, own: bool) -> files.SourceReport:
     findings = (
         one if isinstance(one, dict) else {"summary": str(one)}
         for one in _parsed(row.get("findings")) or ()
     )
     pairs = [(text(one, "summary"), text(one, "explanation")) for one in findings]
-    community = whole(row, "community", "human_readable_id")
+    community = files.whole(row, "community", "human_readable_id")
     said = text(row, "rating_explanation", "rank_explanation")
-    return SourceReport(
+    return files.SourceReport(
         -1 if community is None else community,
         " ".join(text(row, "title").split()),
         text(row, "summary"),

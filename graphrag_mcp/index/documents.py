@@ -42,7 +42,7 @@ from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
-from graphrag_mcp.types import Unit
+from graphrag_mcp.types import Span, Unit
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
@@ -185,15 +185,8 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
 
 
 def _document_row(document: Document) -> Row:
-    return {
-        "id": document.id,
-        "n": 0,
-        "uri": document.uri,
-        "title": document.title,
-        "text": document.text,
-        "metadata": metadata_json(document.metadata),
-        "created": document.created,
-    }
+    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
+    return {**row, "n": 0, "metadata": metadata_json(document.metadata)}
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
@@ -206,13 +199,15 @@ def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
         "n": 0,
         "document_id": document,
         "chunk_index": unit.index,
-        "char_start": unit.span.start,
-        "char_end": unit.span.end,
-        "line_start": unit.span.line_start,
-        "line_end": unit.span.line_end,
+        **_place(unit.span),
         "n_tokens": unit.n_tokens,
         "text": text,
     }
+
+
+def _place(span: Span) -> Row:
+    lines = {"line_start": span.line_start, "line_end": span.line_end}
+    return {"char_start": span.start, "char_end": span.end, **lines}
 
 
 def _named(
@@ -263,10 +258,7 @@ class _Passages:
                 "title": document.title,
                 "title_id": self.title_id,
                 "position": position + part,
-                "char_start": span.start,
-                "char_end": span.end,
-                "line_start": span.line_start,
-                "line_end": span.line_end,
+                **_place(span),
                 "n_tokens": unit.n_tokens if span == unit.span else count_tokens(text),
                 "text": text,
                 "terms": " ".join(words),

@@ -69,12 +69,8 @@ class Models:
 
     def _descriptions(self) -> str:
         assert self.describe is not None
-        words = [self.describe.template.template, self.describe.language]
-        limits, usual = (
-            (one.summary_fragments, one.summary_tokens) for one in (self.settings, Settings())
-        )
-        # Named only then: what was made by earlier releases with the defaults still holds.
-        words += map(str, limits if limits != usual else ())
+        limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))
+        words = (self.describe.template.template, self.describe.language, *limits)
         return content_id("prompt", *words)
 
 

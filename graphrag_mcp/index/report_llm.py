@@ -32,7 +32,7 @@ from graphrag_mcp.packing.budget import one_line, reference, referenced_ids, sho
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import content_id, terms
+from graphrag_mcp.text.terms import content_id, table, terms
 from graphrag_mcp.text.tokens import count_tokens
 
 COLUMNS = {
@@ -331,27 +331,7 @@ def _prompted(rows: Rows, left_out: int = 0) -> Prompted:
 
 CRITERIA = "how important the community is for understanding the whole: its reach, and the consequences of what it does"
 OWN_LANGUAGE = "the language that most of the rows are in"
-SCHEMA: dict[str, Any] = {
-    "title": "community_report",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["title", "summary", "rating", "rating_explanation", "findings"],
-    "properties": {
-        "title": {"type": "string"},
-        "summary": {"type": "string"},
-        "rating": {"type": "number"},
-        "rating_explanation": {"type": "string"},
-        "findings": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["summary", "explanation"],
-                "properties": {"summary": {"type": "string"}, "explanation": {"type": "string"}},
-            },
-        },
-    },
-}
+SCHEMA: dict[str, Any] = table(__file__)
 
 
 def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:

@@ -264,10 +264,8 @@ def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
         yield led
 
 
-@contextlib.contextmanager
-def _lock(home: Path, name: str, seconds: float) -> Iterator[None]:
-    with writer_lock(home / "jobs" / "lead" / name, seconds):
-        yield
+def _lock(home: Path, name: str, seconds: float) -> contextlib.AbstractContextManager[None]:
+    return writer_lock(home / "jobs" / "lead" / name, seconds)
 
 
 def _turn(settings: Settings, corpus: str) -> bool:

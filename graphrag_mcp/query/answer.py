@@ -21,14 +21,8 @@ from graphrag_mcp.llm.asker import Answer as Reply
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.citations import (
-    Checked,
-    data,
-    example,
-    numbered_items,
-    restored,
-    streamed,
-)
+from graphrag_mcp.packing import citations
+from graphrag_mcp.packing.citations import data
 from graphrag_mcp.query import context
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
 from graphrag_mcp.store.tables import Snapshot
@@ -83,7 +77,7 @@ class Answered:
     """An answer with stored ids in its references; `by` is "" when there is none, then `reason`
     says why."""
 
-    checked: Checked
+    checked: citations.Checked
     by: str = ""
     reason: str = ""
     cut: bool = False
@@ -129,15 +123,17 @@ async def answer(
         question=data(query),
         form=options.form(),
         knowledge=MAY_ADD if options.general_knowledge else ONLY_CONTEXT,
-        example=example(names),
+        example=citations.example(names),
         words=words,
     )
     kind = "answer" if prompt == "answer" else "reduce"
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
-    reply = await asked(asker, ask, streamed(names, options.on_text) if options.on_text else None)
+    reply = await asked(
+        asker, ask, citations.streamed(names, options.on_text) if options.on_text else None
+    )
     if not reply.by:
-        return Answered(Checked("", (), ()), reason=reply.reason)
-    return Answered(restored(reply.value, names), reply.by, cut=reply.cut)
+        return Answered(citations.Checked("", (), ()), reason=reply.reason)
+    return Answered(citations.restored(reply.value, names), reply.by, cut=reply.cut)
 
 
 async def asked(
@@ -172,7 +168,7 @@ def page_text(
     names: dict[str, str] = {}
     blocks = []
     for section in sections:
-        if rows := numbered_items(taken.get(section.name, []), names, shown):
+        if rows := citations.numbered_items(taken.get(section.name, []), names, shown):
             header = f"{section.header}\n" if section.header else ""
             gap = "\n\n" if "\n" in rows[0] else "\n"
             blocks.append(f"## {section.name}\n{header}{gap.join(rows)}")

@@ -21,23 +21,9 @@ from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
+from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, reports, retrieval
-from graphrag_mcp.query.answer import (
-    AnswerOptions,
-    Meter,
-    answer,
-    answered,
-    asked,
-    deadline,
-    failed,
-    fitting,
-    note,
-    page_text,
-    report_line,
-    shorten_usage,
-    waited,
-    word_limit,
-)
+from graphrag_mcp.query.answer import note
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
@@ -61,7 +47,7 @@ LOW = 10  # a round without a score from here on has found nothing
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
-DEFAULTS = AnswerOptions()
+DEFAULTS = answers.AnswerOptions()
 
 Nodes = tuple[model_replies.Node | None, ...]
 Left = Callable[[], float]  # seconds that are left, 0 for no limit
@@ -119,12 +105,12 @@ def run(
     breadth: int = 20,
     max_nodes: int = 40,
     max_tokens: int = DEFAULT_TOKENS,
-    options: AnswerOptions = DEFAULTS,
+    options: answers.AnswerOptions = DEFAULTS,
 ) -> DriftResult:
     """The whole walk, or as much of it as `options.seconds` allow: then state `partial`, and the same
     call goes on."""
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
-    left = deadline(options.seconds)
+    left = answers.deadline(options.seconds)
     try:
         if walk.graph.nodes[walk.root]["status"] != "answered":
             with _accounted(session, asker):
@@ -156,9 +142,9 @@ def run(
 
 
 @contextmanager
-def _accounted(session: Drift, asker: Asker) -> Iterator[Meter]:
+def _accounted(session: Drift, asker: Asker) -> Iterator[answers.Meter]:
     """Write into the journal what is spent meanwhile, when it is anything."""
-    meter = Meter(asker)
+    meter = answers.Meter(asker)
     try:
         yield meter
     finally:
@@ -283,17 +269,17 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     rows = _best_reports(snapshot, query)
     if not rows:
         raise Stopped("there are no community reports to begin with")
-    tokens = [count_tokens(report_line(row, REPORT_CHARACTERS)) for row in rows]
+    tokens = [count_tokens(answers.report_line(row, REPORT_CHARACTERS)) for row in rows]
     folds = min(FOLDS, max(1, -(-sum(tokens) // FOLD_TOKENS)))
     prompt, pending = prompts.load("drift_auto_primer", snapshot.folder), []
     for fold in (rows[at::folds] for at in range(folds)):
         lines = []
         for n, row in enumerate(fold, 1):
             title = one_line(row["title"], 200).replace("|", "/")
-            lines.append(f"{n}|{title}|{report_line(row, REPORT_CHARACTERS)}")
+            lines.append(f"{n}|{title}|{answers.report_line(row, REPORT_CHARACTERS)}")
         text = prompt.substitute(reports=data("\n".join(lines)), question=data(query))
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
-        ask = asked(asker, _ask("drift_primer", text, model_replies.PRIMER_SCHEMA))
+        ask = answers.asked(asker, _ask("drift_primer", text, model_replies.PRIMER_SCHEMA))
         pending.append(Pending([walk.root], names, asker.start(ask)))
     given = [(one.taken(left), one.names) for one in pending]
     nodes = [(node, names) for reply, names in given for node in reply.value if node]
@@ -356,7 +342,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Pe
         return None
     sections = _joined(contexts)
     page = contexts[0].page if len(contexts) == 1 else fill(sections, JOINT_TOKENS)
-    rows, names = page_text(sections, page.taken)
+    rows, names = answers.page_text(sections, page.taken)
     queries = [data(walk.graph.nodes[one.id]["query"]) for one in contexts]
     several = len(contexts) if len(contexts) > 1 else 0
     name, schema, asking = "drift_auto_step", model_replies.STEP_SCHEMA, {"node_query": queries[0]}
@@ -369,7 +355,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Pe
     for one in contexts:
         if walk.graph.nodes[one.id]["status"] == "frontier":
             session.opened(one.id, one.sources(), count_tokens(rows) // len(contexts))
-    ask = asked(asker, _ask("drift_step", text, schema, several))
+    ask = answers.asked(asker, _ask("drift_step", text, schema, several))
     return Pending([one.id for one in contexts], names, asker.start(ask))
 
 
@@ -402,12 +388,12 @@ def answer_node(
             if walk.graph.nodes[id]["by"]:
                 pass  # the same call again only shows what comes next
             elif id == walk.root:
-                _answer_root(session, walk, asker, deadline(seconds))
+                _answer_root(session, walk, asker, answers.deadline(seconds))
             else:
-                _answer_nodes(session, walk, asker, [[id]], deadline(seconds))
+                _answer_nodes(session, walk, asker, [[id]], answers.deadline(seconds))
         except Stopped as stopped:
             late = "The model has not finished; the same call again will have its answer."
-            why = failed(stopped.reason) if stopped.reason else late
+            why = answers.failed(stopped.reason) if stopped.reason else late
     node = session.walk().graph.nodes[id]
     if why:
         result = session.step(id, max_tokens=budget)
@@ -430,7 +416,7 @@ def reduce(
     asker: Asker | None,
     *,
     max_tokens: int = DEFAULT_TOKENS,
-    options: AnswerOptions = DEFAULTS,
+    options: answers.AnswerOptions = DEFAULTS,
     seconds: float = 0.0,
 ) -> DriftResult:
     """The answers of the walk joined to one by the model; they follow it. Without one, the answers
@@ -450,12 +436,14 @@ def reduce(
         f"### {one_line(node['query'], 300)}\n{numbered_brackets(node['answer'], names)}"
         for node, _ in best
     )
-    rows = "\n\n".join(fitting(blocks, REDUCE_TOKENS, 0))
+    rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS, 0))
     folder, back = session.snapshot.folder, {local: alias for alias, local in names.items()}
     asking = asker, walk.header["query"], rows, back, options
-    work = answer(*asking, words=word_limit(budget), prompt="drift_reduce", folder=folder)
+    work = answers.answer(
+        *asking, words=answers.word_limit(budget), prompt="drift_reduce", folder=folder
+    )
     with _accounted(session, asker):
-        given = waited(asker, work, seconds)
+        given = answers.waited(asker, work, seconds)
     if given is None or not given.by:
         return _stopped(session, max_tokens, "" if given is None else given.reason)
     walk = session.walk()
@@ -464,7 +452,7 @@ def reduce(
     _, gone = drift.ranked_items(session.snapshot, walk)
     if gone:
         note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
-    return answered(result, given, budget, snapshot=session.snapshot)
+    return answers.answered(result, given, budget, snapshot=session.snapshot)
 
 
 def _calls(walk: Walk) -> str:
@@ -483,7 +471,7 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         result = session.finish(max_tokens=budget)
     result.done, result.usage = False, walk.usage
     if reason:
-        note(result, failed(reason).replace("answer from it", "go on with drift_step"))
+        note(result, answers.failed(reason).replace("answer from it", "go on with drift_step"))
     else:
         result.state = "partial"
         header = walk.header
@@ -492,5 +480,5 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         given = f'query="{query}", mode="auto", corpus="{header["corpus"]}", {limits}'
         result.next_call = f"drift_search({given})"
         note(result, TIME_IS_UP)
-    shorten_usage(result, budget)
+    answers.shorten_usage(result, budget)
     return finish(result, budget)

@@ -25,18 +25,7 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, folded, normalise_name, terms
 
 Row = dict[str, Any]
-COLUMNS = (
-    "id",
-    "n",
-    "key",
-    "title",
-    "type",
-    "description",
-    "names",
-    "frequency",
-    "degree",
-    "terms",
-)
+COLUMNS = tuple("id n key title type description names frequency degree terms".split())
 HOLDING = 8  # best passages whose entities count
 UNITS = 20  # text units of an entity whose passages are looked at
 MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name

@@ -25,7 +25,7 @@ from graphrag_mcp.query import context, entities, times
 from graphrag_mcp.query.retrieval import Passage, scaled
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
@@ -498,11 +498,7 @@ class Narrowed(Snapshot):
         return other is self or other is self.inner
 
     def full_text(
-        self,
-        table: str,
-        terms: Sequence[str],
-        limit: int = 200,
-        columns: Sequence[str] | None = None,
+        self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
     ) -> pa.Table:
         """From as many candidates as it takes to find `limit` that pass."""
         if table not in ("passages", "reports"):
@@ -517,11 +513,7 @@ class Narrowed(Snapshot):
             probe *= 4
 
     def rows(
-        self,
-        table: str,
-        where: str = "",
-        columns: Sequence[str] | None = None,
-        limit: int | None = None,
+        self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
     ) -> pa.Table:
         if table != "reports":
             return self.inner.rows(table, where, columns, limit)
@@ -529,11 +521,7 @@ class Narrowed(Snapshot):
         return found.select(columns or found.column_names)
 
     def by_key(
-        self,
-        table: str,
-        values: Sequence[str] | Sequence[int],
-        key: str | None = None,
-        columns: Sequence[str] | None = None,
+        self, table: str, values: Values, key: str | None = None, columns: Wanted = None
     ) -> pa.Table:
         if table != "reports":
             return self.inner.by_key(table, values, key, columns)
@@ -541,7 +529,7 @@ class Narrowed(Snapshot):
         return found.select(columns or found.column_names)
 
     def served(
-        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
+        self, table: str, ids: Sequence[str], columns: Wanted = None
     ) -> list[dict[str, Any]]:
         rows = self.inner.served(table, ids, columns)
         return self.filters.in_time(self.inner, rows) if table == "passages" else rows

@@ -554,7 +554,9 @@ def get_entity(
 def _sections(
     snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, most: int
 ) -> list[Section]:
-    sections = _symbol_sections(snapshot, row, groups, 3 * most) if symbol else []
+    sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
+    if symbol and row["type"] == "module" and (about := symbols.reported(row, groups)):
+        sections.insert(0, symbols.report(snapshot, about["id"]))
     return [
         *sections,
         Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
@@ -597,15 +599,6 @@ def _several_people(snapshot: Snapshot, row: Row) -> str:
         return ""
     listed = ", ".join(f"{one.title} {len(ids)}" for one, ids in named.items() if one)
     return f"This name may stand for several people. Documents by series: {listed}."
-
-
-def _symbol_sections(
-    snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int
-) -> list[Section]:
-    sections = symbols.sections(snapshot, row, most)
-    if row["type"] == "module" and (about := symbols.reported(row, groups)):
-        sections.insert(0, symbols.report(snapshot, about["id"]))
-    return sections
 
 
 def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:

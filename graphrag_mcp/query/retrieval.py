@@ -109,27 +109,6 @@ class Weights:
 WORDS_ALONE = Weights(named=0, holds=0, link=0, shared=0, quiet=0, beside=0, around=0, defines=0)
 
 
-PARTS = {
-    "text": "words",
-    "vector": "meaning",
-    "named": "its title is named in the question",
-    "holds": "holds a name of the question",
-    "link": "its title is named in a high passage",
-    "shared": "shares a rare name with a high passage",
-    "beside": "next to a high passage",
-    "included": "holds an included entity",
-    "defines": "defines a word of the question",
-    "file": "other passages of its file",
-    "lead": "clearly best by itself",
-    "side": "one side of the comparison",
-    "late": "later than others",
-    "period": "written at the time asked about",
-    "entities": "entities",
-    "relationships": "pairs of them",
-    "rerank": "reranker",
-}  # parts of a score, as they are explained
-
-
 def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
     """`rank 2: words 0.81, next to a high passage 0.10`"""
     order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
@@ -674,9 +653,10 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
 # "How many bikes do I own?" is answered by what people say of themselves. In a chat with an assistant
 # that is one sentence beside a long reply.
 
-_TABLES = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
-_AID = re.compile(_TABLES["AID"].replace("\n", ""))
-MEASURES = frozenset(terms(_TABLES["MEASURES"]))
+TABLES = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
+_AID = re.compile(TABLES["AID"].replace("\n", ""))
+MEASURES = frozenset(terms(TABLES["MEASURES"]))
+PARTS: Mapping[str, str] = TABLES["parts"]  # of a score, as they are explained
 SEVERAL = 1.5  # of the best passage's score: more than one passage holds the word
 
 
@@ -697,9 +677,7 @@ def own_terms(text: str) -> list[str]:
 LATE = 20  # high passages of which the latest are favoured
 DATED = 100  # high passages of which those of a stated time are favoured
 PERIOD, AFTER = timedelta(days=31), timedelta(days=7)
-_LATEST, _SIDES = (
-    re.compile(_TABLES[name].replace("\n", ""), re.I) for name in ("LATEST", "SIDES")
-)
+_LATEST, _SIDES = (re.compile(TABLES[name].replace("\n", ""), re.I) for name in ("LATEST", "SIDES"))
 
 
 def _give_sides(candidates: _Candidates) -> None:

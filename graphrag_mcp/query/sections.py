@@ -12,7 +12,7 @@ from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.retrieval import Retrieved, why
+from graphrag_mcp.query.retrieval import TABLES, Retrieved, why
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed
 
@@ -243,12 +243,7 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
 
 # ---- why a row is there ----------------------------------------------------------------------------
 
-ENTITY_PARTS = {
-    "name": "named in the question",
-    "words": "words of its title",
-    "passages": "named in the best passages",
-    "vector": "meaning",
-}
+ENTITY_PARTS: Mapping[str, str] = TABLES["entity_parts"]
 
 
 def explained(item: Item, said: str) -> Item:

@@ -171,6 +171,8 @@ def disconnect(folder: Path) -> None:
             del _connections[key]
 
 
+Wanted = Sequence[str] | None  # columns; None: all of them
+Values = Sequence[str] | Sequence[int]  # of a key
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 # What searches keep in memory, where a read takes 0.2 ms instead of 2 to 5: these columns (None: all
 # of them) of a table of at most so many rows.
@@ -232,7 +234,7 @@ class Columns:
 STATEMENT = 2_000
 
 
-def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
+def in_lists(key: str, values: Values) -> Iterator[str]:
     """SQL conditions `key IN (...)` of at most STATEMENT values each."""
     for start in range(0, len(values), STATEMENT):
         part = values[start : start + STATEMENT]
@@ -282,11 +284,7 @@ class Snapshot:
         return self._counts[table]
 
     def rows(
-        self,
-        table: str,
-        where: str = "",
-        columns: Sequence[str] | None = None,
-        limit: int | None = None,
+        self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
     ) -> pa.Table:
         """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
         column."""
@@ -309,11 +307,7 @@ class Snapshot:
         return self._run(table, handle.take_row_ids(row_ids), columns)
 
     def by_key(
-        self,
-        table: str,
-        values: Sequence[str] | Sequence[int],
-        key: str | None = None,
-        columns: Sequence[str] | None = None,
+        self, table: str, values: Values, key: str | None = None, columns: Wanted = None
     ) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
         `values`."""
@@ -338,17 +332,13 @@ class Snapshot:
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
 
     def served(
-        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
+        self, table: str, ids: Sequence[str], columns: Wanted = None
     ) -> list[dict[str, Any]]:
         """Rows in the order of `ids`; unknown and damaged ones are missing."""
         return self.by_key(table, ids, "id", columns).to_pylist()
 
     def full_text(
-        self,
-        table: str,
-        terms: Sequence[str],
-        limit: int = 200,
-        columns: Sequence[str] | None = None,
+        self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
     ) -> pa.Table:
         """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
         depends on history)."""
@@ -375,7 +365,7 @@ class Snapshot:
         found = self._run(table, query, ["id", "_distance"])
         return [(id, round(1 - far, 6)) for id, far in rows_of(found)]
 
-    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def batches(self, table: str, columns: Wanted = None) -> Iterator[pa.Table]:
         """The whole table, at most BATCH rows at a time."""
         names = names_of(table, columns)
         if (kept := self._kept.get(table)) is not None and kept.have(names):
@@ -472,7 +462,7 @@ class Snapshot:
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
-def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
+def names_of(table: str, columns: Wanted) -> list[str]:
     return TABLES[table].names if columns is None else list(columns)
 
 
@@ -487,7 +477,7 @@ def furniture_of(snapshot: Snapshot) -> set[str]:
     return furniture(rows_of(passages.filter(pc.match_substring(passages["text"], "]("))))
 
 
-def empty(table: str, columns: Sequence[str] | None) -> pa.Table:
+def empty(table: str, columns: Wanted) -> pa.Table:
     """No rows, in these columns (or all of the table), of which one may be ROW_ID."""
     row_id = pa.field(ROW_ID, pa.uint64())
     fields = (row_id if n == ROW_ID else TABLES[table].field(n) for n in names_of(table, columns))

@@ -13,7 +13,7 @@ from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.tools import drift, edit, explorer, index, lookup, search, work
-from graphrag_mcp.tools.contract import OurTool
+from graphrag_mcp.tools.contract import TABLES, OurTool
 
 
 def _annotations(*true: str) -> ToolAnnotations:
@@ -53,32 +53,11 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 
 # What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its
 # order.
-SETS: dict[str, frozenset[str]] = {
-    "core": frozenset(
-        "index_documents local_search global_search drift_search get_entity get_community_report "
-        "drift_step search_text list_documents get_source explore_graph graph_status".split()
-    ),
-    "index": frozenset(
-        "index_documents search_text get_entity get_source graph_status cancel_job "
-        "remove_documents edit_graph claim_work submit_work".split()
-    ),
-}
-
-
+SETS = {name: frozenset(tools.split()) for name, tools in TABLES["sets"].items()}
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
 MODEL_ONLY = set("answer response_type instructions general_knowledge auto reduce mode".split())
-SELDOM = {
-    "local_search": {"keywords", "response_format", "history", "explain"},
-    "global_search": {"response_format", "history", "explain"},
-    "drift_search": {"depth", "breadth", "max_nodes", "max_tokens"},
-    "drift_step": {"prune", "open_next", "max_tokens"},
-    "get_entity": {"response_format", "max_tokens"},
-    "get_community_report": {"response_format", "max_tokens"},
-    "explore_graph": {"max_nodes", "max_tokens"},
-    "index_documents": {"remove_missing", "wait_seconds"},
-    "graph_status": {"documents", "cursor"},
-}
+SELDOM = {tool: frozenset(names.split()) for tool, names in TABLES["seldom"].items()}
 
 
 def offered(

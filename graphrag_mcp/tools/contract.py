@@ -37,6 +37,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
 from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.text.terms import table
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
 
@@ -61,27 +62,10 @@ PAGE_TOKENS = 70
 # late. Those that wait for a model or for object storage must not hold up the others.
 THREADS, WAITING = 2, 8
 
+TABLES = table(__file__)
 # What a call gives that took too long: its kind of result, and what to call then.
 LATE: dict[str, tuple[type[types.Result], str]] = {
-    "local_search": (types.SearchResult, "search_text(query=...)"),
-    "global_search": (types.SearchResult, "local_search(query=...)"),
-    "search_text": (types.SearchResult, "local_search(query=...)"),
-    "drift_search": (types.DriftResult, "drift_search(query=...)"),
-    "drift_step": (types.DriftResult, "drift_step(...) with the same arguments"),
-    "drift_finish": (types.DriftResult, "drift_finish(session_id=...)"),
-    "get_entity": (types.EntityResult, "search_text(query=...)"),
-    "get_community_report": (types.ReportResult, "global_search(query=...)"),
-    "get_source": (types.SourceResult, "search_text(query=...)"),
-    "explore_graph": (types.ExploreResult, "get_entity(id_or_name=...)"),
-    "list_documents": (types.ListResult, "list_documents()"),
-    "graph_status": (types.StatusResult, "graph_status()"),
-    "remove_documents": (types.RemoveResult, "graph_status()"),
-    "edit_graph": (types.EditResult, 'edit_graph(op="log")'),
-    "claim_work": (types.WorkResult, "claim_work()"),
-    "submit_work": (
-        types.WorkResult,
-        "submit_work(...) with the same results: nothing counts twice",
-    ),
+    tool: (getattr(types, kind), instead) for tool, (kind, instead) in TABLES["late"].items()
 }
 # Calls in advice that may name a corpus.
 _ADVISED = re.compile(
@@ -524,23 +508,7 @@ Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 4
 Sort = choice(("rank", "time"), "time: oldest first", "sort order")
 SessionId = argument(Text, "From drift_search", "session_id session sessionId drift_session id")
 JobId = argument(Text, "From index_documents", "job_id job jobId id task_id")
-Texts = objects(
-    {
-        "type": "object",
-        "properties": {
-            "id": {
-                "type": "string",
-                "description": "Your key: the same id again replaces the text",
-            },
-            "text": {"type": "string"},
-            "title": {"type": "string"},
-            "metadata": {"type": "object"},
-        },
-        "required": ["text"],
-    },
-    "Texts themselves",
-    "texts documents docs content contents text",
-)
+Texts = objects(TABLES["text"], "Texts themselves", "texts documents docs content contents text")
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------

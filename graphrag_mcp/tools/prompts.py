@@ -21,6 +21,7 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.store import sessions
+from graphrag_mcp.tools.contract import TABLES
 from graphrag_mcp.trust import fencing
 
 if TYPE_CHECKING:
@@ -114,14 +115,7 @@ class OurPrompt(Prompt):
 Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
 Question = Annotated[str, Field(description="The question")]
 
-NEEDS = {
-    "ask_corpus": ("local_search", "global_search", "search_text", "get_source"),
-    "explore_entity": ("get_entity", "get_community_report", "get_source"),
-    "drift_investigate": ("drift_search", "drift_step", "drift_finish"),
-    "index_folder": ("index_documents", "graph_status", "global_search"),
-    "be_the_extractor": ("claim_work", "submit_work"),
-    "tune_prompts": ("graph_status", "search_text", "get_source"),
-}
+NEEDS = {name: tools.split() for name, tools in TABLES["prompts"].items()}
 
 
 def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[str, Prompt]:

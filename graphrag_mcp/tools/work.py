@@ -25,22 +25,12 @@ _HOW = {
     '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
     "other": 'Hand in {"work_id", "text"}.',
 }
-_RESULT = {
-    "type": "object",
-    "properties": {
-        "work_id": {"type": "string"},
-        "entities": {"type": "array", "items": {"type": "object"}},
-        "relationships": {"type": "array", "items": {"type": "object"}},
-        "text": {"type": "string"},
-    },
-    "required": ["work_id"],
-}
-
-
 Kind = contract.choice(("any", "extract", "describe", "report"), "")
 Level = contract.number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
 MaxItems = contract.number(5, "1 to 20", "max_items limit count n")
-Results = contract.objects(_RESULT, "One per work_id", "results items result work")
+Results = contract.objects(
+    contract.TABLES["result"], "One per work_id", "results items result work"
+)
 
 
 async def claim_work(
