@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
@@ -366,6 +366,20 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
                 strong = strong and (short or _sure(words, at, kind))
                 found.append((token.start, token.end, kind, strong))
     return found
+
+
+def nouns(texts: Iterable[str]) -> Counter[str]:
+    """How often each Chinese noun, or row of nouns, stands in the texts."""
+    found: Counter[str] = Counter()
+    for words in (_repaired(run) for text in texts for run in _tokens(text)):
+        row = ""
+        for word, tag, *_ in [*words, _Token("", "x", 0, 0, True)]:
+            if tag[0] == "n" or tag in ("vn", "l", "i", "j"):
+                row += word
+            else:
+                found[row] += 1 < len(row) < 9
+                row = ""
+    return +found
 
 
 def _single_nouns(text: str) -> Iterator[str]:

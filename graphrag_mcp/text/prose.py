@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table
 
@@ -148,7 +149,9 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 
 # ---- what is shown of a text ----------------------------------------------------------------------
 
-_CLAUSE, _ENGLISH = (frozenset(_TABLES[name].split()) for name in ("clause", "english"))
+_CLAUSE, _ENGLISH, _LEADS = (
+    frozenset(_TABLES[name].split()) for name in ("clause", "english", "leads")
+)
 SPEAKER, OWN = _FORMS.speaker, _FORMS.own
 # a["b"]["c"] and a[1][2] of a program have a letter or a bracket before them.
 _NAMED_LINK = re.compile(r"(?<![\w\])])\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
@@ -246,6 +249,7 @@ def _line(line: str) -> str:
 
 _ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
 _POINTING = re.compile(r"(?:it|that|this|they|these|those)\b|[这那它]", re.IGNORECASE)
+_DEFINES = re.compile(r"[^.:。：]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 _GRAMMAR = STOP_WORDS.union(*LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
 _LEAST_GRAMMAR = 0.15
@@ -255,6 +259,7 @@ _NOISE = 0.1  # worth of what is no sentence
 _CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
 _OPENING = "\"“«¿¡'‘`「『《"
+_PAIRS = (("(（", ")）"), ("[", "]"))
 _ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
 
 
@@ -337,14 +342,73 @@ def stands_alone(sentence: str) -> float:
     whole = said[-1:] in '.!?。！？…"”»)’」』》' and not _ITEM_END.search(said)
     whole = whole and not said[:1].islower() and (said[:1].isalnum() or said[:1] in _OPENING)
     whole = whole and not said.count('"') % 2 and said.count("“") == said.count("”")
-    whole = whole and said.count("(") + said.count("（") == said.count(")") + said.count("）")
+    whole = whole and all(
+        sum(map(said.count, some)) == sum(map(said.count, others)) for some, others in _PAIRS
+    )
     bare = spoken(said)
     worth *= 1.0 if whole else 0.3
-    worth *= 0.5 if _FORMS.leaning.match(bare) else 1.0
-    worth *= 0.6 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
+    worth *= 0.5 if _FORMS.leaning.match(bare) or _unnamed(bare) else 1.0
+    worth *= 0.5 if _FORMS.linked.match(bare) else 1.0
+    worth *= 0.5 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
     worth *= 0.5 if _FORMS.elsewhere.search(said) else 1.0
     worth *= 0.7 if _ADDRESSED.search(said) else 1.0
-    return worth * (0.6 if bare == said and OWN.search(said) else 1.0)
+    return worth * (0.5 if bare == said and OWN.search(said) else 1.0)
+
+
+def _unnamed(said: str) -> bool:
+    """Does a "he" or "his" stand before anybody whom it could mean?"""
+    found = _FORMS.person.search(said)
+    if found is None or _FORMS.somebody.search(said, 0, found.start()):
+        return False
+    first = said.split(maxsplit=1)[0].strip("\"“‘'(").casefold().removesuffix("'s")
+    leads = first.endswith(("ing", "ed")) or first in _LEADS
+    if found.start() and not leads and first not in _GRAMMAR and not first.endswith("ly"):
+        return False
+    # When he left, Ana stayed.
+    return not (leads and _FORMS.later.match(said, found.end()) and "," not in said[: found.end()])
+
+
+def introduction(text: str, names: Iterable[str]) -> float:
+    """Does the sentence begin with one of the names, and does it say what that is?"""
+    best = 1.0
+    for name in names:
+        at = text.find(name, 0, len(name) + 5)
+        if name and at >= 0:
+            if _DEFINES.match(text, at + len(name)):
+                return 1.6
+            best = 1.2
+    return best
+
+
+def relates(sentence: str, some: Collection[str], others: Collection[str]) -> bool:
+    """Do a name of `some` and one of `others` take part in one clause of the sentence? Not where the
+    one only stands in a list beside the other, or speaks of something else."""
+    spans = sorted(
+        (at, at + len(name), side)
+        for side, names in enumerate((some, others))
+        for name in names
+        if (at := _place(sentence, name)) >= 0
+    )
+    if sentence.rstrip(_MARKS)[-1:] in "?？":
+        return False
+    for (start, end, side), (at, _, other) in pairwise(spans):
+        gap = sentence[end:at]
+        told = gap.removeprefix(":").lstrip("* ")
+        if start < 3 and told != gap and SPEAKER.match(sentence):
+            gap = told if OWN.match(told) else ":"  # Ana: I sold the boat
+        if side != other and end <= at and not _FORMS.parted.search(gap):
+            return True
+    return False
+
+
+def _place(sentence: str, name: str) -> int:
+    """Where the name stands in the sentence as a word of its own, -1 if nowhere."""
+    at = sentence.find(name)
+    while at >= 0 and name.isascii():
+        if not sentence[at - 1 : at].isalnum() and not sentence[at + len(name) :][:1].isalnum():
+            break
+        at = sentence.find(name, at + 1)
+    return at
 
 
 def _entry(said: str) -> float:
@@ -354,7 +418,7 @@ def _entry(said: str) -> float:
 def _clause(said: str) -> float:
     """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
     no sentence; less for a heading without a verb."""
-    words = [word.strip("\"'“”‘(),.;:!?").casefold() for word in said.replace("’", "'").split()]
+    words = [_bare(word).casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
     if not said[:80].isascii() and not _latin(said):
         return 1.0
@@ -365,10 +429,16 @@ def _clause(said: str) -> float:
         return 0.3
     if _ENGLISH.isdisjoint(words) or not _CLAUSE.isdisjoint(words):
         return 1.0
-    acts = any("'" in word for word in words) or any(
-        word.endswith(("ed", "ing", "s")) for word in words[1:]
-    )
-    return 1.0 if acts else 0.5
+    small = [word for word in map(_bare, said.split()[1:]) if word[:1].islower()]
+    small = [word for word in small if word not in _GRAMMAR]
+    if not small:
+        return 0.2  # Mr. Kneebone and his Friends.
+    plural = any(word.endswith("s") for word in small)
+    return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
+
+
+def _bare(word: str) -> str:
+    return word.strip("\"'“”‘(),.;:!?")
 
 
 def _latin(said: str) -> bool:
