@@ -120,10 +120,9 @@ def _shared(some: Iterable[str], others: Iterable[str]) -> bool:
 
 def _plain(name: str) -> bool:
     """Can the name stand in a title: short, no number or month, no code?"""
-    numbers = any(word[0].isdigit() for word in name.split())
-    return (
-        len(name) + 3 * sum(map(is_cjk, name)) <= _LONG and not _CODE.search(name) and not numbers
-    )
+    if name.lower() in _WORDS["general"] or any(word[0].isdigit() for word in name.split()):
+        return False
+    return len(name) + 3 * sum(map(is_cjk, name)) <= _LONG and not _CODE.search(name)
 
 
 def _words(
