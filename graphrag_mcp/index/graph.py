@@ -145,6 +145,8 @@ BEARER = 0.9
 # Of so many mentions of a family name one must stand in a text that names the bearer in full: where
 # "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
 SURNAME = 5
+# Of two mentions of a given name, unless so many text units name its bearer in full.
+OFTEN = 5
 KEPT, PART = 40, 3
 # A sentence of LIST names with fewer than SPACING characters each, or of NAMES names and a smaller
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
@@ -311,7 +313,8 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             best = min(usable, key=lambda target: (-targets[target], target))
             part = f" {key} " in f" {best} "
             borne = targets[best] >= BEARER * sum(targets.values())
-            seldom = 2 if best.startswith(f"{key} ") else SURNAME
+            often = sum(row.alias_of == best for row in by_key[key]) >= OFTEN
+            seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
             if not part or (borne and seldom * targets[best] >= named):
                 canonical[key] = best

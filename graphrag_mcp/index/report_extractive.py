@@ -25,7 +25,7 @@ from graphrag_mcp.text.prose import SPEAKER, eventful, introduction, spoken, sub
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 
-VERSION = "10"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "11"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list of those present

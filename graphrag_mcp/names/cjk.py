@@ -80,7 +80,7 @@ def _typed(found: Candidate) -> Candidate:
 
 
 _LATIN_RUN = re.compile(
-    r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?!@)(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
+    r"(?<![A-Za-z0-9_.&-])(?<![A-Za-z0-9]@)(?![A-Za-z0-9_.+-]{1,60}@)[A-Za-zα-ωΑ-Ω](?:(?:[A-Za-z0-9_.&'-]|(?<=[A-Z])·(?=[A-Z])){0,40}[A-Za-z0-9+#])?(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
 
 
@@ -407,6 +407,9 @@ def _repaired(words: list[_Token]) -> list[_Token]:
         if len(word) == 2 and last.word in ZH_SURNAMES_TWO and word[1] in ZH_TRAIL:
             out[-1] = _Token(last.word + word[0], "nr", last.start, end - 1, False)  # 司马|晏是
             continue
+        if out and last.end == start and last.word + word in ZH_KNOWN:
+            out[-1] = _Token(last.word + word, "nz", last.start, end, True)  # 树莓|派
+            continue
         surname = last.word in ZH_SURNAMES_TWO or last.word in ZH_SURNAMES
         half = last.word[:2] in ZH_SURNAMES_TWO and len(word) == 1
         if (
@@ -489,6 +492,7 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
 _PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
 _ANY_OF_A_COUNTRY = frozenset("公司 企业 网站 球队 组织 教堂 主义 车站 海岸".split())
 _ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
+_OF_THINGS = frozenset("性者人器机物质剂谱式筑底化")  # no name ends in these
 _STYLE = tuple("式制型类性级")
 
 
@@ -524,11 +528,13 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         begins = begins and not (before and before.tag == "v" and word[0] in _LEAD)  # 存在于布隆
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
         long = len(word) > 2 or bool(acts)
-        return begins and long and word[-1] not in ZH_HEAD_TYPE
+        return begins and long and word[-1] not in ZH_HEAD_TYPE and word[-1] not in _OF_THINGS
     if tag == "nt":
         headed = any(word[-size:] in ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
-    wide = len(word) == 2 and word[0] in ZH_WIDE and word[1] in ZH_HEAD_TYPE  # 海港, 新村
+    wide = (
+        word[-1] in _OF_THINGS or len(word) == 2 and word[0] in ZH_WIDE and word[1] in ZH_HEAD_TYPE
+    )  # 海港, 新村
     return known and not wide and word[-1] != "人"
 
 

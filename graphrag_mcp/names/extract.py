@@ -121,7 +121,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-18"
+VERSION = "nlp-19"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -340,14 +340,17 @@ def _short_names(
     }
 
 
+_PLURAL = re.compile("[A-Z]{2,6}s")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
 def _spaced(
     rows: Iterable[tuple[str, str, int, int]], type_of: Mapping[str, str]
 ) -> dict[str, str]:
-    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg."""
-    return {
+    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; acronyms of
+    several things with that of one: APIs, API."""
+    plural = {key: key[:-1] for key, form, _, _ in rows if _PLURAL.fullmatch(form)}
+    return plural | {
         key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
         for key, form, _, _ in rows
         if type_of.get(key) == "person" and _CAMEL.fullmatch(form)
@@ -505,6 +508,10 @@ def _code(text: str) -> Iterator[Candidate]:
                 continue  # libc.so.6
         if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
             start = match.start()  # bates at stat.wisc.edu; a for() loop
+            if text[match.end() : match.end() + 1] == "@" or (
+                text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
+            ):
+                continue  # a part of an address of mail
             sure = not (kind == "dotted" and text.endswith(" at ", 0, start))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 

@@ -70,7 +70,7 @@ from graphrag_mcp.text.terms import LANGUAGES, LOWER, UPPER, WORD, normalise_nam
 
 Candidate = tuple[int, int, str, bool]
 
-_CAP = rf"[{UPPER}][{WORD}]*+(?:(?:[’'‐&-]| @-@ )[{WORD}]++)*+(?!\$)"  # not US$370m
+_CAP = rf"[{UPPER}][{WORD}]*+(?:(?:[’'‐&·-]| @-@ )[{WORD}]++)*+(?!\$)"  # not US$370m
 _ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Lt|Col|Gen|Sgt|Capt|Rev|Hon|Sen|Rep|Gov|Inc|Corp|Ltd|Co|Bros)\."
 _TOKEN = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|{_ABBREVIATED}|{_CAP}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
 _PARTICLE = r"(?:of|the|de|du|des|del|della|di|da|dos|das|do|la|le|van|von|der|den|ten|ter|zu|zur|el|al|ap|bin|ibn|ben)"

@@ -24,6 +24,7 @@ _TITLED = re.compile(
 _CODE = re.compile(
     r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$|^[a-z]+-\w+-|\W$|[a-z][A-WYZ]$"
 )
+_PAST = re.compile(r"^[a-z]{2,}[^e]ed$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
@@ -136,7 +137,8 @@ def _words(
     for form, count in forms.items():
         if any(map(str.isupper, form)) and form in part:
             continue  # the whole name is better
-        kind = _NAME if form in names else _NOUN if nouns[form] > 0 else _OTHER
+        noun = nouns[form] > 0 and not _PAST.search(form)
+        kind = _NAME if form in names else _NOUN if noun else _OTHER
         if form.islower() and (kind == _OTHER or (count < 2 and kind == _NOUN)):
             dull.add(form)  # a verb or an adjective
         weight = max(weights.get(term, 0.0) for term in terms(form))
