@@ -749,7 +749,7 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
             continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
-        told_of = partial(_told_of_both, forms[ends[0]], forms[ends[1]])
+        told_of = partial(relates, forms[ends[0]], forms[ends[1]])
         said = _chosen((quotes[place] for place in best.get(pair, ())), told_of)
         row = _relationship(pair, ends, found, said)
         if (
@@ -854,10 +854,7 @@ def _entities(
     # e1 is the most named.
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         forms = {row.form for row in found}
-        said = _chosen(
-            (quotes[place] for place in best[key]),
-            lambda told, forms=forms: stands_alone(told) * introduction(told, forms),
-        )
+        said = _chosen((quotes[place] for place in best[key]), partial(introduction, forms))
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
@@ -948,13 +945,9 @@ def _chosen(
     quotes: Iterable[tuple[Row, str]], value: Callable[[str], float]
 ) -> list[tuple[Row, str]]:
     """The SENTENCES best quotations, without what is shown of those that are worth too little."""
-    worth = [(value(said) if said else 0.0, quote, said) for quote, said in quotes]
+    worth = [(stands_alone(said) * value(said), quote, said) for quote, said in quotes]
     worth.sort(key=lambda one: -one[0])
     return [(quote, said if value > QUOTABLE else "") for value, quote, said in worth[:SENTENCES]]
-
-
-def _told_of_both(some: Collection[str], others: Collection[str], told: str) -> float:
-    return stands_alone(told) if relates(told, some, others) else 0.0
 
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:

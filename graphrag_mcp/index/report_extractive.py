@@ -191,7 +191,7 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
             one.sound = False
-        one.worth *= introduction(one.text, [inside.entities[id].title for id in one.entities])
+        one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
         if len(one.units) >= 3:

@@ -22,21 +22,6 @@ _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 _END = re.compile(
     rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
 )
-_STRUCTURE = re.compile(
-    r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
-)
-# who speaks, at the start of a line of a chat or of minutes: `Anna Berg: `, `[14:03] jens: `, `王芳：`
-_SPEAKER = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
-    r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
-)
-# when it was said, at the start of a line: `15/03/2024, 10:12 - Ana`, `Ana Ruiz (25 May 2023):`
-_TURN = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{0,20}\d[-/.:]\d[^\]\n]{0,30}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}[T,]? ?\(?\d\d?:\d\d"
-    r"|[^\W\d_][^\n.!?:—–|(]{1,60}[—–|(] ?(?:[^\W\d_]{3,9}\.? )?\d[^\n():]{3,24}(?:\):\s|(?::\d\d){1,2}[^\n():]{0,9}(?:\):\s|\n)))"
-)
-# What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
-_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
 _LETTERS, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 
 
@@ -64,13 +49,13 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
     if text.count("\n", at, end) > 1 or end == len(text):
         return True
-    before = _STRUCTURE.match(text, line, at + 1)
+    before = _FORMS.structure.match(text, line, at + 1)
     if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
         # headings, rows, fences and rules end with their line; a list item may go on in the next
         return True
     line = text.rfind("\n", at, end) + 1
-    head = _SPEAKER.match(text, line) or _TURN.match(text, line)
-    return (head or _STRUCTURE.match(text, line)) is not None
+    head = _FORMS.line_speaker.match(text, line) or _FORMS.turn.match(text, line)
+    return (head or _FORMS.structure.match(text, line)) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
@@ -89,7 +74,7 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     key = word.casefold()
     if key in _ENDS["never_end"]:
         return False
-    if key in _ENDS["before_number"] and _NUMBER.match(after):
+    if key in _ENDS["before_number"] and _FORMS.number_behind.match(after):
         return False
     if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
         return not _is_versus(text[max(start, at - 80) : at - 1], after)
@@ -153,8 +138,6 @@ _CLAUSE, _ENGLISH, _LEADS = (
     frozenset(_TABLES[name].split()) for name in ("clause", "english", "leads")
 )
 SPEAKER, OWN = _FORMS.speaker, _FORMS.own
-# a["b"]["c"] and a[1][2] of a program have a letter or a bracket before them.
-_NAMED_LINK = re.compile(r"(?<![\w\])])\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
 _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
@@ -229,7 +212,7 @@ def _line(line: str) -> str:
             return ""
         plain = _FORMS.link.sub(r"\1", plain)
     if "[" in plain:
-        plain = _NAMED_LINK.sub(r"\1", plain) if "][" in plain else plain
+        plain = _FORMS.named_link.sub(r"\1", plain) if "][" in plain else plain
         plain = _FORMS.note.sub("", plain)
         if not _CODE.search(plain):
             plain = _FORMS.number.sub("", plain)
@@ -248,7 +231,6 @@ def _line(line: str) -> str:
 # ---- what a sentence is worth -----------------------------------------------------------------------
 
 _ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
-_POINTING = re.compile(r"(?:it|that|this|they|these|those)\b|[这那它]", re.IGNORECASE)
 _DEFINES = re.compile(r"[^.:。：]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 _GRAMMAR = STOP_WORDS.union(*LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
@@ -258,6 +240,7 @@ _DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 _NOISE = 0.1  # worth of what is no sentence
 _CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
+_EDGES = "\"'“”‘(),.;:!?"  # of a word
 _OPENING = "\"“«¿¡'‘`「『《"
 _PAIRS = (("(（", ")）"), ("[", "]"))
 _ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
@@ -329,7 +312,7 @@ def eventful(sentence: str) -> float:
         0.5 if _ADDRESSED.search(sentence) else 1.0
     )
     worth *= 2.0 if OWN.search(sentence) and _FORMS.when.search(sentence) else 1.0
-    return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
+    return worth * (0.5 if _FORMS.pointing.match(spoken(sentence)) else 1.0)
 
 
 @lru_cache(maxsize=16_384)
@@ -358,7 +341,7 @@ def stands_alone(sentence: str) -> float:
 def _unnamed(said: str) -> bool:
     """Does a "he" or "his" stand before anybody whom it could mean?"""
     found = _FORMS.person.search(said)
-    if found is None or _FORMS.somebody.search(said, 0, found.start()):
+    if found is None or _FORMS.bearer.search(said, 0, found.start()):
         return False
     first = said.split(maxsplit=1)[0].strip("\"“‘'(").casefold().removesuffix("'s")
     leads = first.endswith(("ing", "ed")) or first in _LEADS
@@ -368,7 +351,7 @@ def _unnamed(said: str) -> bool:
     return not (leads and _FORMS.later.match(said, found.end()) and "," not in said[: found.end()])
 
 
-def introduction(text: str, names: Iterable[str]) -> float:
+def introduction(names: Iterable[str], text: str) -> float:
     """Does the sentence begin with one of the names, and does it say what that is?"""
     best = 1.0
     for name in names:
@@ -380,7 +363,7 @@ def introduction(text: str, names: Iterable[str]) -> float:
     return best
 
 
-def relates(sentence: str, some: Collection[str], others: Collection[str]) -> bool:
+def relates(some: Collection[str], others: Collection[str], sentence: str) -> bool:
     """Do a name of `some` and one of `others` take part in one clause of the sentence? Not where the
     one only stands in a list beside the other, or speaks of something else."""
     spans = sorted(
@@ -418,7 +401,7 @@ def _entry(said: str) -> float:
 def _clause(said: str) -> float:
     """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
     no sentence; less for a heading without a verb."""
-    words = [_bare(word).casefold() for word in said.replace("’", "'").split()]
+    words = [word.strip(_EDGES).casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
     if not said[:80].isascii() and not _latin(said):
         return 1.0
@@ -429,16 +412,12 @@ def _clause(said: str) -> float:
         return 0.3
     if _ENGLISH.isdisjoint(words) or not _CLAUSE.isdisjoint(words):
         return 1.0
-    small = [word for word in map(_bare, said.split()[1:]) if word[:1].islower()]
-    small = [word for word in small if word not in _GRAMMAR]
+    small = [word.strip(_EDGES) for word in said.split()[1:]]
+    small = [word for word in small if word[:1].islower() and word not in _GRAMMAR]
     if not small:
         return 0.2  # Mr. Kneebone and his Friends.
     plural = any(word.endswith("s") for word in small)
     return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
-
-
-def _bare(word: str) -> str:
-    return word.strip("\"'“”‘(),.;:!?")
 
 
 def _latin(said: str) -> bool:

@@ -143,7 +143,7 @@ def test_a_sentence_that_needs_another_one_does_not_stand_alone(leans: str) -> N
     ("中国的 Ana Berg 公司买下了 Bert Moe 公司。", True), ("中国有 Ana Berg、Bert Moe 两家公司。", False),
 ])  # fmt: skip
 def test_two_names_of_one_clause_are_related_and_those_of_two_or_of_a_list_are_not(sentence: str, both: bool) -> None:
-    assert relates(sentence, ["Ana Berg"], ["Bert Moe"]) is relates(sentence, ["Bert Moe"], ["Ana Berg"]) is both
+    assert relates(["Ana Berg"], ["Bert Moe"], sentence) is relates(["Bert Moe"], ["Ana Berg"], sentence) is both
 
 
 def test_a_first_person_without_a_name_is_nobodys() -> None:
