@@ -372,14 +372,20 @@ def relates(some: Collection[str], others: Collection[str], sentence: str) -> bo
         for name in names
         if (at := _place(sentence, name)) >= 0
     )
-    if sentence.rstrip(_MARKS)[-1:] in "?？":
+    if sentence.rstrip(_MARKS)[-1:] in "?？" or _FORMS.pointing.match(spoken(sentence)):
         return False
-    for (start, end, side), (at, _, other) in pairwise(spans):
-        gap = sentence[end:at]
-        told = gap.removeprefix(":").lstrip("* ")
-        if start < 3 and told != gap and SPEAKER.match(sentence):
-            gap = told if OWN.match(told) else ":"  # Ana: I sold the boat
-        if side != other and end <= at and not _FORMS.parted.search(gap):
+    for (start, end, side), (at, to, other) in pairwise(spans):
+        gap, before, behind = sentence[end:at], sentence[:start], sentence[to:]
+        if start < 3 and gap[:1] == ":" and SPEAKER.match(sentence):
+            gap = gap[1:].lstrip("* ")
+            gap = gap if OWN.match(gap) else ":"  # Ana: I sold the boat
+        if gap == ", ":  # in Astoria, Oregon
+            apart = not _FORMS.within.search(before) or _FORMS.listed.match(behind)
+        elif _FORMS.joint.fullmatch(gap):  # Ana and Bert left, not: books of Ana and Bert
+            apart = _FORMS.within.search(before)
+        else:
+            apart = _FORMS.parted.search(gap)
+        if side != other and end <= at and not apart:
             return True
     return False
 
