@@ -355,8 +355,7 @@ def group(
 # 30 pairs that only a reach of six gave, the sentence was about 6.
 REACH = 3
 SAYS_SOMETHING = 26, 300  # characters of a sentence that is quoted first
-# Sentences kept with an entity or a relationship, the best of so many. More would only repeat what
-# the text units say.
+# Sentences kept with an entity or a relationship, the best of so many: more would only repeat.
 SENTENCES, READ = 3, 6
 QUOTABLE = 0.2  # of `stands_alone`, for a sentence that a description is made of
 

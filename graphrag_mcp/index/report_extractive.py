@@ -109,7 +109,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     found = _candidates(inside, quotes)
     names = [inside.entities[one].title for one in inside.order]
     said = [one.text for one in found if substance(one.text) > 0.1]
-    title = phrase(inside.terms, names, said, nouns(filter(mostly_cjk, said[:NOUNS])))
+    title = phrase(inside.terms, names, said, nouns=nouns(filter(mostly_cjk, said[:NOUNS])))
     named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound

@@ -147,7 +147,7 @@ def relationship_statement(
     said = statement(first["text"])
     cited = sentence_citation(unit, first["start"], first["end"])
     if not told or (said and said in row["description"]):  # then the description is sentences
-        return one_line(said, longest), cited
+        return one_line(said if told else "", longest), cited
     return f'{told} "{one_line(first["text"], longest)}"', cited
 
 

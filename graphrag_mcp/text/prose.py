@@ -372,13 +372,12 @@ def relates(some: Collection[str], others: Collection[str], sentence: str) -> bo
         for name in names
         if (at := _place(sentence, name)) >= 0
     )
-    if sentence.rstrip(_MARKS)[-1:] in "?？" or _FORMS.pointing.match(spoken(sentence)):
+    if sentence.rstrip(_MARKS)[-1:] in "?？" or _FORMS.nameless.match(spoken(sentence)):
         return False
     for (start, end, side), (at, to, other) in pairwise(spans):
         gap, before, behind = sentence[end:at], sentence[:start], sentence[to:]
         if start < 3 and gap[:1] == ":" and SPEAKER.match(sentence):
-            gap = gap[1:].lstrip("* ")
-            gap = gap if OWN.match(gap) else ":"  # Ana: I sold the boat
+            gap = told if OWN.match(told := gap[1:].lstrip("* ")) else ":"  # Ana: I sold it
         if gap == ", ":  # in Astoria, Oregon
             apart = not _FORMS.within.search(before) or _FORMS.listed.match(behind)
         elif _FORMS.joint.fullmatch(gap):  # Ana and Bert left, not: books of Ana and Bert

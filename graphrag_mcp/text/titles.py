@@ -42,14 +42,10 @@ def _terms_in(word: str) -> tuple[str, ...]:
     return () if any(map(is_cjk, word)) else tuple(terms(word))
 
 
-def phrase(
-    weights: Mapping[str, float],
-    names: Sequence[str],
-    sentences: Sequence[str],
-    nouns: Mapping[str, int] | None = None,
-) -> str:
-    """Up to three characteristic names and nouns as they are written; "" where no term is known."""
-    return joined(sorted(parts(weights, names, sentences, nouns=nouns), key=str.islower))
+def phrase(weights: Mapping[str, float], *read: Sequence[str], **more: Mapping[str, int]) -> str:
+    """Up to three characteristic names and nouns as they are written, from what `parts` reads; ""
+    where no term is known."""
+    return joined(sorted(parts(weights, *read, **more), key=str.islower))
 
 
 def parts(

@@ -251,7 +251,7 @@ def test_a_title_has_no_lone_verb_no_words_of_a_calendar_and_the_nouns_of_chines
     assert phrase(weights, ["Oct"], ["Ana ventured in for a loaf in Oct.", "Ana ventured out with the loaf."]) == "Loaf"
     assert phrase({"ventured": 1.0}, [], ["Ana ventured in and ventured out."]) == ""
     towers = {"摩天": 1.0, "天大": 0.9, "大楼": 0.8}
-    assert phrase(towers, [], [], nouns(["摩天大楼是一个大型温室。", "一座摩天大楼起火了。"])) == "摩天大楼"
+    assert phrase(towers, [], [], nouns=nouns(["摩天大楼是一个大型温室。", "一座摩天大楼起火了。"])) == "摩天大楼"
     assert phrase(towers, ["为什么摩天大楼如此困难的问题"], []) == ""  # the title of an article
 
 

@@ -141,6 +141,7 @@ def test_a_sentence_that_needs_another_one_does_not_stand_alone(leans: str) -> N
     ("When Ana Berg left, the firm took Bert Moe.", False), ("Ana Berg left; Bert Moe stayed.", False), ("Did Ana Berg meet Bert Moe?", False),
     ("Ana Berg: I sold the boat to Bert Moe.", True), ("Ana Berg: The boat of Bert Moe is old.", False), ("Ana Bergen met Bert Moe.", False),
     ("The books of Ana Berg and Bert Moe are old.", False), ("The boat lies in Ana Berg, Bert Moe.", True), ("It lies in Ana Berg, Bert Moe and Oslo.", False),
+    ("Ana Berg took the place of a chair, and Bert Moe of another.", False), ("Kai or Ana Berg or Bert Moe left.", False),
     ("He sold the boat of Ana Berg to Bert Moe.", False), ("Ana Berg won in May, as well as the team of Bert Moe.", False),
     ("中国的 Ana Berg 公司买下了 Bert Moe 公司。", True), ("中国有 Ana Berg、Bert Moe 两家公司。", False),
 ])  # fmt: skip
