@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -31,7 +32,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import fences, statement
+from graphrag_mcp.text.prose import fences, introduction, relates, stands_alone, statement
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -138,6 +139,8 @@ BEARER = 0.9
 # Of so many mentions of a family name one must stand in a text that names the bearer in full: where
 # "Mr. Bingley" is on every page, he is not the Caroline Bingley of three letters.
 SURNAME = 5
+# Of two mentions of a given name, unless so many text units name its bearer in full.
+OFTEN = 5
 KEPT, PART = 40, 3
 # A sentence of LIST names with fewer than SPACING characters each, or of NAMES names and a smaller
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
@@ -304,7 +307,8 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             best = min(usable, key=lambda target: (-targets[target], target))
             part = f" {key} " in f" {best} "
             borne = targets[best] >= BEARER * sum(targets.values())
-            seldom = 2 if best.startswith(f"{key} ") else SURNAME
+            often = sum(row.alias_of == best for row in by_key[key]) >= OFTEN
+            seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
             if not part or (borne and seldom * targets[best] >= named):
                 canonical[key] = best
@@ -345,8 +349,9 @@ def group(
 # 30 pairs that only a reach of six gave, the sentence was about 6.
 REACH = 3
 SAYS_SOMETHING = 26, 300  # characters of a sentence that is quoted first
-# Sentences kept with an entity or a relationship. More would only repeat what the text units say.
-SENTENCES = 3
+# Sentences kept with an entity or a relationship, the best of so many: more would only repeat.
+SENTENCES, READ = 3, 6
+QUOTABLE = 0.2  # of `stands_alone`, for a sentence that a description is made of
 
 
 @dataclass(slots=True)
@@ -469,16 +474,17 @@ _STATED = attrgetter(*"source_key target_key description keywords weight start e
 
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
-    """(text unit, start, end) of the sentences that say most about a name: where it stands first,
-    and often; of each text unit the first one that is no greeting ("Ana: Thanks!")."""
+    """(text unit, start, end) of the sentences that may say most about a name: where it stands first,
+    and often; of each text unit first the one that is no greeting ("Ana: Thanks!")."""
     ranked = []
     for row in rows:
-        spans = list(zip(row.sentences[::2], row.sentences[1::2], strict=True))
-        start, end = next((one for one in spans if not _unreadable(one[1] - one[0])), spans[0])
-        late = min(row.start - start, 60) // 4 if start == row.sentences[0] else 60 // 4
-        rank = (_unreadable(end - start), late, -row.count, row.text_unit_id, row.key)
-        ranked.append((rank, (row.text_unit_id, start, end)))
-    return list(dict.fromkeys(place for _, place in sorted(ranked)))[:SENTENCES]
+        spans = list(zip(row.sentences[::2], row.sentences[1::2], strict=True))[:READ]
+        spans.sort(key=lambda one: _unreadable(one[1] - one[0]))
+        for place, (start, end) in enumerate(spans):
+            late = min(row.start - start, 60) // 4 if start == row.sentences[0] else 60 // 4
+            rank = (place, _unreadable(end - start), late, -row.count, row.text_unit_id, row.key)
+            ranked.append((rank, (row.text_unit_id, start, end)))
+    return list(dict.fromkeys(place for _, place in sorted(ranked)))[:READ]
 
 
 def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
@@ -486,7 +492,7 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     ranked = sorted(
         rows, key=lambda r: (_unreadable(r.end - r.start), -r.weight, r.text_unit_id, r.start)
     )
-    return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:SENTENCES]
+    return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:READ]
 
 
 def pairs_from_table(table: pa.Table) -> list[Evidence]:
@@ -717,6 +723,9 @@ def _write_pairs(
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, [place for places in best.values() for place in places])
 
+    forms: dict[str, set[str]] = defaultdict(set)
+    for key, target in entity_of.items():
+        forms[entity_id(target)].update(" ".join(row.form.split()) for row in state.by_key[key])
     degrees: Counter[str] = Counter()
     gone: list[str] = []
     rows: list[Row] = []
@@ -729,7 +738,8 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
             continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
-        said = sorted((quotes[place] for place in best.get(pair, ())), key=lambda one: not one[1])
+        told_of = partial(relates, forms[ends[0]], forms[ends[1]])
+        said = _chosen((quotes[place] for place in best.get(pair, ())), told_of)
         row = _relationship(pair, ends, found, said)
         if (
             before is not None
@@ -832,7 +842,8 @@ def _entities(
     rows: list[Row] = []
     # e1 is the most named.
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-        said = sorted((quotes[place] for place in best[key]), key=lambda one: not one[1])
+        forms = {row.form for row in found}
+        said = _chosen((quotes[place] for place in best[key]), partial(introduction, forms))
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
@@ -917,6 +928,15 @@ def _quotes(
             quote = {"text_unit_id": unit, "start": start, "end": end, "text": text}
             quotes[place] = (quote, statement(text))
     return quotes
+
+
+def _chosen(
+    quotes: Iterable[tuple[Row, str]], value: Callable[[str], float]
+) -> list[tuple[Row, str]]:
+    """The SENTENCES best quotations, without what is shown of those that are worth too little."""
+    worth = [(stands_alone(said) * value(said), quote, said) for quote, said in quotes]
+    worth.sort(key=lambda one: -one[0])
+    return [(quote, said if value > QUOTABLE else "") for value, quote, said in worth[:SENTENCES]]
 
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:

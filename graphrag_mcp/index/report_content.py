@@ -191,7 +191,6 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
 
 # ---- how a sentence reads -----------------------------------------------------------------------
 
-_DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 _MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
 _EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
 
@@ -212,18 +211,6 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     worth = 1.0 if 40 <= length <= 300 else 0.3 if length < 40 else 0.7
     worth = 0.3 if flat.endswith("…") else worth
     return flat, worth * stands_alone(flat)
-
-
-def introduction(text: str, names: Iterable[str]) -> float:
-    """Does the sentence begin with one of the names, and does it say what that is?"""
-    best = 1.0
-    for name in names:
-        at = text.find(name, 0, len(name) + 5)
-        if name and at >= 0:
-            if _DEFINES.match(text, at + len(name)):
-                return 1.6
-            best = 1.2
-    return best
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -18,20 +18,14 @@ from itertools import chain, islice, zip_longest
 
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import (
-    EntityRow,
-    Inside,
-    alike,
-    introduction,
-    mostly_cjk,
-    readable,
-)
+from graphrag_mcp.index.report_content import EntityRow, Inside, alike, mostly_cjk, readable
+from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import SPEAKER, eventful, spoken, substance
+from graphrag_mcp.text.prose import SPEAKER, eventful, introduction, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 
-VERSION = "10"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "11"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
 REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list of those present
@@ -44,6 +38,7 @@ TITLE = 3  # names in a title
 PER_GROUP = 3  # references of one kind after a sentence
 TURNS = 0.05  # share of sentences with a speaker, over which the texts are a chat
 LEAD = 1.3  # worth of a sentence that a text begins with: it says what the text is about
+NOUNS = 40  # sentences that are looked through for Chinese nouns
 UNTITLED = 0.6  # of the weight of a term that is not in the title counts for the summary
 KINDS = ("Entities", "Relationships", "Sources")
 
@@ -113,7 +108,8 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     children's reports quote, which stands for the evidence of rows that lie within a child."""
     found = _candidates(inside, quotes)
     names = [inside.entities[one].title for one in inside.order]
-    title = phrase(inside.terms, names, [one.text for one in found if substance(one.text) > 0.1])
+    said = [one.text for one in found if substance(one.text) > 0.1]
+    title = phrase(inside.terms, names, said, nouns=nouns(filter(mostly_cjk, said[:NOUNS])))
     named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound
@@ -195,7 +191,7 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
             one.sound = False
-        one.worth *= introduction(one.text, [inside.entities[id].title for id in one.entities])
+        one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
         if len(one.units) >= 3:

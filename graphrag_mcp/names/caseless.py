@@ -11,22 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from graphrag_mcp.names.lexicon import (
-    CASELESS_COMMON,
-    CASELESS_GIVEN,
-    CASELESS_HEADS,
-    CASELESS_PLACES,
-    CASELESS_TITLES,
-    HINDI_HEADS,
-    HINDI_OUT,
-    JOINING,
-    ON,
-    THAI_HEADS,
-    THAI_PLACES,
-    THAI_STOPS,
-    THAI_TITLES,
-    TWO_WORDS,
-)
+from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.terms import folded
 
 Candidate = tuple[int, int, str, bool]
@@ -80,7 +65,7 @@ def _words(text: str) -> list[_Word]:
     spans = [match.span() for match in _WORD.finditer(text)]
     found = []
     for (start, end), (following, _) in zip(spans, [*spans[1:], (-1, -1)], strict=False):
-        form = text[start:end] if text[start:end] in ON else folded(text[start:end])
+        form = text[start:end] if text[start:end] in lex.ON else folded(text[start:end])
         script = _script(text[start])
         bare, at = form, start
         for letters in () if _known(form) else _PROCLITICS.get(script, ()):
@@ -92,13 +77,13 @@ def _words(text: str) -> list[_Word]:
                 bare, at = "ال" + rest, start + 1
                 break
         gap = text[end:following] if following >= 0 else ""
-        near = gap == " " or (gap == ". " and bare in CASELESS_TITLES)  # Dr. X
+        near = gap == " " or (gap == ". " and bare in lex.CASELESS_TITLES)  # Dr. X
         found.append(_Word(start, end, form, bare, at, script, near))
     return found
 
 
 def _known(form: str) -> bool:
-    lists = (CASELESS_TITLES, CASELESS_HEADS, CASELESS_PLACES, CASELESS_GIVEN)
+    lists = (lex.CASELESS_TITLES, lex.CASELESS_HEADS, lex.CASELESS_PLACES, lex.CASELESS_GIVEN)
     return any(form in words for words in lists)
 
 
@@ -118,7 +103,8 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     weak = [
         (start, end, "other", False)
         for start, end in loose
-        if (short or counts[text[start:end]] > 1) and folded(text[start:end]) not in CASELESS_COMMON
+        if (short or counts[text[start:end]] > 1)
+        and folded(text[start:end]) not in lex.CASELESS_COMMON
     ]
     if short:
         pairs = (match for match in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(match[0]))
@@ -146,7 +132,7 @@ def variants(text: str, spans: list[Span]) -> Iterator[Span]:
         script, blank = _script(text[start]), text.find(" ", start, end)
         if blank < 0 and end - start > 3 and text[start] in _LETTERS.get(script, ""):
             yield start + 1, end
-        elif blank > 0 and folded(text[start:blank]) in CASELESS_HEADS:  # the company X, X
+        elif blank > 0 and folded(text[start:blank]) in lex.CASELESS_HEADS:  # the company X, X
             yield blank + 1, end
         elif blank > 0 and "\u0900" <= text[start] < "\u0e80":  # first and last word of a name
             yield start, blank
@@ -158,7 +144,7 @@ def _joined(text: str, loose: list[Span]) -> Iterator[Span]:
     begun = ended = -1
     for start, end in loose:
         form = folded(text[start:end])
-        uncommon = form not in CASELESS_COMMON and form not in HINDI_HEADS
+        uncommon = form not in lex.CASELESS_COMMON and form not in lex.HINDI_HEADS
         hindi = _script(text[start]) == "hi" and uncommon
         if hindi and begun >= 0 and start == ended + 1:
             ended = end
@@ -200,21 +186,21 @@ def _before(words: list[_Word], at: int, kind: str) -> Where:
     first = at
     while first and at - first < _LONGEST and words[first - 1].next:
         form = words[first - 1].form
-        if form in CASELESS_COMMON or form in CASELESS_TITLES or form in HINDI_HEADS:
+        if form in lex.CASELESS_COMMON or form in lex.CASELESS_TITLES or form in lex.HINDI_HEADS:
             break
         first -= 1
-    outside = first == at or words[at].form in HINDI_OUT
+    outside = first == at or words[at].form in lex.HINDI_OUT
     return first, at - 1 if outside else at
 
 
 # Lists of words with the kind of name that each tells of; where that name stands; how many words it
 # has at least; an example. The first rule that gives a name counts.
 RULES: tuple[tuple[Mapping[str, str], Callable[[list[_Word], int, str], Where], int, str], ...] = (
-    (CASELESS_TITLES, _after, 1, "الدكتورة ليلى الحمصي"),  # without the title
-    (CASELESS_HEADS, _from, 2, "جامعة الياسمين"),
-    (dict.fromkeys(CASELESS_GIVEN, "person"), _from_given, 2, "أحمد منصور"),
-    (dict.fromkeys(CASELESS_PLACES, "location"), _alone, 1, "دمشق"),
-    (HINDI_HEADS, _before, 1, "सूरजगढ़ शहर"),
+    (lex.CASELESS_TITLES, _after, 1, "الدكتورة ليلى الحمصي"),  # without the title
+    (lex.CASELESS_HEADS, _from, 2, "جامعة الياسمين"),
+    (dict.fromkeys(lex.CASELESS_GIVEN, "person"), _from_given, 2, "أحمد منصور"),
+    (dict.fromkeys(lex.CASELESS_PLACES, "location"), _alone, 1, "دمشق"),
+    (lex.HINDI_HEADS, _before, 1, "सूरजगढ़ शहर"),
 )
 
 
@@ -232,9 +218,9 @@ def _led(words: list[_Word]) -> Iterator[Candidate]:
                 ended = last + 1
                 break
         # Tel Aviv, when nothing leads to it
-        prefix = word.form[:1] in "בלמהוש" and word.form[1:] in TWO_WORDS
-        if word.next and (prefix or word.form in TWO_WORDS):
-            if words[at + 1].form not in CASELESS_COMMON:
+        prefix = word.form[:1] in "בלמהוש" and word.form[1:] in lex.TWO_WORDS
+        if word.next and (prefix or word.form in lex.TWO_WORDS):
+            if words[at + 1].form not in lex.CASELESS_COMMON:
                 yield word.start + prefix, words[at + 1].end, "location", True
 
 
@@ -244,22 +230,24 @@ def _last(words: list[_Word], at: int, kind: str, named: int = 0) -> int:
     last = at
     while words[last].next and last - at < _LONGEST:
         before, word = words[last], words[last + 1]
-        if word.form in CASELESS_COMMON or word.form in CASELESS_HEADS:
+        if word.form in lex.CASELESS_COMMON or word.form in lex.CASELESS_HEADS:
             break
-        if named and word.form in CASELESS_TITLES:
+        if named and word.form in lex.CASELESS_TITLES:
             break
-        if word.bare_start > word.start and word.bare in CASELESS_PLACES:
+        if word.bare_start > word.start and word.bare in lex.CASELESS_PLACES:
             break  # in Haifa
-        if word.form[1:] in TWO_WORDS:
+        if word.form[1:] in lex.TWO_WORDS:
             break  # in Tel Aviv
-        joined = word.form in JOINING or before.form in JOINING or before.form in TWO_WORDS
+        joined = (
+            word.form in lex.JOINING or before.form in lex.JOINING or before.form in lex.TWO_WORDS
+        )
         if named < 2:
             joined |= word.form[0] == "ה" != before.form[0]  # חברת ים השקט
             joined |= word.form.startswith("ال") and before.form.startswith("ال")  # المملكة القابضة
         if named >= (2 if kind == "person" else 1) and not joined:
             break
         last += 1
-        named += word.form not in JOINING
+        named += word.form not in lex.JOINING
     return last
 
 
@@ -293,13 +281,13 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))
 
 
-_THAI_KIND = {head: kind for kind, heads in THAI_HEADS.items() for head in heads.split()}
+_THAI_KIND = {head: kind for kind, heads in lex.THAI_HEADS.items() for head in heads.split()}
 _THAI_NAMED = re.compile(
-    rf"(?:{_any_of(THAI_TITLES)}) ?(?P<person>[{_THAI}]{{2,40}}(?: [{_THAI}]{{2,30}})?)"  # นายสมชาย ใจดี
+    rf"(?:{_any_of(lex.THAI_TITLES)}) ?(?P<person>[{_THAI}]{{2,40}}(?: [{_THAI}]{{2,30}})?)"  # นายสมชาย ใจดี
     rf"|(?P<head>{_any_of(_THAI_KIND)})[{_THAI}]{{2,50}}"  # จังหวัดเชียงใหม่
-    rf"|(?<!์)(?P<place>{_any_of(THAI_PLACES)})"  # ขอนแก่น
+    rf"|(?<!์)(?P<place>{_any_of(lex.THAI_PLACES)})"  # ขอนแก่น
 )
-_THAI_STOP = re.compile(_any_of(THAI_STOPS))
+_THAI_STOP = re.compile(_any_of(lex.THAI_STOPS))
 _THAI_PAIR = re.compile(f"(?<![{_THAI}])[{_THAI}]{{2,20}} [{_THAI}]{{2,20}}(?![{_THAI}])")
 _THAI_RUN = re.compile(f"[{_THAI}]{{3,40}}")
 

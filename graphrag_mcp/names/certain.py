@@ -12,22 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.latin import ABSTRACT, common
-from graphrag_mcp.names.lexicon import (
-    COMMON,
-    DEMONYMS,
-    GIVEN,
-    HEAD_TYPE,
-    KNOWN,
-    MONTHS,
-    NAMES,
-    NO_ACRONYMS,
-    OFFICES,
-    PLACES,
-    ROLE_WORDS,
-    STARTERS,
-    TITLES,
-)
 from graphrag_mcp.text.terms import LOWER, UPPER, stop_word
 from graphrag_mcp.text.tokens import ONE_TOKEN
 
@@ -45,12 +31,9 @@ _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
 _GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
 _NEXT = re.compile(r" ([a-z]+)")
-_NUMBERED = frozenset(
-    "figure figures fig fig. table tables dataset option section sections appendix exhibit vol".split()
-)
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
-_NO_ENDS = STARTERS | frozenset("pr prs id ids cl cls".split())
+_NO_ENDS = lex.STARTERS | frozenset("pr prs id ids cl cls".split())
 SHARE = 0.25  # of a name's mentions that must be certain: "Sounds" is a name once
 # ... in so many text units this share is enough: Docker, which is a command too. Of 19 such names of
 # six collections 16 were names, and two of the three others are common words.
@@ -61,13 +44,10 @@ _CLOSED = re.compile(r"[.!?;।]['\"”’»)\]]{0,2}[ \t]*$", re.MULTILINE)
 _BEFORE = re.compile(r"([^\s]+)[ \n]?[\"“‘'(*_`\[]{0,3}\Z")
 _SHORT_LINE, _LONGEST_LINE = 50, 600  # characters
 _FEW = 3  # words in lower case that prose has at least
-_ORDINARY = (ONE_TOKEN, HEAD_TYPE, DEMONYMS, STARTERS)
+_ORDINARY = (ONE_TOKEN, lex.HEAD_TYPE, lex.DEMONYMS, lex.STARTERS)
 # A word with a capital within a sentence: the word before it; no number or second capital behind it.
 _WITHIN = re.compile(
     r"(?<=[ \n,;])([a-z]+,?) ([A-Z][a-z]{2,})\b(?![ -](?:(?:and|of|to) )?[A-Z\d]|[._/@\\-]\w)"
-)
-_DETERMINERS = frozenset(
-    "the a an this that these those my your his her its our their each every no any".split()
 )
 USED = 2  # such places of a word in one text, from which on it is a name there: said Silver
 
@@ -75,9 +55,9 @@ USED = 2  # such places of a word in one text, from which on it is a name there:
 @lru_cache(maxsize=1 << 15)
 def ordinary(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, used for more than names?"""
-    if word in GIVEN or word in PLACES or word in NAMES:
+    if word in lex.GIVEN or word in lex.PLACES or word in lex.NAMES:
         return False
-    if common(word) or f"{word}s" in COMMON or any(word in some for some in _ORDINARY):
+    if common(word) or f"{word}s" in lex.COMMON or any(word in some for some in _ORDINARY):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)
@@ -107,7 +87,7 @@ class Place:
     @property
     def known(self) -> bool:
         whole = "_".join(self.lows).rstrip(".")
-        return whole in PLACES or whole in KNOWN or whole in NAMES
+        return whole in lex.PLACES or whole in lex.KNOWN or whole in lex.NAMES
 
     @property
     def plain(self) -> bool:
@@ -124,21 +104,23 @@ def _listed(name: Place) -> bool:
 
 
 def _numbered(name: Place) -> bool:
-    if len(name.words) < 3 and name.lows[0] in _NUMBERED:
+    if len(name.words) < 3 and name.lows[0] in lex.NUMBERED:
         return True
-    return name.before in _NUMBERED or (name.kind == "person" and any(map(str.isdigit, name.form)))
+    return name.before in lex.NUMBERED or (
+        name.kind == "person" and any(map(str.isdigit, name.form))
+    )
 
 
 def _ordinary_words(name: Place) -> bool:
     if len(name.words) < 2 or name.known or (name.kind not in ("", "person") and not name.opening):
         return False
-    roles = ROLE_WORDS if name.kind == "person" else ()
+    roles = lex.ROLE_WORDS if name.kind == "person" else ()
     return all(ordinary(low) or low.isdigit() or low in roles for low in name.lows)
 
 
 def _opener(name: Place) -> bool:
     first = name.lows[0]
-    if len(name.words) < 2 or name.kind or first in OFFICES:
+    if len(name.words) < 2 or name.kind or first in lex.OFFICES:
         return False
     if name.language == "de":
         return True  # nouns have capitals: Dinge Gedanken
@@ -147,9 +129,9 @@ def _opener(name: Place) -> bool:
 
 def _single(name: Place) -> bool:
     low = name.lows[0]
-    if not name.plain or low in GIVEN or name.known:
+    if not name.plain or low in lex.GIVEN or name.known:
         return False
-    if name.before.rstrip(".") in TITLES:
+    if name.before.rstrip(".") in lex.TITLES:
         return False  # Miss Smith
     if name.kind == "" and name.language == "de":
         return True
@@ -166,7 +148,7 @@ def _acronym(name: Place) -> bool:
     word, low = name.words[0], name.lows[0]
     if len(name.words) > 1 or not word.isupper() or name.known:
         return False
-    return len(word) < 3 or low in NO_ACRONYMS or low in MONTHS or common(low)
+    return len(word) < 3 or low in lex.NO_ACRONYMS or low in lex.MONTHS or common(low)
 
 
 # What speaks against a name; an example. The first that holds decides.
@@ -222,7 +204,7 @@ def _used(text: str, lines: dict[int, bool]) -> Collection[str]:
         if begin not in lines:
             lines[begin] = _is_prose(text, begin)
         if lines[begin]:
-            counts[match[2]] += 1 if match[1] not in _DETERMINERS else -len(text)
+            counts[match[2]] += 1 if match[1] not in lex.DETERMINERS else -len(text)
     return {word for word, count in counts.items() if count >= USED}
 
 
@@ -242,7 +224,7 @@ def _place(
     before = _BEFORE.search(text, max(0, start - 40), start)
     word = before[1].lstrip("\"“‘'(*_`[") if before else ""
     follows = word[-1:].islower() or word[-1:] in (",", ";") or word.isdigit()
-    follows = follows and (word[:1].islower() or word[-1:] in ",;" or word.lower() in STARTERS)
+    follows = follows and (word[:1].islower() or word[-1:] in ",;" or word.lower() in lex.STARTERS)
     opening = not (follows or _HAN.match(word[-1:]))
     if "\n" in text[max(0, start - 2) : start] and _MARK.match(text, begin):
         opening = True

@@ -9,37 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
 from graphrag_mcp.names import caseless
-from graphrag_mcp.names.lexicon import (
-    JA_DULL,
-    JA_HEADS,
-    JA_PLACES,
-    JA_SURNAMES,
-    JA_TITLES,
-    JA_TITLES_KANA,
-    JOSA,
-    KO_COMMON,
-    KO_DULL,
-    KO_ENDINGS,
-    KO_GIVEN,
-    KO_HEADS,
-    KO_PLACES,
-    KO_ROLES,
-    KO_SURNAMES,
-    ZH_DULL,
-    ZH_FUNCTION,
-    ZH_HEAD_TYPE,
-    ZH_KNOWN,
-    ZH_SOUNDS,
-    ZH_SURNAMES,
-    ZH_SURNAMES_TWO,
-    ZH_TRAIL,
-    ZH_WIDE,
-)
+from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
@@ -80,7 +55,7 @@ def _typed(found: Candidate) -> Candidate:
 
 
 _LATIN_RUN = re.compile(
-    r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?!@)(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
+    r"(?<![A-Za-z0-9_.&-])(?<![A-Za-z0-9]@)(?![A-Za-z0-9_.+-]{1,60}@)[A-Za-zα-ωΑ-Ω](?:(?:[A-Za-z0-9_.&'-]|(?<=[A-Z])·(?=[A-Z])){0,40}[A-Za-z0-9+#])?(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
 
 
@@ -157,14 +132,14 @@ def _japanese(text: str) -> Iterator[Candidate]:
 def _ja_katakana(text: str, run: re.Match[str]) -> Iterator[Candidate]:
     """A name in katakana, alone or with kanji behind it."""
     kana, tail, end = run["kana"], run["tail"] or "", run.end("kana")
-    kind = "location" if kana in JA_PLACES else "other"
+    kind = "location" if kana in lex.JA_PLACES else "other"
     if "・" in kana or text.startswith(_CALLED, end):
         kind = "person"  # レオ・ベルク, ベルク博士
     if not tail:
         if len(kana) > 2:
             yield run.start(), end, kind, True
         return
-    if any(tail.startswith(title) for title in JA_TITLES):
+    if any(tail.startswith(title) for title in lex.JA_TITLES):
         yield run.start(), end, "person", True  # ベルク教授
     elif head := _ja_head(tail, 0):
         yield run.start(), run.end(), head, True  # ヤマト電機
@@ -177,12 +152,12 @@ def _ja_katakana(text: str, run: re.Match[str]) -> Iterator[Candidate]:
 def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     """The name in one run of kanji, with the kana of a name that begins or ends in them."""
     form = text[start:end]
-    if (begun := _ja_hiragana(text, start)) < start and form in JA_HEADS:
-        yield begun, end, JA_HEADS[form], True  # さざなみ市
+    if (begun := _ja_hiragana(text, start)) < start and form in lex.JA_HEADS:
+        yield begun, end, lex.JA_HEADS[form], True  # さざなみ市
         return
-    title = next((one for one in JA_TITLES if form.endswith(one) and len(form) > len(one)), "")
+    title = next((one for one in lex.JA_TITLES if form.endswith(one) and len(form) > len(one)), "")
     bare = form.removesuffix(title)
-    surname = next((bare[:size] for size in (3, 2) if bare[:size] in JA_SURNAMES), "")
+    surname = next((bare[:size] for size in (3, 2) if bare[:size] in lex.JA_SURNAMES), "")
     if surname and len(bare) - len(surname) <= 3 and (title or not _ja_head(bare, 2)):
         given = _ja_given(text, end) if bare == surname and not title else 0
         if given:
@@ -192,7 +167,7 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
         else:
             called = text.startswith(_CALLED, end)
             yield start, end, "person" if called else "other", called  # 田中さん
-    elif len(form) > 1 and form not in JA_DULL:
+    elif len(form) > 1 and form not in lex.JA_DULL:
         kind = _ja_head(form, 2)
         yield start, end, kind or "other", bool(kind)  # 白鷺大学
 
@@ -211,7 +186,7 @@ def _ja_given(text: str, end: int) -> int:
     """Where the given name in kana ends that follows a surname; 0 for none."""
     if katakana := _GIVEN_KATAKANA.match(text, end):
         return katakana.end()
-    if text.startswith(JA_TITLES_KANA, end):
+    if text.startswith(lex.JA_TITLES_KANA, end):
         return 0  # 田中さんは
     found = _GIVEN_HIRAGANA.match(text, end)
     return found.end() if found and not _PARTICLE.match(found[1]) else 0
@@ -221,7 +196,7 @@ def _ja_head(form: str, before: int) -> str:
     """The type that the last characters speak for; `before`: how many must stand before a head of
     one character."""
     for size in (5, 4, 3, 2, 1):
-        kind = JA_HEADS.get(form[-size:], "")
+        kind = lex.JA_HEADS.get(form[-size:], "")
         if kind and len(form) - size >= (before if size == 1 else min(before, 1)):
             return kind
     return ""
@@ -249,7 +224,7 @@ def _korean(text: str, short: bool) -> list[Candidate]:
     for match in _HANGUL.finditer(text):
         form = match[0]
         particle = next(
-            (one for one in JOSA if form.endswith(one) and len(form) > len(one) + 1), ""
+            (one for one in lex.JOSA if form.endswith(one) and len(form) > len(one) + 1), ""
         )
         bare = form.removesuffix(particle)
         words.append(_Eojeol(match.start(), match.start() + len(bare), bare, bool(particle)))
@@ -259,9 +234,9 @@ def _korean(text: str, short: bool) -> list[Candidate]:
         end, kind = _ko_name(text, words, at)
         if kind:
             found.append((word.start, end, kind, True))
-        elif word.form not in KO_COMMON and word.form not in KO_ROLES:
+        elif word.form not in lex.KO_COMMON and word.form not in lex.KO_ROLES:
             often = short or counts[word.form] > 1
-            if word.marked or (often and not word.form.endswith(KO_ENDINGS)):
+            if word.marked or (often and not word.form.endswith(lex.KO_ENDINGS)):
                 found.append((word.start, word.end, "other", False))
     return found
 
@@ -270,28 +245,28 @@ def _ko_name(text: str, words: list[_Eojeol], at: int) -> tuple[int, str]:
     """Where the name ends that begins with this word, and its type; "" for none."""
     word = words[at]
     form = word.form
-    if form in KO_PLACES:
+    if form in lex.KO_PLACES:
         return word.end, "location"
-    if form in KO_COMMON:
+    if form in lex.KO_COMMON:
         return word.end, ""
     following = words[at + 1] if at + 1 < len(words) and not word.marked else None
     if following and following.form in _KO_SECOND and text[word.end : following.start] == " ":
-        return following.end, KO_HEADS[following.form]  # 한빛 박물관
+        return following.end, lex.KO_HEADS[following.form]  # 한빛 박물관
     before = words[at - 1] if at else None
-    if before and before.form in KO_ROLES and text[before.end : word.start] == " ":
+    if before and before.form in lex.KO_ROLES and text[before.end : word.start] == " ":
         return word.end, "person"  # 작가 이서연
     if kind := _ko_head(form):
         return word.end, kind
-    named = len(form) == 3 and form[0] in KO_SURNAMES and form[1] in KO_GIVEN
+    named = len(form) == 3 and form[0] in lex.KO_SURNAMES and form[1] in lex.KO_GIVEN
     return word.end, "person" if named and (word.marked or len(words) < 3) else ""  # 김민수는
 
 
 def _ko_head(form: str) -> str:
     """The type that the last syllables speak for."""
-    if form[-2:] in KO_DULL and (len(form) < 4 or form[-2:] not in KO_HEADS):
+    if form[-2:] in lex.KO_DULL and (len(form) < 4 or form[-2:] not in lex.KO_HEADS):
         return ""
     for size in (5, 4, 3, 2, 1):
-        kind = KO_HEADS.get(form[-size:], "")
+        kind = lex.KO_HEADS.get(form[-size:], "")
         if kind and len(form) - size >= (2 if size == 1 else 1):
             return kind
     return ""
@@ -301,17 +276,13 @@ def _ko_head(form: str) -> str:
 
 _RUN = re.compile(f"[{HAN}][{HAN}A-Za-z0-9·•‧・.-]*+")
 _DOT = re.compile("[·•‧・]")
-_SOUND = "".join(sorted(ZH_SOUNDS))
+_SOUND = "".join(sorted(lex.ZH_SOUNDS))
 _SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
 _DOTTED = re.compile(
     f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+"
 )
 _LEAD = frozenset("与與和或及成出指在為为以于於由从從至到将將被把是有对對向经經称稱让讓令")
 # Before these heads any word may be the name: 固始/a 站.
-_PLACE_HEADS = frozenset(
-    "站 县 市 省 镇 乡 村 寺 庙 大学 学院 公司 集团 铁路 公路 路 街 桥 大桥 山 江 河 湖 岛 郡 区 州 府 城 战争 "
-    "战役 之战 事件 县城 中学 小学 医院 银行 机场 港".split()
-)
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _NOUN = re.compile("n|zg").match
 _BEFORE_HEAD = frozenset("a n j zg ng b vn nz ns nr nrt nt nrfg x g t m i l s".split())
@@ -368,12 +339,26 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
     return found
 
 
+def nouns(texts: Iterable[str]) -> Counter[str]:
+    """How often each Chinese noun, or row of nouns, stands in the texts."""
+    found: Counter[str] = Counter()
+    for words in (_repaired(run) for text in texts for run in _tokens(text)):
+        row = ""
+        for word, tag, *_ in [*words, _Token("", "x", 0, 0, True)]:
+            if tag[0] == "n" or tag in ("vn", "l", "i", "j"):
+                row += word
+            else:
+                found[row] += 1 < len(row) < 9
+                row = ""
+    return +found
+
+
 def _single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end
     of a name."""
     for run in _tokens(text):
         for at, token in enumerate(run):
-            if len(token.word) > 1 or token.word in ZH_FUNCTION or not _NOUN(token.tag):
+            if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not _NOUN(token.tag):
                 continue
             beside = [*run[max(at - 1, 0) : at], *run[at + 1 : at + 2]]
             piece = any(len(one.word) == 1 and _NOUN(one.tag) for one in beside)
@@ -390,11 +375,14 @@ def _repaired(words: list[_Token]) -> list[_Token]:
         word, tag, start, end, known = token
         tagged = tag.startswith("nr")
         loose = tagged or tag in ("zg", "x", "ng", "g")
-        if len(word) == 2 and last.word in ZH_SURNAMES_TWO and word[1] in ZH_TRAIL:
+        if len(word) == 2 and last.word in lex.ZH_SURNAMES_TWO and word[1] in lex.ZH_TRAIL:
             out[-1] = _Token(last.word + word[0], "nr", last.start, end - 1, False)  # 司马|晏是
             continue
-        surname = last.word in ZH_SURNAMES_TWO or last.word in ZH_SURNAMES
-        half = last.word[:2] in ZH_SURNAMES_TWO and len(word) == 1
+        if out and last.end == start and last.word + word in lex.ZH_KNOWN:
+            out[-1] = _Token(last.word + word, "nz", last.start, end, True)  # 树莓|派
+            continue
+        surname = last.word in lex.ZH_SURNAMES_TWO or last.word in lex.ZH_SURNAMES
+        half = last.word[:2] in lex.ZH_SURNAMES_TWO and len(word) == 1
         if (
             len(word) < 3
             and loose
@@ -403,13 +391,13 @@ def _repaired(words: list[_Token]) -> list[_Token]:
         ):
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄
             continue
-        if last.word + word[0] in ZH_SURNAMES_TWO:
+        if last.word + word[0] in lex.ZH_SURNAMES_TWO:
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 欧|阳修
             continue
         if not known:
-            while tagged and len(word) > 2 and word[-1] in ZH_TRAIL:
+            while tagged and len(word) > 2 and word[-1] in lex.ZH_TRAIL:
                 word, end = word[:-1], end - 1  # 赵鹏于
-            if len(word) > 2 and word[0] in _LEAD and word[0] not in ZH_SURNAMES:
+            if len(word) > 2 and word[0] in _LEAD and word[0] not in lex.ZH_SURNAMES:
                 word, start, known = word[1:], start + 1, has_word(word[1:])  # 与海牛
         token = _Token(word, tag, start, end, known)
         if out and _one_sound(last, token):
@@ -452,7 +440,7 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
     """Index of the last word and type of a name that ends in a telling head: 三茂 + 铁路 + 股份 + 有限公司."""
     word, tag, start, _, known = words[first]
     named = tag.startswith(_NAME_TAGS) or not known
-    if word in ZH_DULL or word in ZH_HEAD_TYPE:
+    if word in lex.ZH_DULL or word in lex.ZH_HEAD_TYPE:
         return None
     best: tuple[int, str] | None = None
     for index in range(first + 1, min(first + 5, len(words))):
@@ -460,28 +448,28 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
         verb = head_tag in ("v", "q", "k")
         if not (head_tag[0] in "njb" or head_tag in ("vn", "zg", "v", "q", "k", "l")):
             break
-        kind = ZH_HEAD_TYPE.get(head, "") or ZH_HEAD_TYPE.get(head[-2:], "")
+        kind = lex.ZH_HEAD_TYPE.get(head, "") or lex.ZH_HEAD_TYPE.get(head[-2:], "")
         near = index == first + 1 and len(word) > 1 and tag != "m"
-        near = near and (head in _PLACE_HEADS or head[-1:] == "站")
+        near = near and (head in lex.ZH_PLACE_HEADS or head[-1:] == "站")
         if kind and (near or (named and not verb)):
             best = (index, kind)
         elif near:
             best = (index, "location")
-        elif verb or head_tag == "zg" or head_tag.startswith(("nr", "ns")) or head in ZH_DULL:
+        elif verb or head_tag == "zg" or head_tag.startswith(("nr", "ns")) or head in lex.ZH_DULL:
             break
     return best
 
 
 _PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
-_ANY_OF_A_COUNTRY = frozenset("公司 企业 网站 球队 组织 教堂 主义 车站 海岸".split())
 _ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
+_OF_THINGS = frozenset("性者人器机物质剂谱式筑底化")  # no name ends in these
 _STYLE = tuple("式制型类性级")
 
 
 def _whole(words: list[_Token], at: int) -> bool:
     """Does no piece of a longer name stand beside this word: 吴郡富|春, 民主|党?"""
     for other in (*words[max(at - 1, 0) : at], *words[at + 1 : at + 2]):
-        single = len(other.word) == 1 and other.tag in _PIECES and other.word not in ZH_FUNCTION
+        single = len(other.word) == 1 and other.tag in _PIECES and other.word not in lex.ZH_FUNCTION
         if single or (not other.known and is_han(other.word[0])):
             return False
     return True
@@ -491,7 +479,7 @@ def _sure_head(words: list[_Token], first: int, last: int) -> bool:
     """Is a name that ends in a telling head one of something in particular: 推特公司, not 基因公司?"""
     word, tag, _, _, known = words[first]
     named = tag in ("ns", "nt", "nr", "nrt") or (not known and last == first + 1)
-    if tag == "ns" and words[last].word in _ANY_OF_A_COUNTRY:
+    if tag == "ns" and words[last].word in lex.ZH_OF_A_COUNTRY:
         return False  # 美国公司
     before = words[first - 1] if first else None
     return named and not word.endswith(_STYLE) and (before is None or before.tag[0] not in "njz")
@@ -500,7 +488,7 @@ def _sure_head(words: list[_Token], first: int, last: int) -> bool:
 def _sure(words: list[_Token], at: int, kind: str) -> bool:
     """Is a single word of a document a name for certain? Its class and the words beside it say so."""
     word, tag, _, _, known = words[at]
-    if word in ZH_KNOWN:
+    if word in lex.ZH_KNOWN:
         return True
     if kind == "other" or not _whole(words, at):
         return False
@@ -510,24 +498,29 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         begins = begins and not (before and before.tag == "v" and word[0] in _LEAD)  # 存在于布隆
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
         long = len(word) > 2 or bool(acts)
-        return begins and long and word[-1] not in ZH_HEAD_TYPE
+        return begins and long and word[-1] not in lex.ZH_HEAD_TYPE and word[-1] not in _OF_THINGS
     if tag == "nt":
-        headed = any(word[-size:] in ZH_HEAD_TYPE for size in (1, 2, 3))
+        headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
-    wide = len(word) == 2 and word[0] in ZH_WIDE and word[1] in ZH_HEAD_TYPE  # 海港, 新村
+    wide = (
+        word[-1] in _OF_THINGS
+        or len(word) == 2
+        and word[0] in lex.ZH_WIDE
+        and word[1] in lex.ZH_HEAD_TYPE
+    )  # 海港, 新村
     return known and not wide and word[-1] != "人"
 
 
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
     """(type, strong) of a single word, None when it is no candidate."""
     word, tag, _, _, known = token
-    if len(word) < 2 or word in ZH_DULL or not is_han(word[0]):
+    if len(word) < 2 or word in lex.ZH_DULL or not is_han(word[0]):
         return None
-    if word in ZH_KNOWN:
-        return ZH_KNOWN[word], True
+    if word in lex.ZH_KNOWN:
+        return lex.ZH_KNOWN[word], True
     if tag.startswith("nr"):
-        double = word[:2] in ZH_SURNAMES_TWO
-        surname = double or word[0] in ZH_SURNAMES
+        double = word[:2] in lex.ZH_SURNAMES_TWO
+        surname = double or word[0] in lex.ZH_SURNAMES
         if surname and len(word) <= 3 + double and tag == "nr" and (not known or len(word) > 2):
             return "person", True
         return "other", _SOUNDS_ONLY.fullmatch(word) is not None or (not known and count > 1)
@@ -537,8 +530,8 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
         return "organization" if tag == "nt" else "other", True
     if tag in ("n", "j", "ng", "l") or (short and tag in ("vn", "an", "i", "s")):
         if not known:
-            whole = word[-1] not in ZH_TRAIL and word[0] not in ZH_FUNCTION
+            whole = word[-1] not in lex.ZH_TRAIL and word[0] not in lex.ZH_FUNCTION
             return ("other", count > 1) if whole else None
         if short or count > 1:
-            return ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
+            return lex.ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
     return None

@@ -48,16 +48,6 @@ _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
 # of JSON
 _KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")
-_TIME = (
-    r"^[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[ T])?\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[AaPp][Mm])?[\])]?"
-    r"[ \t]{1,3}(?:- )?"
-)
-_NICK = r"[^\W\d_][\w.`^|-]{1,30}"
-_TURN = re.compile(
-    rf"{_TIME}(?:<[@+%~& ]?(?P<nick>{_NICK})>(?:[ \t]<(?P<relayed>{_NICK})>)?[ \t]"
-    rf"|(?P<name>{_NICK}(?: [^\s:<>]{{1,20}}){{0,2}}):[ \t])",
-    re.MULTILINE,
-)
 _LINE = re.compile(
     rf"^(?:\*\*)?(?P<name>[{UPPER}][\w.'-]{{1,30}}(?: [{UPPER}][\w.'-]{{0,20}}){{0,2}})(?:\*\*)?:(?:\*\*)?[ \t]+(?=[^\n]*[^\W\d_])",
     re.MULTILINE,
@@ -98,7 +88,7 @@ def speakers(text: str) -> list[Candidate]:
     (`Anna Berg: ...`, `**Tom**: ...`)."""
     turns = [
         (*match.span(group), "person", True)
-        for match in _TURN.finditer(text)
+        for match in _FORMS.turn.finditer(text)
         for group in ("nick", "relayed", "name")
         if match[group]
     ]
@@ -121,7 +111,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-18"
+VERSION = "nlp-19"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -340,14 +330,17 @@ def _short_names(
     }
 
 
+_PLURAL = re.compile("[A-Z]{2,6}s")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
 def _spaced(
     rows: Iterable[tuple[str, str, int, int]], type_of: Mapping[str, str]
 ) -> dict[str, str]:
-    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg."""
-    return {
+    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; acronyms of
+    several things with that of one: APIs, API."""
+    plural = {key: key[:-1] for key, form, _, _ in rows if _PLURAL.fullmatch(form)}
+    return plural | {
         key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
         for key, form, _, _ in rows
         if type_of.get(key) == "person" and _CAMEL.fullmatch(form)
@@ -362,9 +355,6 @@ _BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
 _WORDS = re.compile(r"[^\W_]+")
 _APART = re.compile(r"[^ \n&/’'.-]")  # between two words of a name that is spelled out
 _LINKS = frozenset("of the and for in on de du la des von und et y e to a an".split())
-_SHORTENED = re.compile(
-    r"(?:，|,|（|\()(?:以下|又|亦|或|常)?(?:简称|簡稱)(?:为|為)?[“\"「『《]?([\u4e00-\u9fffA-Za-z0-9]{2,10})(?=[”\"」』》，。、；;,）)])"
-)
 _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 
@@ -394,7 +384,7 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
             kind = kind_of(text, *long, words) if not words[0].islower() else "other"
             found += [(*long, kind, True), (*short, "other", True)]
     shorts: set[str] = set()
-    for match in _SHORTENED.finditer(text) if "称" in text or "稱" in text else ():
+    for match in _FORMS.shortened.finditer(text) if "称" in text or "稱" in text else ():
         if span := _shortened(text, match.start(), match[1]):
             aliases[match.span(1)] = span
             found.append((*span, "organization", True))
@@ -505,6 +495,10 @@ def _code(text: str) -> Iterator[Candidate]:
                 continue  # libc.so.6
         if any(map(str.isalpha, form)) and (form[-1] != "_" or form.endswith("__")):
             start = match.start()  # bates at stat.wisc.edu; a for() loop
+            if text[match.end() : match.end() + 1] == "@" or (
+                text[start - 1 : start] == "@" and text[start - 2 : start - 1].isalnum()
+            ):
+                continue  # a part of an address of mail
             sure = not (kind == "dotted" and text.endswith(" at ", 0, start))
             yield start, match.end(), "artifact", sure and not (kind == "call" and stop_word(form))
 

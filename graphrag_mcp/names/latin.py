@@ -16,61 +16,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphrag_mcp.names.lexicon import (
-    ACRONYM_NOISE,
-    AMBIGUOUS_HEADS,
-    AT_BODY,
-    BODIES,
-    BY_BODY,
-    BY_PERSON,
-    COMMON,
-    DE_COMMON,
-    DE_PART,
-    DEMONYMS,
-    DULL,
-    EITHER,
-    ENDINGS,
-    EVENT_HEADS,
-    FAMILY,
-    FIRST,
-    FOREIGN_GIVEN,
-    GIVEN,
-    GIVEN_NAMES,
-    GROUPS,
-    HEAD_TYPE,
-    HEADS,
-    IN_PLACE,
-    INTO,
-    IS_PLACE,
-    KNOWN,
-    LAST,
-    MONTHS,
-    NAMES,
-    NEVER,
-    OF_PERSON,
-    OF_PLACE,
-    OFFICES,
-    ON_BODY,
-    OPENING,
-    PLACES,
-    ROLE_WORDS,
-    ROLES,
-    SAYS,
-    SAYS_PERSON,
-    STARTERS,
-    TAILS,
-    TITLES,
-    TO_PLACE,
-    VI_BEFORE,
-    VI_HEADS,
-    VI_SURNAMES,
-    bare,
-)
+from graphrag_mcp.names import lexicon as lex
+from graphrag_mcp.names.lexicon import bare
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, UPPER, WORD, normalise_name, stop_word
 
 Candidate = tuple[int, int, str, bool]
 
-_CAP = rf"[{UPPER}][{WORD}]*+(?:(?:[’'‐&-]| @-@ )[{WORD}]++)*+(?!\$)"  # not US$370m
+_CAP = rf"[{UPPER}][{WORD}]*+(?:(?:[’'‐&·-]| @-@ )[{WORD}]++)*+(?!\$)"  # not US$370m
 _ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Lt|Col|Gen|Sgt|Capt|Rev|Hon|Sen|Rep|Gov|Inc|Corp|Ltd|Co|Bros)\."
 _TOKEN = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|{_ABBREVIATED}|{_CAP}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
 _PARTICLE = r"(?:of|the|de|du|des|del|della|di|da|dos|das|do|la|le|van|von|der|den|ten|ter|zu|zur|el|al|ap|bin|ibn|ben)"
@@ -98,16 +50,15 @@ _LONGEST = 9  # words of a name
 _OTHER_SCRIPTS = frozenset(
     word for words in LANGUAGES.values() for word in words if word[0] > "\u036f"
 )
-_STARTERS_IN = {"en": STARTERS | _OTHER_SCRIPTS} | {
-    name: words | _OTHER_SCRIPTS | OPENING.get(name, frozenset())
+_STARTERS_IN = {"en": lex.STARTERS | _OTHER_SCRIPTS} | {
+    name: words | _OTHER_SCRIPTS | lex.OPENING.get(name, frozenset())
     for name, words in LANGUAGES.items()
     if name != "en"
 }
-_STARTERS_AND_MONTHS = STARTERS | MONTHS
-_NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
+_STARTERS_AND_MONTHS = lex.STARTERS | lex.MONTHS
+_NEVER_ALONE = lex.TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
-_OWNED_BODIES = frozenset("college hospital school university church".split())
 
 
 class Token(NamedTuple):
@@ -218,7 +169,7 @@ class Names:
         opening = _opens(text, start)
         loud = len(tokens) > 1 and end - start > 9 and text[start:end].isupper()
         heading = len(tokens) > 4 and opening and (end == len(text) or text[end] == "\n")
-        dated = any(token.low in EVENT_HEADS for token in tokens)  # 1988 Summer Olympics
+        dated = any(token.low in lex.EVENT_HEADS for token in tokens)  # 1988 Summer Olympics
         name = Name(opening=opening, loud=loud)
         for at, token in enumerate(tokens):
             following = tokens[at + 1] if at + 1 < len(tokens) else None
@@ -227,10 +178,10 @@ class Names:
                 if self._breaks(name, gap, token, loud or heading):
                     new_line = "\n" in gap or text[token.start - 2 : token.start - 1] == "."
                     name = self._keep(name, opening=new_line)
-                    if token.low in STARTERS and (heading or loud):
+                    if token.low in lex.STARTERS and (heading or loud):
                         continue
             if at in roles or (
-                following and token.low in TITLES and (not name.tokens or token.word[-1] == ".")
+                following and token.low in lex.TITLES and (not name.tokens or token.word[-1] == ".")
             ):
                 name = self._keep(name, titled=True)  # Dr. Jane Smith
             elif self._drops(name, token, following, dated):
@@ -250,21 +201,21 @@ class Names:
             return token.start - line < 50 or low in self.starters or word[0].isdigit()
         # the Ministry for Health, not A and B
         if gap in (" and ", " and the ", " for ", " for the "):
-            bodied = any(one.low in BODIES for one in name.tokens)
+            bodied = any(one.low in lex.BODIES for one in name.tokens)
             return not bodied or word.isupper() or (gap[1] == "a" and len(name.tokens) < 2)
         if self.language == "de" and (german := _breaks_german(gap.strip(), last)) is not None:
             return german
         if gap in (" und ", " et ", " y ", " e ", " i "):
             return not self.english  # Anna und Otto; but Tod und Verklärung in English text
         if gap.startswith(" of") and (
-            last in OFFICES or (last in GROUPS and len(name.tokens) == 1)
+            last in lex.OFFICES or (last in lex.GROUPS and len(name.tokens) == 1)
         ):
             name.tokens.clear()  # the President of Finland, members of Parliament
             return False
-        if gap.startswith(" of") and len(name.tokens) > 1 and last not in HEAD_TYPE:
-            if name.tokens[0].low in GIVEN:
+        if gap.startswith(" of") and len(name.tokens) > 1 and last not in lex.HEAD_TYPE:
+            if name.tokens[0].low in lex.GIVEN:
                 return True  # Hannah Quill of the Tidal Power Board
-        if gap in ("' ", "’ ") and name.tokens[0].low in GIVEN:
+        if gap in ("' ", "’ ") and name.tokens[0].low in lex.GIVEN:
             return True  # Mike Nichols' Closer
         if word.isdigit():
             before = name.tokens[0].start
@@ -272,18 +223,20 @@ class Names:
             if len(word) < 3 and (score or _SCORE.match(self.text, token.start)):
                 return True  # Newcastle 2 Liverpool 1
             year = len(word) == 4 and "1500" <= word < "2100"
-            dated = last in EVENT_HEADS or last in ("windows", "expo", "euro")
-            return last in DULL or (year and not dated)  # Euro 2004, not Paris 1998
+            dated = last in lex.EVENT_HEADS or last in ("windows", "expo", "euro")
+            return last in lex.DULL or (year and not dated)  # Euro 2004, not Paris 1998
         after_number = last.isdigit() and len(name.tokens) > 1
         if low in self.starters and (name.tokens[-1].word.endswith(".") or after_number):
             return True  # Acme Inc. The
-        return (loud and low in STARTERS) or low[:2] in ("i'", "i’")  # From the CPC I'm
+        return (loud and low in lex.STARTERS) or low[:2] in ("i'", "i’")  # From the CPC I'm
 
     def _drops(self, name: Name, token: Token, following: Token | None, dated: bool) -> bool:
         """Is this word no part of any name? The name before it ends."""
         word, low = token.word, token.low
-        if low in MONTHS and (not name.tokens or (following and following.word[0].isdigit())):
-            return following is None or following.low not in EVENT_HEADS  # May 5, not March Fair
+        if low in lex.MONTHS and (not name.tokens or (following and following.word[0].isdigit())):
+            return (
+                following is None or following.low not in lex.EVENT_HEADS
+            )  # May 5, not March Fair
         if name.tokens:
             return False
         if word[0].isdigit():
@@ -291,7 +244,7 @@ class Names:
         if low in ("the", "a", "an", "i") or low[:2] in ("i'", "i’"):  # The, I'm
             # "The Who" keeps its article, since nothing else of it would be left
             whole = following and low == "the" and not name.opening
-            return not (whole and following and following.low in STARTERS)
+            return not (whole and following and following.low in lex.STARTERS)
         if self.language in ("fr", "it") and word[1:2] in ("'", "’") and word[2:3].islower():
             return True  # L'auteur
         if low.replace("’", "'") not in self.starters or (word.isupper() and not following):
@@ -303,7 +256,7 @@ class Names:
         word, start = token.word, token.start
         if word[-2:] in ("'s", "’s"):
             owned = following.low if following else ""
-            one_name = token.low[:-2] in _OWNERS or owned in _OWNED_BODIES  # King's College
+            one_name = token.low[:-2] in _OWNERS or owned in lex.OWNED_BODIES  # King's College
             one_name = one_name or (last and owned in _OWNED)  # Schindler's List
             return _token(word[:-2], start), not (owned and one_name)
         head, dash, tail = word.rpartition("-")
@@ -329,13 +282,13 @@ class Names:
         """How many words before a given name and a family name say what the person is: Tory Shadow
         Chancellor Oliver Letwin."""
         lead = len(name.tokens) - 2
-        if not self.english or lead < 1 or name.tokens[-1].low in HEAD_TYPE:
+        if not self.english or lead < 1 or name.tokens[-1].low in lex.HEAD_TYPE:
             return 0  # Royal Albert Hall
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
-        held = office in OFFICES or office in TITLES
-        if rest[0] in GIVEN or (rest[0] in GIVEN_NAMES and not common(rest[0])):
-            return lead if held or office in ROLE_WORDS else 0
-        held = held or office in DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
+        held = office in lex.OFFICES or office in lex.TITLES
+        if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):
+            return lead if held or office in lex.ROLE_WORDS else 0
+        held = held or office in lex.DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
     # ---- what a name is worth -------------------------------------------------------------------
@@ -346,13 +299,13 @@ class Names:
             return self._strength_of_several(name)
         word = name.tokens[0].word
         low = word.lower().rstrip(".")
-        if len(low) < 2 or word[0].isdigit() or low in MONTHS:
+        if len(low) < 2 or word[0].isdigit() or low in lex.MONTHS:
             return None
-        if word in ACRONYM_NOISE or low in _NEVER_ALONE:
+        if word in lex.ACRONYM_NOISE or low in _NEVER_ALONE:
             return None
         if word.isupper():
             return len(word) <= 6 or "." in word or any(map(str.isdigit, word))
-        if low in self.starters or low in STARTERS:
+        if low in self.starters or low in lex.STARTERS:
             return None
         if any(ch.isupper() or ch.isdigit() for ch in word[1:]):
             return True  # McDonald, MySQL
@@ -361,20 +314,20 @@ class Names:
                 return None if low in self.lower else False
             return self.language != "de" and low not in self.lower
         head, dash, tail = low.rpartition("-")
-        if low in DEMONYMS or (dash and common(head) and word.endswith(tail)):
+        if low in lex.DEMONYMS or (dash and common(head) and word.endswith(tail)):
             return None  # European, high-profile
         if name.opening and word not in self.seen:
             if low in self.lower or common(low) or low.endswith(ABSTRACT):
                 return None
             # A word that only opens sentences must be met in a second text unit.
-            return low in PLACES or low in GIVEN
-        inflected = low.endswith("ing") and low not in COMMON
-        dull = low in HEAD_TYPE or low in self.lower or (common(low) and not inflected)
-        return low in PLACES or low in NAMES or not dull
+            return low in lex.PLACES or low in lex.GIVEN
+        inflected = low.endswith("ing") and low not in lex.COMMON
+        dull = low in lex.HEAD_TYPE or low in self.lower or (common(low) and not inflected)
+        return low in lex.PLACES or low in lex.NAMES or not dull
 
     def _strength_of_several(self, name: Name) -> bool | None:
         lows = [word.lower() for word in name.words]
-        if self.english and len(lows) == 2 and common(lows[0]) and lows[1] in DEMONYMS:
+        if self.english and len(lows) == 2 and common(lows[0]) and lows[1] in lex.DEMONYMS:
             return None  # Famous Japanese
         if name.loud:
             return False if len(lows) < 6 and not all(map(common, lows)) else None
@@ -394,23 +347,23 @@ class Names:
         if self.language == "tr" and self.text[end : end + 1] in ("'", "’"):
             return True  # Ankara'da
         after = self.text[end : end + 14].split(" ", 2)[1:2]
-        if after and after[0].strip(",.") in SAYS and not _DE_NOUN.search(word):
+        if after and after[0].strip(",.") in lex.SAYS and not _DE_NOUN.search(word):
             return True  # Valdeluz es un pueblo
         if self.language != "de":
             return strong
         before = self.text[max(0, start - 8) : start].split()
         led = before[-1].lower() if before else ""
-        if led in INTO["de"]:
+        if led in lex.INTO["de"]:
             return True  # nach Regensburg
         low = word.lower()
-        compound = led in _DE_ARTICLES and low not in DE_COMMON and _de_part(low)
+        compound = led in _DE_ARTICLES and low not in lex.DE_COMMON and _de_part(low)
         return bool(compound) or strong  # am Türkissee
 
 
 @lru_cache(maxsize=1 << 15)
 def _is_tail(word: str) -> bool:
     """Is it a word behind a name and a hyphen that is no part of the name? London-listed."""
-    return word in TAILS or (len(word) > 4 and word.islower() and word.endswith(("ed", "ing")))
+    return word in lex.TAILS or (len(word) > 4 and word.islower() and word.endswith(("ed", "ing")))
 
 
 # ---- other languages than English ---------------------------------------------------------------
@@ -429,14 +382,19 @@ _DE_OF = frozenset("von|zu|zur|von der".split("|"))
 _DE_BREAKS = _DE_OF | frozenset("des|der|den|von den|von dem|vom".split("|"))
 _VI_CAP = rf"[{UPPER}][{WORD}]*(?: [{UPPER}][{WORD}]*){{0,4}}"
 _VI_KIND = {
-    words.lower(): (kind, True) for kind, listed in VI_HEADS.items() for words in listed.split("|")
-} | {words: (kind, False) for kind, listed in VI_BEFORE.items() for words in listed.split("|")}
+    words.lower(): (kind, True)
+    for kind, listed in lex.VI_HEADS.items()
+    for words in listed.split("|")
+} | {words: (kind, False) for kind, listed in lex.VI_BEFORE.items() for words in listed.split("|")}
 _VI_WORDS = {
     form
     for words in _VI_KIND
     for form in ((words, words.capitalize()) if " " in words else (words,))
 }
-_VI_WORDS |= {words for listed in VI_HEADS.values() for words in listed.split("|")} | {"Ông", "Bà"}
+_VI_WORDS |= {words for listed in lex.VI_HEADS.values() for words in listed.split("|")} | {
+    "Ông",
+    "Bà",
+}
 _VI = re.compile(
     rf"(?<![{WORD}])(?P<head>{'|'.join(sorted(_VI_WORDS, key=lambda words: (-len(words), words)))}) (?P<name>{_VI_CAP})"
 )
@@ -476,14 +434,16 @@ def _cut_abroad(
         elif language == "de" and near and _is_genitive(word):
             token = _token(word[:-1], start)  # Regensburgs Bürgermeister
             stops.add(len(out))
-        if following and bare(token.low) in ROLES:
+        if following and bare(token.low) in lex.ROLES:
             (roles if near else stops).add(len(out))  # Ingenieur Anna Berg
         out.append(token)
     return out, roles, stops
 
 
 def _is_genitive(word: str) -> bool:
-    name = bare(word) in FOREIGN_GIVEN or word.endswith(("us", "is", "as", "os", "es", "ss", "ys"))
+    name = bare(word) in lex.FOREIGN_GIVEN or word.endswith(
+        ("us", "is", "as", "os", "es", "ss", "ys")
+    )
     return len(word) > 5 and word[-1] == "s" and not name
 
 
@@ -492,13 +452,15 @@ def _breaks_german(gap: str, last: str) -> bool | None:
     and Universität von Lindental; None where no such word stands there."""
     if gap not in _DE_BREAKS:
         return None
-    return gap not in _DE_OF or (bare(last) not in FOREIGN_GIVEN and bare(last) not in HEADS)
+    return gap not in _DE_OF or (
+        bare(last) not in lex.FOREIGN_GIVEN and bare(last) not in lex.HEADS
+    )
 
 
 def _de_part(low: str) -> str:
     """The kind that the end of a German compound speaks for."""
     sizes = (size for size in range(12, 2, -1) if len(low) > size + 2)
-    return next((DE_PART[low[-size:]] for size in sizes if low[-size:] in DE_PART), "")
+    return next((lex.DE_PART[low[-size:]] for size in sizes if low[-size:] in lex.DE_PART), "")
 
 
 def _longer(text: str, end: int, words: list[str], language: str) -> tuple[int, str]:
@@ -508,7 +470,7 @@ def _longer(text: str, end: int, words: list[str], language: str) -> tuple[int, 
         return end, ""
     tail = _TAIL.match(text, end)
     for place in (1, 2, 3) if tail and tail[1] else ():
-        if kind := HEADS.get(bare(tail[place] or ""), ""):
+        if kind := lex.HEADS.get(bare(tail[place] or ""), ""):
             return tail.end(place), kind
         if not _ADJECTIVE.search(tail[place] or ""):
             break
@@ -519,22 +481,22 @@ def _kind_abroad(text: str, start: int, end: int, words: list[str], language: st
     """The type that the name's own words, or the word before it, speak for; "" for none."""
     first, last = bare(words[0]), bare(words[-1])
     if len(words) > 1:
-        if language == "tr" and last in HEADS:
-            return HEADS[last]  # Yasemin Üniversitesi
-        if first in FOREIGN_GIVEN or (language == "vi" and first in VI_SURNAMES):
+        if language == "tr" and last in lex.HEADS:
+            return lex.HEADS[last]  # Yasemin Üniversitesi
+        if first in lex.FOREIGN_GIVEN or (language == "vi" and first in lex.VI_SURNAMES):
             return "person"  # Hannelore Brück
         for word in (first, last):
-            if word in HEADS:
-                return HEADS[word]  # Universität Lindental
+            if word in lex.HEADS:
+                return lex.HEADS[word]  # Universität Lindental
     led = _LED.search(text, max(0, start - 40), start)
     key = bare(re.sub(r"^[a-z]+['’]", "", led[1].lower())) if led else ""
-    if key in HEADS:
-        return HEADS[key]  # la ciudad de Valdeluz
+    if key in lex.HEADS:
+        return lex.HEADS[key]  # la ciudad de Valdeluz
     if len(words) > 1:
         return ""
     if language == "de" and (kind := _de_part(words[0].lower())):
         return kind  # Türkissee
-    into = INTO.get(language) or (INTO["romance"] if language in _ROMANCE else ())
+    into = lex.INTO.get(language) or (lex.INTO["romance"] if language in _ROMANCE else ())
     if led and led[1].lower() in into and text[end : end + 1] != "s":
         return "location"  # à Lyon, not nach Salmanns Tod
     if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]):
@@ -562,9 +524,6 @@ _SUBJECT = re.compile(
     r"(?: \([^()\n]{0,200}\))?,? (?:is|was|are|were) (?:an?|the|one of) ",
     re.MULTILINE,
 )
-_SMALL_WORDS = frozenset(
-    "of the and in for to a an on at with from by or de der von van la le du ki ap und et y".split()
-)
 _ARTICLES = frozenset("the a an his her their its film".split())
 _BRACKET = re.compile(r" \([^()\n]{0,40}?\b([a-z]+)\)")
 _COMMA = re.compile(r", ([A-Z][a-zé]+(?: [A-Z][a-z]+){0,2})")
@@ -573,14 +532,14 @@ _BEHIND = frozenset("in of by for who that which from".split())
 
 # The word before a name, the words of which one stands before that, the type; an example.
 BEFORE: tuple[tuple[str, frozenset[str], str, str], ...] = (
-    ("in", IN_PLACE, "location", "born in Ashby"),
-    ("of", OF_PLACE, "location", "the streets of Selhurst"),
-    ("of", OF_PERSON, "person", "the death of Trent"),
-    ("to", TO_PLACE, "location", "moved to Durango"),
-    ("by", BY_PERSON, "person", "directed by Mara Quill"),
-    ("by", BY_BODY, "organization", "released by Northgate"),
-    ("on", ON_BODY, "organization", "aired on Sky One"),
-    ("at", AT_BODY, "organization", "a professor at Stanford"),
+    ("in", lex.IN_PLACE, "location", "born in Ashby"),
+    ("of", lex.OF_PLACE, "location", "the streets of Selhurst"),
+    ("of", lex.OF_PERSON, "person", "the death of Trent"),
+    ("to", lex.TO_PLACE, "location", "moved to Durango"),
+    ("by", lex.BY_PERSON, "person", "directed by Mara Quill"),
+    ("by", lex.BY_BODY, "organization", "released by Northgate"),
+    ("on", lex.ON_BODY, "organization", "aired on Sky One"),
+    ("at", lex.AT_BODY, "organization", "a professor at Stanford"),
 )
 
 
@@ -595,7 +554,7 @@ def kind_of(text: str, start: int, end: int, words: list[str]) -> str:
         or _by_noun(before)
         or kind
         or _by_neighbours(text, end, words, before)
-        or (HEAD_TYPE.get(words[-1].lower().rstrip("."), "") if len(words) > 1 else "")
+        or (lex.HEAD_TYPE.get(words[-1].lower().rstrip("."), "") if len(words) > 1 else "")
         or "other"
     )
 
@@ -605,44 +564,44 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
     """The type that a name's own words speak for, and whether nothing beside it can say better."""
     first, last = words[0].lower(), words[-1].lower().rstrip(".")
     if len(words) > 1:
-        head = HEAD_TYPE.get(last, "") or ("" if last in FAMILY else LAST.get(last, ""))
+        head = lex.HEAD_TYPE.get(last, "") or ("" if last in lex.FAMILY else lex.LAST.get(last, ""))
         initial = len(first) == 2 and first[1] == "." and not common(last)  # U. S. Government
-        given = first in GIVEN or initial
-        if given and len(words) < 5 and (not head or last in AMBIGUOUS_HEADS):
+        given = first in lex.GIVEN or initial
+        if given and len(words) < 5 and (not head or last in lex.AMBIGUOUS_HEADS):
             if " of " not in form:
                 return "person", True  # Marie Curie, J. Smith
-        if head and last not in AMBIGUOUS_HEADS:
+        if head and last not in lex.AMBIGUOUS_HEADS:
             return head, True  # Stanford University
         if words[0].isdigit():
             return "event", True  # 1988 Summer Olympics
     whole = "_".join(words).lower().rstrip(".")
-    if whole in PLACES:
+    if whole in lex.PLACES:
         return "location", True  # New York
-    if whole in KNOWN:
-        return KNOWN[whole], False  # Oxford, BBC, Christmas
+    if whole in lex.KNOWN:
+        return lex.KNOWN[whole], False  # Oxford, BBC, Christmas
     return (_by_one_word(form) if len(words) == 1 else _by_words(form, words, first, last)), False
 
 
 def _by_one_word(form: str) -> str:
     word = form.lower()
-    if form.istitle() and word in GIVEN_NAMES and word not in EITHER:
+    if form.istitle() and word in lex.GIVEN_NAMES and word not in lex.EITHER:
         return "person"  # Daniel
-    endings = ENDINGS if len(word) > 6 else ()
+    endings = lex.ENDINGS if len(word) > 6 else ()
     return next((kind for ending, kind in endings if word.endswith(ending)), "")  # Greenville
 
 
 def _by_words(form: str, words: Sequence[str], first: str, last: str) -> str:
     """By longer lists than those that decide what is a name."""
-    if kind := LAST.get(form.partition(" of ")[0].rpartition(" ")[2].lower(), ""):
+    if kind := lex.LAST.get(form.partition(" of ")[0].rpartition(" ")[2].lower(), ""):
         if " of " in form:
             return kind  # the National Academy of Arts and Letters
-    if first in GIVEN_NAMES and len(words) < 5 and (last not in LAST or last in FAMILY):
+    if first in lex.GIVEN_NAMES and len(words) < 5 and (last not in lex.LAST or last in lex.FAMILY):
         return "person"
-    if last in LAST and last not in AMBIGUOUS_HEADS:
-        return LAST[last]  # Fenwick Heights
-    if first in FIRST and last not in NEVER and words[1] != "of":
+    if last in lex.LAST and last not in lex.AMBIGUOUS_HEADS:
+        return lex.LAST[last]  # Fenwick Heights
+    if first in lex.FIRST and last not in lex.NEVER and words[1] != "of":
         team = len(words) > 2 and first in ("san", "los", "las") and last[-1] == "s"
-        return "organization" if team else FIRST[first]  # Los Angeles Kings, Captain Nemo
+        return "organization" if team else lex.FIRST[first]  # Los Angeles Kings, Captain Nemo
     return "person" if last in ("jr", "sr") else ""
 
 
@@ -660,7 +619,7 @@ def _by_predicate(predicate: str) -> str:
     """The type of the first known noun, or noun phrase, of "is a ..."."""
     found = ""
     for word in predicate.split()[:9]:
-        kind = HEAD_TYPE.get(word, "")
+        kind = lex.HEAD_TYPE.get(word, "")
         if (found and not kind) or word in _BEHIND:
             break
         found = kind or found
@@ -673,19 +632,19 @@ def _by_noun(before: Sequence[str]) -> str:
         return ""
     of = before[-2] == "of"
     noun = re.split("[^a-z]", before[-3] if of and len(before) > 2 else before[-2])[-1]
-    kind = HEAD_TYPE.get(noun, "")
+    kind = lex.HEAD_TYPE.get(noun, "")
     if not kind or (kind != "location" if of else kind in ("location", "event")):
         return ""
     article = before[:-3] if of else before[:-2]
     led = bool(article) and article[-1] in _ARTICLES
-    return kind if led or noun not in AMBIGUOUS_HEADS else ""
+    return kind if led or noun not in lex.AMBIGUOUS_HEADS else ""
 
 
 def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str]) -> str:
     """By the two words before a name, or what stands behind it."""
     name = words[-1]
     acronym = name.rstrip("s").isupper() and len(words) == 1  # UN, POWs
-    if not acronym and name.lower() in NEVER:
+    if not acronym and name.lower() in lex.NEVER:
         return ""
     if len(before) > 2 and not before[-1]:
         kind = _by_preposition(before[-2], before[-3], text[end : end + 24], words, acronym)
@@ -694,11 +653,11 @@ def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str])
         ):
             return kind
     if place := _COMMA.match(text, end):
-        key, known = place[1].lower().replace(" ", "_"), PLACES if len(words) > 1 else KNOWN
-        where = key in known and KNOWN[key] == "location" and len(words) < 4
+        key, known = place[1].lower().replace(" ", "_"), lex.PLACES if len(words) > 1 else lex.KNOWN
+        where = key in known and lex.KNOWN[key] == "location" and len(words) < 4
         return "location" if where else ""  # Ankara, Turkey
     if inner := _BRACKET.match(text, end):
-        return HEAD_TYPE.get(inner[1], "")  # Titanic (1997 film)
+        return lex.HEAD_TYPE.get(inner[1], "")  # Titanic (1997 film)
     return (
         _by_verb(text[end + 1 : end + 40].split(" ", 2), words)
         if text[end : end + 1] == " "
@@ -714,15 +673,17 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
     if one == "near":
         return "location"
     if one == "in" and after[:1] in _ENDS and len(words) < 3 and words[0].istitle():
-        return "" if words[0].lower() in HEAD_TYPE or words[0].lower() in NAMES else "location"
+        return (
+            "" if words[0].lower() in lex.HEAD_TYPE or words[0].lower() in lex.NAMES else "location"
+        )
     return "person" if one in ("starring", "featuring") and len(words) > 1 else ""
 
 
 def _by_verb(after: list[str], words: list[str]) -> str:
     """Trent died; Kell lies between; Ashby is located; Mara Quill who."""
-    if after[0] in SAYS_PERSON:
+    if after[0] in lex.SAYS_PERSON:
         return "" if words[-1][1:].rstrip("s").isupper() else "person"
-    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in IS_PLACE):
+    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in lex.IS_PLACE):
         return "location"
     return "person" if after[0] == "who" and len(words) > 1 else ""
 
@@ -737,7 +698,7 @@ def subjects(text: str) -> Iterator[Candidate]:
             continue
         kind = kind_of(text, start, end, words)
         opener = words[0].lower().replace("’", "'").rstrip(",")
-        if opener not in STARTERS or kind == "content":
+        if opener not in lex.STARTERS or kind == "content":
             yield start, end, kind, True
 
 
@@ -746,10 +707,15 @@ def _one_name(words: list[str]) -> bool:
     tail, comma = 0, False
     for word in words:
         low = word[:1].islower()
-        if not word or (tail and (not low or word in _SMALL_WORDS)) or tail > 3 or (comma and low):
+        if (
+            not word
+            or (tail and (not low or word in lex.SMALL_WORDS))
+            or tail > 3
+            or (comma and low)
+        ):
             return False
-        if low and word not in _SMALL_WORDS:
-            if word in STARTERS:
+        if low and word not in lex.SMALL_WORDS:
+            if word in lex.STARTERS:
                 return False
             tail += 1
         comma = word[-1] == ","
@@ -764,11 +730,11 @@ ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())
 @lru_cache(maxsize=1 << 15)
 def common(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, one that is seldom a name?"""
-    if word in COMMON or word in DULL or stop_word(word):
+    if word in lex.COMMON or word in lex.DULL or stop_word(word):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
         if word.endswith(end) and (
-            word[: -len(end)] in COMMON or word[: -len(end)] + "e" in COMMON
+            word[: -len(end)] in lex.COMMON or word[: -len(end)] + "e" in lex.COMMON
         ):
             return True
-    return word.endswith(("ies", "ied")) and word[:-3] + "y" in COMMON
+    return word.endswith(("ies", "ied")) and word[:-3] + "y" in lex.COMMON

@@ -170,8 +170,8 @@ def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
 def relationship_statement(
     row: Row, units: Mapping[str, Citation], longest: int
 ) -> tuple[str, Citation | None]:
-    """The best sentence that says that two are related and where it stands, after what a model made
-    of it; `units` are citations by text unit."""
+    """The best sentence that says that two are related, or only names both, and where it stands, after
+    what a model made of it; `units` are citations by text unit."""
     first = next(iter(row["evidence"]), None)
     unit = units.get(first["text_unit_id"]) if first else None
     told = one_line(row["description"], longest)
@@ -180,7 +180,7 @@ def relationship_statement(
     said = statement(first["text"])
     cited = sentence_citation(unit, first["start"], first["end"])
     if not told or (said and said in row["description"]):  # then the description is sentences
-        return one_line(said, longest), cited
+        return one_line(said if told or not said else f"both named: {said}", longest), cited
     return f'{told} "{one_line(first["text"], longest)}"', cited
 
 

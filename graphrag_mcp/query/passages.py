@@ -364,7 +364,7 @@ def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
     for row in found:
         one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
         told = readable(row["description"])
-        if not is_menu(row["description"], told):
+        if told and not is_menu(row["description"], told):
             said.append(f"{row['n']}] {one} and {other}: {context.first_sentence(told, 200)}")
     return said
 

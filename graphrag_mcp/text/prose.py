@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table
 
@@ -21,21 +22,6 @@ _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 _END = re.compile(
     rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
 )
-_STRUCTURE = re.compile(
-    r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
-)
-# who speaks, at the start of a line of a chat or of minutes: `Anna Berg: `, `[14:03] jens: `, `王芳：`
-_SPEAKER = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{4,30}\] ?)?[*_]{0,2}"
-    r"(?:[^\W\d_][\w.'’-]{1,20}(?: [A-Z][\w.'’-]{0,20}){0,2}(?:[*_]{0,2}:|:[*_]{1,2}) |[\u4e00-\u9fff]{2,4}[:：])"
-)
-# when it was said, at the start of a line: `15/03/2024, 10:12 - Ana`, `Ana Ruiz (25 May 2023):`
-_TURN = re.compile(
-    r"[ \t]*(?:\[[^\]\n]{0,20}\d[-/.:]\d[^\]\n]{0,30}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}[T,]? ?\(?\d\d?:\d\d"
-    r"|[^\W\d_][^\n.!?:—–|(]{1,60}[—–|(] ?(?:[^\W\d_]{3,9}\.? )?\d[^\n():]{3,24}(?:\):\s|(?::\d\d){1,2}[^\n():]{0,9}(?:\):\s|\n)))"
-)
-# What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
-_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
 _LETTERS, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 
 
@@ -63,13 +49,13 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
     if text.count("\n", at, end) > 1 or end == len(text):
         return True
-    before = _STRUCTURE.match(text, line, at + 1)
+    before = _FORMS.structure.match(text, line, at + 1)
     if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
         # headings, rows, fences and rules end with their line; a list item may go on in the next
         return True
     line = text.rfind("\n", at, end) + 1
-    head = _SPEAKER.match(text, line) or _TURN.match(text, line)
-    return (head or _STRUCTURE.match(text, line)) is not None
+    head = _FORMS.line_speaker.match(text, line) or _FORMS.turn.match(text, line)
+    return (head or _FORMS.structure.match(text, line)) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
@@ -88,7 +74,7 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     key = word.casefold()
     if key in _ENDS["never_end"]:
         return False
-    if key in _ENDS["before_number"] and _NUMBER.match(after):
+    if key in _ENDS["before_number"] and _FORMS.number_behind.match(after):
         return False
     if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
         return not _is_versus(text[max(start, at - 80) : at - 1], after)
@@ -148,10 +134,10 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 
 # ---- what is shown of a text ----------------------------------------------------------------------
 
-_CLAUSE, _ENGLISH = (frozenset(_TABLES[name].split()) for name in ("clause", "english"))
+_CLAUSE, _ENGLISH, _LEADS = (
+    frozenset(_TABLES[name].split()) for name in ("clause", "english", "leads")
+)
 SPEAKER, OWN = _FORMS.speaker, _FORMS.own
-# a["b"]["c"] and a[1][2] of a program have a letter or a bracket before them.
-_NAMED_LINK = re.compile(r"(?<![\w\])])\[([^\[\]\n]{1,300})\]\[[^\[\]\n]{0,100}\]")
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
 _ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
@@ -256,7 +242,7 @@ def _line(line: str) -> str:
             return ""
         plain = _FORMS.link.sub(r"\1", plain)
     if "[" in plain:
-        plain = _NAMED_LINK.sub(r"\1", plain) if "][" in plain else plain
+        plain = _FORMS.named_link.sub(r"\1", plain) if "][" in plain else plain
         plain = _FORMS.note.sub("", plain)
         if not _CODE.search(plain):
             plain = _FORMS.number.sub("", plain)
@@ -283,7 +269,7 @@ def _formula(image: re.Match[str]) -> str:
 # ---- what a sentence is worth -----------------------------------------------------------------------
 
 _ADDRESSED = re.compile(r"\b(?:you|your|you['’]re|yours)\b|[你您]", re.IGNORECASE)
-_POINTING = re.compile(r"(?:it|that|this|they|these|those)\b|[这那它]", re.IGNORECASE)
+_DEFINES = re.compile(r"[^.:。：]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 _GRAMMAR = STOP_WORDS.union(*LANGUAGES.values())
 # share of words of grammar; prose in Latin letters has 0.3 to 0.5, a menu hardly any
 _LEAST_GRAMMAR = 0.15
@@ -292,7 +278,9 @@ _DIGITS, _DENSE_DIGITS = (0.15, 0.4)
 _NOISE = 0.1  # worth of what is no sentence
 _CODED, _LISTED = re.compile(r"`[^`\n]*`"), re.compile(r"\A(?:[-*+•>] )+")
 _MARKS = "\"'”’」』)]*_` "  # behind the end of a sentence
+_EDGES = "\"'“”‘(),.;:!?"  # of a word
 _OPENING = "\"“«¿¡'‘`「『《"
+_PAIRS = (("(（", ")）"), ("[", "]"))
 _ITEM_END = re.compile(r"[;；,，]\s?\d{1,2}\.$")  # the number of the next item
 
 
@@ -362,7 +350,7 @@ def eventful(sentence: str) -> float:
         0.5 if _ADDRESSED.search(sentence) else 1.0
     )
     worth *= 2.0 if OWN.search(sentence) and _FORMS.when.search(sentence) else 1.0
-    return worth * (0.5 if _POINTING.match(spoken(sentence)) else 1.0)
+    return worth * (0.5 if _FORMS.pointing.match(spoken(sentence)) else 1.0)
 
 
 @lru_cache(maxsize=16_384)
@@ -375,14 +363,78 @@ def stands_alone(sentence: str) -> float:
     whole = said[-1:] in '.!?。！？…"”»)’」』》' and not _ITEM_END.search(said)
     whole = whole and not said[:1].islower() and (said[:1].isalnum() or said[:1] in _OPENING)
     whole = whole and not said.count('"') % 2 and said.count("“") == said.count("”")
-    whole = whole and said.count("(") + said.count("（") == said.count(")") + said.count("）")
+    whole = whole and all(
+        sum(map(said.count, some)) == sum(map(said.count, others)) for some, others in _PAIRS
+    )
     bare = spoken(said)
     worth *= 1.0 if whole else 0.3
-    worth *= 0.5 if _FORMS.leaning.match(bare) else 1.0
-    worth *= 0.6 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
+    worth *= 0.5 if _FORMS.leaning.match(bare) or _unnamed(bare) else 1.0
+    worth *= 0.5 if _FORMS.linked.match(bare) else 1.0
+    worth *= 0.5 if said[:1] in "\"“'‘" else 1.0  # in the middle of a conversation
     worth *= 0.5 if _FORMS.elsewhere.search(said) else 1.0
     worth *= 0.7 if _ADDRESSED.search(said) else 1.0
-    return worth * (0.6 if bare == said and OWN.search(said) else 1.0)
+    return worth * (0.5 if bare == said and OWN.search(said) else 1.0)
+
+
+def _unnamed(said: str) -> bool:
+    """Does a "he" or "his" stand before anybody whom it could mean?"""
+    found = _FORMS.person.search(said)
+    if found is None or _FORMS.bearer.search(said, 0, found.start()):
+        return False
+    first = said.split(maxsplit=1)[0].strip("\"“‘'(").casefold().removesuffix("'s")
+    leads = first.endswith(("ing", "ed")) or first in _LEADS
+    if found.start() and not leads and first not in _GRAMMAR and not first.endswith("ly"):
+        return False
+    # When he left, Ana stayed.
+    return not (leads and _FORMS.later.match(said, found.end()) and "," not in said[: found.end()])
+
+
+def introduction(names: Iterable[str], text: str) -> float:
+    """Does the sentence begin with one of the names, and does it say what that is?"""
+    best = 1.0
+    for name in names:
+        at = text.find(name, 0, len(name) + 5)
+        if name and at >= 0:
+            if _DEFINES.match(text, at + len(name)):
+                return 1.6
+            best = 1.2
+    return best
+
+
+def relates(some: Collection[str], others: Collection[str], sentence: str) -> bool:
+    """Do a name of `some` and one of `others` take part in one clause of the sentence? Not where the
+    one only stands in a list beside the other, or speaks of something else."""
+    spans = sorted(
+        (at, at + len(name), side)
+        for side, names in enumerate((some, others))
+        for name in names
+        if (at := _place(sentence, name)) >= 0
+    )
+    if sentence.rstrip(_MARKS)[-1:] in "?？" or _FORMS.nameless.match(spoken(sentence)):
+        return False
+    for (start, end, side), (at, to, other) in pairwise(spans):
+        gap, before, behind = sentence[end:at], sentence[:start], sentence[to:]
+        if start < 3 and gap[:1] == ":" and SPEAKER.match(sentence):
+            gap = told if OWN.match(told := gap[1:].lstrip("* ")) else ":"  # Ana: I sold it
+        if gap == ", ":  # in Astoria, Oregon
+            apart = not _FORMS.within.search(before) or _FORMS.listed.match(behind)
+        elif _FORMS.joint.fullmatch(gap):  # Ana and Bert left, not: books of Ana and Bert
+            apart = _FORMS.within.search(before)
+        else:
+            apart = _FORMS.parted.search(gap)
+        if side != other and end <= at and not apart:
+            return True
+    return False
+
+
+def _place(sentence: str, name: str) -> int:
+    """Where the name stands in the sentence as a word of its own, -1 if nowhere."""
+    at = sentence.find(name)
+    while at >= 0 and name.isascii():
+        if not sentence[at - 1 : at].isalnum() and not sentence[at + len(name) :][:1].isalnum():
+            break
+        at = sentence.find(name, at + 1)
+    return at
 
 
 def _entry(said: str) -> float:
@@ -392,7 +444,7 @@ def _entry(said: str) -> float:
 def _clause(said: str) -> float:
     """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
     no sentence; less for a heading without a verb."""
-    words = [word.strip("\"'“”‘(),.;:!?").casefold() for word in said.replace("’", "'").split()]
+    words = [word.strip(_EDGES).casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
     if not said[:80].isascii() and not _latin(said):
         return 1.0
@@ -403,10 +455,12 @@ def _clause(said: str) -> float:
         return 0.3
     if _ENGLISH.isdisjoint(words) or not _CLAUSE.isdisjoint(words):
         return 1.0
-    acts = any("'" in word for word in words) or any(
-        word.endswith(("ed", "ing", "s")) for word in words[1:]
-    )
-    return 1.0 if acts else 0.5
+    small = [word.strip(_EDGES) for word in said.split()[1:]]
+    small = [word for word in small if word[:1].islower() and word not in _GRAMMAR]
+    if not small:
+        return 0.2  # Mr. Kneebone and his Friends.
+    plural = any(word.endswith("s") for word in small)
+    return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
 
 
 def _latin(said: str) -> bool:

@@ -21,7 +21,10 @@ _TITLED = re.compile(
     r"(?:mr|mrs|ms|miss|mx|dr|prof|professor|herr|frau|señora?)\.? ", re.IGNORECASE
 )
 # chunk_size, a/b, maxTokens
-_CODE = re.compile(r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$|^[a-z]+-\w+-|\W$")
+_CODE = re.compile(
+    r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$|^[a-z]+-\w+-|\W$|[a-z][A-WYZ]$"
+)
+_PAST = re.compile(r"^[a-z]{2,}[^e]ed$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
@@ -39,9 +42,10 @@ def _terms_in(word: str) -> tuple[str, ...]:
     return () if any(map(is_cjk, word)) else tuple(terms(word))
 
 
-def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
-    """Up to three characteristic names and nouns as they are written; "" where no term is known."""
-    return joined(sorted(parts(weights, names, sentences), key=str.islower))
+def phrase(weights: Mapping[str, float], *read: Sequence[str], **more: Mapping[str, int]) -> str:
+    """Up to three characteristic names and nouns as they are written, from what `parts` reads; ""
+    where no term is known."""
+    return joined(sorted(parts(weights, *read, **more), key=str.islower))
 
 
 def parts(
@@ -50,10 +54,15 @@ def parts(
     sentences: Sequence[str],
     most: int = PARTS,
     known: str = "",
+    nouns: Mapping[str, int] | None = None,
 ) -> list[str]:
     """The most characteristic names and nouns as they are written, best first; none whose words
-    stand in what is `known`."""
+    stand in what is `known`. `nouns`: those of a script without blanks, with how often they stand."""
     worth = _words(weights, names, sentences[:_READ])
+    for noun, count in (nouns or {}).items():
+        found = [weights.get(term, 0.0) for term in terms_of(noun) if len(term) > 1]
+        if count > 1 and found and noun not in _WORDS["general"]:
+            worth[noun] = sum(sorted(found)) / len(found) * (1 + 0.1 * math.log(count))
     for place, name in enumerate(names[:30]):
         name = _TITLED.sub("", name, count=1)
         found = [weights.get(term, 0.0) for term in terms_of(name)]
@@ -83,7 +92,7 @@ def joined(parts: Sequence[str]) -> str:
     """The parts as one phrase: "Apple, music and users", "广州、铁路"."""
     if not parts:
         return ""
-    if sum(is_cjk(part[0]) for part in parts) * 2 > len(parts):
+    if any(is_cjk(part[0]) for part in parts):
         return "、".join(parts)
     first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
     *head, last = [first, *parts[1:]]
@@ -107,9 +116,10 @@ def _shared(some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 def _plain(name: str) -> bool:
-    """Can the name stand in a title: short, no number, no code?"""
-    numbers = any(word[0].isdigit() for word in name.split())
-    return len(name) <= _LONG and not _CODE.search(name) and not numbers
+    """Can the name stand in a title: short, no number or month, no code?"""
+    if name.lower() in _WORDS["general"] or any(word[0].isdigit() for word in name.split()):
+        return False
+    return len(name) + 3 * sum(map(is_cjk, name)) <= _LONG and not _CODE.search(name)
 
 
 def _words(
@@ -119,10 +129,14 @@ def _words(
     forms, pairs, nouns = _forms(weights, sentences)
     part = {word for name in names for word in name.split()[:20]} - set(names)
     worth: dict[str, float] = {}
+    dull: set[str] = set()
     for form, count in forms.items():
         if any(map(str.isupper, form)) and form in part:
             continue  # the whole name is better
-        kind = _NAME if form in names else _NOUN if nouns[form] > 0 else _OTHER
+        noun = nouns[form] > 0 and not _PAST.search(form)
+        kind = _NAME if form in names else _NOUN if noun else _OTHER
+        if form.islower() and (kind == _OTHER or (count < 2 and kind == _NOUN)):
+            dull.add(form)  # a verb or an adjective
         weight = max(weights.get(term, 0.0) for term in terms(form))
         worth[form] = kind * weight * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
@@ -135,7 +149,7 @@ def _words(
             and set(both) <= set(worth)
         ):
             worth[pair] = max(weights.get(term, 0.0) for word in both for term in terms(word))
-    return {form: value for form, value in worth.items() if _plain(form)}
+    return {form: value for form, value in worth.items() if _plain(form) and form not in dull}
 
 
 def _forms(

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
 from graphrag_mcp.index.report_extractive import Report, telling
+from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.prose import stands_alone, substance
@@ -242,6 +243,15 @@ SENTENCES = [
     "The bank raised interest rates again.",
     "Nobody expected interest rates of that kind.",
 ]
+
+
+def test_a_title_has_no_lone_verb_no_words_of_a_calendar_and_the_nouns_of_chinese() -> None:
+    weights = {"ventured": 1.0, "ventur": 1.0, "oct": 0.9, "loaf": 0.5}
+    assert phrase(weights, ["Oct"], ["Ana ventured in for a loaf in Oct.", "Ana ventured out with the loaf."]) == "Loaf"
+    assert phrase({"ventured": 1.0}, [], ["Ana ventured in and ventured out."]) == ""
+    towers = {"摩天": 1.0, "天大": 0.9, "大楼": 0.8}
+    assert phrase(towers, [], [], nouns=nouns(["摩天大楼是一个大型温室。", "一座摩天大楼起火了。"])) == "摩天大楼"
+    assert phrase(towers, ["为什么摩天大楼如此困难的问题"], []) == ""  # the title of an article
 
 
 def test_a_title_says_words_as_they_are_written_and_words_beside_each_other_together() -> None:

@@ -150,6 +150,28 @@ def test_a_given_name_that_mostly_stands_alone_stays_apart(tmp_path: Path) -> No
     assert {"Hannah Merrick", "Hannah"} <= set(entities(tmp_path / "c", told, *alone))
 
 
+def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_path: Path) -> None:
+    told = [f"Hannah Merrick came to Oslo in May {at}. Later Hannah wrote home." for at in range(5)]
+    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(15)]
+    assert entities(tmp_path / "c", *told, *alone)["Hannah Merrick"] == ["Hannah"]
+
+
+def test_acronyms_of_several_things_are_that_of_one(tmp_path: Path) -> None:
+    found = entities(tmp_path / "c", "The API of the harbour was kept by Oslo.", "Bergen and Oslo keep the two APIs of it.")
+    assert found["API"] == ["APIs"] and "APIs" not in found
+
+
+def test_a_part_of_an_address_of_mail_is_no_name_and_a_handle_is_one() -> None:
+    told = "投稿请发邮件（ada.quill@harbour.org），作者是 @adaquill9，模型是 DALL·E 2，运行在树莓派上。" * 2
+    strong = {form for _, form, _, strong, *_ in mentions(told) if strong}
+    assert strong == {"adaquill9", "DALL·E 2", "树莓派"}
+
+
+def test_common_words_that_the_word_list_takes_for_places_and_people_are_none() -> None:
+    told = "他们在池塘的入口看见了太阳。程序的安全性很重要，北京的英雄也很重要。" * 2
+    assert {form for _, form, _, strong, *_ in mentions(told) if strong} == {"北京"}
+
+
 def test_a_speaker_in_one_word_is_the_person_in_two(tmp_path: Path) -> None:
     talk = "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\nTomReed: Then stay in.\n"
     found = entities(tmp_path / "c", talk, "The boat was lent to Anna Berg by the harbour master.")

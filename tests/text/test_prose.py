@@ -10,6 +10,7 @@ from graphrag_mcp.text.prose import (
     eventful,
     furniture,
     readable,
+    relates,
     sentences,
     stands_alone,
     statement,
@@ -126,12 +127,35 @@ def test_a_statement_of_the_third_person_is_neither_raised_nor_lowered() -> None
         "曾任三家银行的行长，后来在大学里教书。",
         "更新丢失的风险很大，队列也会很长；2.",
         '"It is a question of time," a banker said on Monday.',
+        "The fears of Quill were not, however, without a cause.",
+        "At one time, she wanted to go to the harbour of Oslo.",
+        "Running his hand over it, he found a box of iron.",
+        "How the house of Mara Quill was burnt down.",
+        "Mr. Mara Quill of Oslo and his Friends.",
+        "一个开源的工具，可以把一种语言的代码翻译成另一种。",
+        "4、港口的早期历史（英文）",
     ],
 )
 def test_a_sentence_that_needs_another_one_does_not_stand_alone(leans: str) -> None:
     assert stands_alone(leans) < 0.65
     assert stands_alone("The new driver has a policy of its own.") == 1.0
     assert stands_alone("广茂铁路于2004年2月29日由两条铁路合并而成。") == 1.0
+    assert stands_alone("After his return to the harbour, Bert Moe sold the boat.") == 1.0
+    assert stands_alone("Mara Quill said he would sell the boat.") == 1.0
+
+
+@pytest.mark.parametrize("sentence, both", [
+    ("Ana Berg sold the boat to Bert Moe.", True), ("As Ana Berg left, she met Bert Moe.", True), ("Ana Berg, the founder of Bert Moe, left.", True),
+    ("Ana Berg and Bert Moe left.", True), ("Ana Berg, Kai, and Bert Moe left.", False), ('"Stay, Ana Berg!" cried Bert Moe.', False),
+    ("When Ana Berg left, the firm took Bert Moe.", False), ("Ana Berg left; Bert Moe stayed.", False), ("Did Ana Berg meet Bert Moe?", False),
+    ("Ana Berg: I sold the boat to Bert Moe.", True), ("Ana Berg: The boat of Bert Moe is old.", False), ("Ana Bergen met Bert Moe.", False),
+    ("The books of Ana Berg and Bert Moe are old.", False), ("The boat lies in Ana Berg, Bert Moe.", True), ("It lies in Ana Berg, Bert Moe and Oslo.", False),
+    ("Ana Berg took the place of a chair, and Bert Moe of another.", False), ("Kai or Ana Berg or Bert Moe left.", False),
+    ("He sold the boat of Ana Berg to Bert Moe.", False), ("Ana Berg won in May, as well as the team of Bert Moe.", False),
+    ("中国的 Ana Berg 公司买下了 Bert Moe 公司。", True), ("中国有 Ana Berg、Bert Moe 两家公司。", False),
+])  # fmt: skip
+def test_two_names_of_one_clause_are_related_and_those_of_two_or_of_a_list_are_not(sentence: str, both: bool) -> None:
+    assert relates(["Ana Berg"], ["Bert Moe"], sentence) is relates(["Bert Moe"], ["Ana Berg"], sentence) is both
 
 
 def test_a_first_person_without_a_name_is_nobodys() -> None:
