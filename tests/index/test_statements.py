@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
@@ -38,3 +40,6 @@ def test_a_relationship_is_stated_by_the_sentence_in_which_both_take_part_or_by_
         pairs = snapshot.rows("relationships", "", ["source_id", "target_id", "description", "evidence"]).to_pylist()
         (pair,) = [pair for pair in pairs if {pair["source_id"], pair["target_id"]} <= set(ids)]
         assert pair["description"] == told and pair["evidence"][0]["text"] == (told or lists)
+        shown = explore_graph(snapshot, "Mara Quillon", "Bert Zorvath").text
+        assert "both named: The guests" in shown and "both named: In the" not in shown
+        assert ": \n" not in local_search(snapshot, "Mara Quillon and Bert Zorvath").text
