@@ -175,7 +175,7 @@ def _use(file: SourceFile, tree: str, before: str) -> Bound:
 def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
-    root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
+    root = here[: len(here) - here[::-1].index("src")] if "src" in here else ["crate"]
     places = {"crate": root, "self": here, "super": here[:-1]}
     before = places.get(parts[0], []) if parts else []
     parts = parts[bool(before) :]
@@ -403,6 +403,7 @@ class _Reader:
         self.known: set[str] = set()  # modules and definitions of Rust
         self.returns: dict[int, Any] = {}  # nodes of symbols, by their places
         self.origins: dict[str, str] = {}  # what imports give names
+        self.generics: set[str] = set()  # type parameters
         self.inline: set[str] = set()  # modules of Rust that are a part of the file
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
@@ -523,6 +524,8 @@ class _Reader:
                     continue
                 typed |= {node.id} if written else set()
                 name = self.text_of(node).lstrip("$")
+                if node.parent.type in WORDS["generics"]:
+                    self.generics.add(name)
                 if node.parent.type == "class":  # `const A = class B {}`
                     stated = self.inside(start, node.end_byte)[0]
                 elif not written:
@@ -663,9 +666,8 @@ class _Reader:
                 part.named_children[0].child_by_field_name("type") if part.named_children else None
             )
         known = self._stated(part) if part is not None else ""
-        plain = known[:1].isupper() and known.partition(".")[0] not in OWN
-        meant = self._expanded(known, part.start_byte) if plain else known
-        return known if "()" in meant else meant  # of a variable with the name of a type
+        generic = known.partition(".")[0] in self.generics
+        return self._expanded(known, part.start_byte) if generic else known
 
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""

@@ -274,6 +274,13 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     if "/" in target:
         return _by_path(corpus, bare, module, seen)
     parts = bare.split(".")
+    root = module
+    while parts[0] == "crate" and root:  # of Rust, without a folder `src`
+        if MODULE + root in corpus.home and corpus.home[MODULE + root].uri.endswith(_ROOTS):
+            parts = [*root.split("."), *parts[1:]]
+            bare = ".".join(parts)
+            target = bare if target[0] != MODULE else MODULE + bare
+        root = root.rpartition(".")[0]
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
         for place in (prefix, MODULE + prefix)[prefix == bare != target :] if count > 1 else ():
@@ -293,6 +300,7 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     )
 
 
+_ROOTS = ("/lib.rs", "/main.rs")
 _RUST = frozenset(("std", "core", "alloc"))  # its library
 _JVM = ("java", "kotlin", "scala")  # a root may hold a file: module-info.java
 
@@ -477,6 +485,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((place, head), "")
+            if found and file.language in _SCRIPTS and _SET.match(corpus.symbols[found].signature):
+                found = ""  # no bare name means it
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)  # of a base
                 found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
@@ -551,6 +561,7 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
 _OF_ALL = frozenset(
     "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
 )
+_SET = re.compile(r"(?!(?:module\.)?exports\.)[$\w]+\.[$\w.]+ =")  # `Foo.prototype.bar = function`
 _PRIVATE = re.compile(r"\bprivate\b")
 _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
 
@@ -703,6 +714,13 @@ def _interfaces(file: SourceFile) -> set[str]:
     return {one.inside for one in bases if file.language == "python"}
 
 
+# The methods of interfaces of Go's library, each with how many parameters it has.
+_OF_LIBRARY = {
+    name: {(one[:-1], int(one[-1])) for one in methods.split("+")}
+    for name, _, methods in (one.partition(":") for one in WORDS["interfaces"])
+}
+
+
 def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     """Interfaces of which a type has all methods, each with as many parameters. Not those of no
     method or of a single common one."""
@@ -723,9 +741,15 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     for name in methods.keys() - interfaces:
         for method in methods[name]:
             having[method].add(name)
-    edges = []
+    edges, embedded = [], defaultdict(set)
+    for one in (one for file in files for one in file.references if one.kind == "inherits"):
+        if not any(base.endswith(f".{one.name}") for base in corpus.bases.get(one.inside, ())):
+            embedded[one.inside].add(f"{one.receiver}.{one.name}".lstrip("."))
     for interface in interfaces:
         wanted = methods.get(interface, set())
+        if places[interface][1].kind == "interface" and interface in embedded:  # of Go's library
+            given = [_OF_LIBRARY.get(base) for base in embedded[interface]]
+            wanted = wanted.union(*filter(None, given)) if all(given) else set()
         if len(wanted) < 2 and all(name in COMMON for name, _ in wanted):
             continue
         for name in sorted(set.intersection(*(having[method] for method in wanted))):
@@ -793,6 +817,8 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
         ways = (member(corpus, base, one.name) for base in bases)
         return next(filter(None, ways), ""), MEMBER
     if one.type:
+        if found := corpus.members.get((one.type, one.name), ""):
+            return found, MEMBER
         if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
         written, made = _said_of(corpus, file, one)

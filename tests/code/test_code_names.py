@@ -802,6 +802,18 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("Crate.maybe", "Fox.open"), ("Crate.held", "Fox.open"), ("Crate.own", "Fox.lock"), ("Crate.own", "Key.open"), ("Crate.index", "Fox.open"), ("Crate.told", "Fox.open"),
         },
     ),
+    "interfaces of Go that embed those of its library": (
+        {
+            "a.go": "package a\ntype Told interface { fmt.Stringer; Tell(x int) }\ntype Odd interface { other.Thing; Tell(x int) }\ntype Both struct{}\nfunc (b Both) Tell(x int) {}\nfunc (b Both) String() string { return \"\" }\ntype One struct{}\nfunc (o One) Tell(y int) {}\n",
+        },
+        "inherits",
+        {("Both", "Told")},
+    ),
+    "crates of Rust without a folder src": (
+        {"core/main.rs": "mod flags;\n", "core/flags/mod.rs": "pub struct Flag;\nimpl Flag { pub fn on(&self) {} }\n", "core/run.rs": "use crate::flags::Flag;\nfn run(f: Flag) { f.on() }\nfn own() { crate::flags::Flag::on() }\n", "more/lib.rs": "mod flags;\n", "more/flags.rs": "pub struct Flag;\n"},
+        "calls",
+        {("run", "Flag.on"), ("own", "Flag.on")},
+    ),
     "paths and packages that settings name": (
         {
             "tsconfig.json": '{ // paths\n "compilerOptions": {"baseUrl": "./src", "paths": {"@parts": ["parts/index.ts"], "~ui/*": ["ui/*"],}}}\n', "src/parts/index.ts": "export { part, shared } from './part'\n",
@@ -818,9 +830,10 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             "a.js": "function Kid() { return new Kid() }\nKid.make = function () { Promise.all(); console.told() }\nKid.prototype.go = function () {}\nmodule.exports = Kid\nmodule.exports.Kid = Kid\nfunction told() {}\nconst kit = { run: () => told() }\nconst View = memo(() => told())\n",
             "lib/index.js": "const Kid = require('../a')\nmodule.exports = make\nmodule.exports.Kid = Kid\nfunction make() { return View() }\nexports.all = () => 1\n",
             "b.js": "const { Kid } = require('./lib')\nfunction use() { const k = new Kid(); k.go(); Kid.make() }\n",
+            "c.js": "var send = require('send')\nvar res = {}\nres.send = function () { send(); res.more() }\nres.more = function more() { this.send() }\n",
         },
         "calls",
-        {("Kid", "Kid"), ("kit.run", "told"), ("View", "told"), ("make", "View"), ("use", "Kid"), ("use", "Kid.go"), ("use", "Kid.make")},
+        {("res.send", "res.more"), ("res.more", "res.send"), ("Kid", "Kid"), ("kit.run", "told"), ("View", "told"), ("make", "View"), ("use", "Kid"), ("use", "Kid.go"), ("use", "Kid.make")},
     ),
 }  # fmt: skip
 
