@@ -271,7 +271,7 @@ _CLOSURES = frozenset(("arrow_function", "closure_expression", "lambda_expressio
 _FUNCTION = ("object", "operand", "value"), ("property", "field", "name")
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
 _RESTS = frozenset(("variadic_parameter_declaration", "spread_parameter"))
-_GENERIC = {"[": "lists", "{": "maps", "~": "cells"}
+_GENERIC = {"lists": "[", "maps": "{", "cells": "~", "pointers": ""}
 _AROUND = frozenset(("await_expression", "generic_function", "index_expression"))
 # Packages of collections, and what modules of Rust and Java call them.
 _LIBRARY = re.compile(r"(?:std|alloc|core|java|kotlin|scala|hashbrown|indexmap)\.")
@@ -648,9 +648,11 @@ class _Reader:
         if self.file.language == "java" and not origin:
             origin = self.origins.get("*", "=")
         own = origin and not _LIBRARY.match(origin)
-        if given and name in WORDS["pointers"]:
+        language = "script" if self.script else self.file.language
+        kinds = {one for one in _GENERIC if name in WORDS.get(f"{one}_{language}", ())}
+        if given and "pointers" in kinds:
             return self._stated(given[0], deep + 1)
-        mark = next((mark for mark in _GENERIC if name in WORDS[_GENERIC[mark]]), "")
+        mark = _GENERIC[kinds.pop()] if kinds else ""
         if given and mark and not own and f"{self.file.module}.{name}" not in self.owners:
             if one := self._stated(given[-1 if mark == "{" else 0], deep + 1):
                 return f"{one}.{mark}"

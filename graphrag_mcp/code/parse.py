@@ -119,6 +119,7 @@ class _Scope:
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
         self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
+        self.meta: set[str] = set()  # classes of classes
         self.named: list[tuple[str, ast.expr]] = []  # what `:=` binds in a statement
 
     def module(self, tree: ast.Module) -> None:
@@ -188,6 +189,9 @@ class _Reader:
             scope.types[name] = _class_of(node.pattern)
         elif isinstance(node, ast.If | ast.Match):
             inner = _narrowed(node, scope)
+        if not isinstance(node, ast.Module):  # what a part of it has left is left there alone
+            left = (_left(one) for one in inner if isinstance(one, ast.If))
+            inner += [(one[0], scope.types.get(one[0], "")) for one in left if one]
         if isinstance(node, ast.Global):
             scope.local |= dict.fromkeys(node.names, "")
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -202,8 +206,11 @@ class _Reader:
         self._define(node, scope, "class")
         around = scope.types if scope.around is None else scope.around
         own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local, around)
-        if any(_dotted(base).rpartition(".")[2] in WORDS["enums"] for base in node.bases):
+        bases = {_dotted(base).rpartition(".")[2] for base in node.bases}
+        if bases & WORDS["enums"]:
             own.types[_MEMBER] = own.name
+        if any(base == "type" or base.endswith("Meta") for base in bases):
+            self.meta.add(own.name)
         for base in node.bases:
             self._reference(_base_of(base), _Scope(own.name, "class", scope.types))
         for one in (*node.decorator_list, *node.keywords):
@@ -219,7 +226,8 @@ class _Reader:
         arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
             own.types[arguments[0].arg] = scope.name
-            own.local[arguments[0].arg] = _OWN * (arguments[0].arg == "cls") or "?"
+            made = arguments[0].arg == "cls" and scope.name not in self.meta
+            own.local[arguments[0].arg] = _OWN if made else "?"
         given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         later = {name: how for name, how in _bound_in(node.body).items() if name not in given}
         own.local |= later
@@ -489,23 +497,28 @@ def _narrowed(node: ast.If | ast.Match, scope: _Scope) -> list[_Step]:
             if "." not in name
             else [*node.cases]
         )
-    test = node.test
-    without = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    every = [test.operand] if without else [test]
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        every = test.values
-    before, after = list[_Step](), list[_Step]()
-    for one in every:
-        if isinstance(one, ast.Call) and _dotted(one.func) == "isinstance" and len(one.args) == 2:
-            name, known = map(_dotted, one.args)
-            if name and known and "." not in name:
-                before.append((name, known))
-                after.append((name, scope.types.get(name, "")))
-    if without:
-        ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-        before = before if ends or node.orelse else []
-        return [*node.body, *before, *node.orelse, *(after if node.orelse and not ends else [])]
+    if left := _left(node):
+        return [*node.body, *node.orelse, left]
+    test, before = node.test, list[_Step]()
+    every = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    before = [known for one in every if (known := _instance(one))]
+    after = [(name, scope.types.get(name, "")) for name, _ in before]
     return [*before, *node.body, *after, *node.orelse]
+
+
+def _instance(test: ast.expr) -> tuple[str, str] | None:
+    """The name and the class of `isinstance(x, X)`."""
+    if not isinstance(test, ast.Call) or _dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return None
+    name, known = map(_dotted, test.args)
+    return (name, known) if name and known and "." not in name else None
+
+
+def _left(node: ast.If) -> tuple[str, str] | None:
+    """What a name is behind `if not isinstance(x, X): return`."""
+    ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+    without = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+    return _instance(node.test.operand) if without and ends and not node.orelse else None
 
 
 def _statements(node: ast.AST) -> list[ast.AST]:
@@ -623,11 +636,11 @@ def _annotation(node: ast.expr | None) -> str:
     if isinstance(node, ast.Subscript):
         outer = _dotted(node.value).rpartition(".")[2]
         given = getattr(node.slice, "elts", [node.slice]) or [node.slice]
-        if outer in WORDS["forms"]:
+        if outer in WORDS["pointers_python"]:
             return _annotation(given[-1 if outer == "Coroutine" else 0])
-        if outer in WORDS["maps"]:
+        if outer in WORDS["maps_python"]:
             return _with(_annotation(given[-1]), "{")
-        if outer in WORDS["python"]:
+        if outer in WORDS["lists_python"]:
             same = outer not in ("tuple", "Tuple") or len({ast.dump(one) for one in given[:2]}) == 1
             same |= len(given) == 2 and getattr(given[1], "value", None) is ...
             return _with(_annotation(given[0]), "[") if same else ""

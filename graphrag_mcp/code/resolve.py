@@ -32,7 +32,7 @@ COMMON = WORDS["common"] | {name for kind in _BUILT_IN for name in dir(kind)}
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
 # What marks behind a type give of which collections, and what its methods do; symbols.Reference.
-_OF = {"*": "[<", "@": "[{<", "&": "{", ">": "<", "+": "[<"}
+_OF = {"*": "[<", "@": "[{<", "&": "{", ">": "<", "+": "[<~"}
 _COLLECTIONS = frozenset("[{<~")
 _THROUGH = "|".join(WORDS["through"])
 _UNDONE = re.compile(rf"\.(?:[\[<]\.[*+]|[\[{{<]\.@|\{{\.&|<\.>|(?:{_THROUGH})\(\))")

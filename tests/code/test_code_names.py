@@ -723,7 +723,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
     "types that a test, a pattern or a handler gives a name of Python": (
         {
             "a.py": "class Base:\n    def go(self): pass\nclass Kid(Base):\n    def go(self): pass\nclass Fault(Exception):\n    def told(self): pass\nclass Other:\n    def told(self): pass\nclass Sort(Enum):\n    ONE = 1\n    def go(self): pass\n"
-            "T = TypeVar('T', bound=Kid)\ndef tested(x):\n    if isinstance(x, Kid) and x: x.go()\n    x.go()\ndef left(x):\n    if not isinstance(x, Base): return\n    x.go()\ndef matched(x):\n    match x:\n        case Kid(): x.go()\n        case Base() as y: y.go()\n"
+            "T = TypeVar('T', bound=Kid)\ndef tested(x):\n    if isinstance(x, Kid) and x: x.go()\n    x.go()\ndef left(x):\n    if not isinstance(x, Base): return\n    x.go()\ndef inside(x, y):\n    if y:\n        if not isinstance(x, Base): return\n    x.go()\ndef matched(x):\n    match x:\n        case Kid(): x.go()\n        case Base() as y: y.go()\n"
             "def handled():\n    try: pass\n    except (Fault, OSError) as e: e.told()\n    except OSError as e: e.told()\ndef named():\n    if (x := Kid()): x.go()\ndef bound(x: T): x.go()\ndef said(x): cast('Kid', x).go()\ndef member(): Sort.ONE.go()\n"
             "def given(x: Kid | None):\n    y = x or Kid()\n    y.go()\n",
         },
@@ -735,7 +735,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
     ),
     "the class around": (
         {
-            "a.py": "class A:\n    @classmethod\n    def make(cls): return cls().go()\n    def go(self): return type(self)()\n    def more(self): return self.__class__()\n    @staticmethod\n    def free(cls): cls()\n    def whole(self): self()\nclass M(type):\n    def __call__(cls): pass\n",
+            "a.py": "class A:\n    @classmethod\n    def make(cls): return cls().go()\n    def go(self): return type(self)()\n    def more(self): return self.__class__()\n    @staticmethod\n    def free(cls): cls()\n    def whole(self): self()\nclass M(type):\n    def of(cls): return cls()\n",
             "a.rs": "pub struct S(u8);\nimpl S { fn new() -> Self { Self(1).low() } fn low(self) -> Self { Self { 0: 1 } } }\nimpl S { fn of() { Self::new().low(); } }\n",
             "B.java": "class B { B() { this(1); } B(int x) { } void self() {} void go() { self(); } }\n",
             "c.ts": "class C { static make() { return new this() } }\n",
@@ -768,12 +768,12 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         {
             "A.java": "import java.util.*;\nclass Box { void open() {} }\nclass Door { void open() {} }\nclass Fault extends Exception { void told() {} }\nclass Note { void told() {} }\n"
             "class A { List<Box> list; Map<String, List<Box>> map; Box[] some;\n  void loop() { for (var b : list) b.open(); }\n  void given() { list.stream().filter(b -> b.open()); }\n  void index() { some[0].open(); }\n  void get() { map.get(1).get(2).open(); }\n"
-            "  void entry() { for (Map.Entry<String, List<Box>> e : map.entrySet()) e.getKey(); for (var e : map.entrySet()) e.getValue().get(0).open(); }\n  Optional<Box> first() { return null; }\n  void maybe() { first().ifPresent(b -> b.open()); }\n"
+            "  void entry() { for (Map.Entry<String, List<Box>> e : map.entrySet()) e.getKey(); for (var e : map.entrySet()) e.getValue().get(0).open(); }\n  Optional<Box> first() { return null; }\n  void lazy(Supplier<Box> s) { s.get().open(); s.open(); }\n  void maybe() { first().get().open(); first().ifPresent(b -> b.open()); }\n"
             "  void caught() { try { } catch (Fault e) { e.told(); } catch (Other | More e) { e.told(); } }\n  void text() { String.format(1); Objects.told(); }\n  static void format() {} }\n",
             "b/C.java": "class List<T> { void open() {} }\nclass C { List<Box> own; void go() { own.open(); } }\n",
         },
         "calls",
-        {("A.loop", "Box.open"), ("A.given", "Box.open"), ("A.index", "Box.open"), ("A.get", "Box.open"), ("A.entry", "Box.open"), ("A.maybe", "A.first"), ("A.maybe", "Box.open"), ("A.caught", "Fault.told"), ("C.go", "List.open")},
+        {("A.loop", "Box.open"), ("A.given", "Box.open"), ("A.index", "Box.open"), ("A.get", "Box.open"), ("A.entry", "Box.open"), ("A.maybe", "A.first"), ("A.lazy", "Box.open"), ("A.maybe", "Box.open"), ("A.caught", "Fault.told"), ("C.go", "List.open")},
     ),
     "elements of collections of Go": (
         {
