@@ -489,9 +489,9 @@ class _Reader:
         rows = dict(enumerate((*one, 0) for one in self.local))
         typed: set[int] = set()  # variables with a declared type, which no value changes
         again: dict[str, dict[int, str]] = defaultdict(dict)  # where a variable gets another value
-        for found in matches:
-            for node in found.get("again", ()):
-                again[self.text_of(node)][node.start_byte] = self._stated(found["type"][0])
+        for found in (one for one in matches if "again" in one):
+            node = found["again"][0]
+            again[self.text_of(node)][node.start_byte] = self._stated(found["type"][0])
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
             region = found["within"][0] if "within" in found else None
@@ -506,26 +506,15 @@ class _Reader:
                 stated = said or self._element(node)
                 if node.id in defined or (node.id in rows and not (said and node.id not in typed)):
                     continue
-                start, up = (region or node).start_byte, region or node.parent
-                hoists = self.file.broken  # or `var` of JavaScript
-                past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
-                while (
-                    up.parent
-                    and region is None
-                    and (up.type not in _REGIONS or (hoists and not _whole(up)) or past)
-                ):
-                    late = up.type in WORDS["late"] or (past and up.type == "if_statement")
-                    start = up.end_byte if late else start
-                    past = (past or up.type == "unary_expression") and up.parent.type != "block"
-                    hoists |= self.script and up.type == "variable_declaration"
-                    stated = "=" if up.id in imports else stated
-                    up = up.parent
-                if stated == "=":
+                if node.parent.type in WORDS["generics"]:
+                    self.generics.add(self.text_of(node))
+                start, up = (region or node).start_byte, region
+                if up is None:
+                    start, up = self._reach(node, imports)
+                if up is None:
                     continue
                 typed |= {node.id} if written else set()
                 name = self.text_of(node).lstrip("$")
-                if node.parent.type in WORDS["generics"]:
-                    self.generics.add(name)
                 if node.parent.type == "class":  # `const A = class B {}`
                     stated = self.inside(start, node.end_byte)[0]
                 elif not written:
@@ -534,7 +523,6 @@ class _Reader:
                     }
                     bare = node.parent.named_child_count == 1  # `let x;`
                     stated = other.pop() if bare and len(other) == 1 else stated * (not other)
-                start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
                 if up.parent:
                     key = node.id if region is None else (node.id, region.id)
                     rows[key] = name, start, up.end_byte, stated, node.start_byte
@@ -544,6 +532,21 @@ class _Reader:
         for name, start, end, *said in sorted(rows.values(), key=lambda one: (one[1], -one[2])):
             self.bound[name].add(start, end, said)
         self._keep(again)
+
+    def _reach(self, node: Any, imports: set[int]) -> tuple[int, Any]:
+        """From where and in which node a variable is bound, None for what an import binds."""
+        start, up = node.start_byte, node.parent
+        hoists = self.file.broken  # or `var` of JavaScript
+        past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
+        while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up)) or past):
+            late = up.type in WORDS["late"] or (past and up.type == "if_statement")
+            start = up.end_byte if late else start
+            past = (past or up.type == "unary_expression") and up.parent.type != "block"
+            hoists |= self.script and up.type == "variable_declaration"
+            if up.id in imports:
+                return 0, None
+            up = up.parent
+        return up.start_byte if hoists or up.type in WORDS["comprehensions"] else start, up
 
     def _element(self, node: Any) -> str:
         """The type that a variable gets where it loops over a collection, takes it or an `Option` apart,

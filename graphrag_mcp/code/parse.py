@@ -339,19 +339,25 @@ class _Reader:
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
         for one in later:
-            # What stands in a class body sees no names of the class.
-            inner = "<" if scope.kind in ("class", "<") else "function"
-            own = scope.within(scope.name, inner, getattr(one, "args", None))
-            targets = (each.target for each in getattr(one, "generators", ()))
-            own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
-            for each in getattr(one, "generators", ()):
-                self._loop(each.target, each.iter, own)
-            for part in ast.iter_child_nodes(one):
-                if not isinstance(part, ast.comprehension):
-                    bound += self._calls(part, own)  # by `:=`
-                    continue
-                for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
-                    bound += self._calls(each, own)
+            bound += self._apart(one, scope)
+        return bound
+
+    def _apart(self, one: ast.expr, scope: _Scope) -> list[str]:
+        """The same of an expression with names of its own."""
+        bound: list[str] = []
+        # What stands in a class body sees no names of the class.
+        inner = "<" if scope.kind in ("class", "<") else "function"
+        own = scope.within(scope.name, inner, getattr(one, "args", None))
+        targets = (each.target for each in getattr(one, "generators", ()))
+        own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
+        for each in getattr(one, "generators", ()):
+            self._loop(each.target, each.iter, own)
+        for part in ast.iter_child_nodes(one):
+            if not isinstance(part, ast.comprehension):
+                bound += self._calls(part, own)  # by `:=`
+                continue
+            for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
+                bound += self._calls(each, own)
         return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:

@@ -227,31 +227,40 @@ def known(files: Sequence[SourceFile]) -> Corpus:
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
         if file.language == "go":
             corpus.packages[file.variables.get("package", "")].add(file.module)
-        for name, value in file.variables.items() if file.module else ():
-            corpus.variables.setdefault((file.module, name), (file, value))
-        for name, value in file.variables.items() if not file.module else ():
-            kind, _, path = name.partition(" ")
-            folder = module_name(file.uri).rpartition(".")[0] if kind == "path" else ""
-            head = path.partition("/")[0].replace("*", "")
-            corpus.aliases[head].append((folder, path, value))
-            if kind == "crate":
-                corpus.crates.setdefault(path, value)
+        for name, value in file.variables.items():
+            if file.module:
+                corpus.variables.setdefault((file.module, name), (file, value))
+            else:
+                _name_module(corpus, file, name, value)
         for given in file.imports:
             for place in (given.module,) if given.module else (file.module, file.uri):
                 if given.local == "*":
                     corpus.stars[place].append(given.target)
                 else:
                     corpus.imports[place].setdefault(given.local, given.target)
-    for file in files:
-        for one in file.symbols if file.language == "rust" else ():
-            if one.parent and one.parent not in file.by_name:
-                scope, _, name = one.parent.rpartition(".")
-                owner = meant(corpus, file, name, scope)[0]
-                if owner and corpus.symbols[owner].kind in TYPES:
-                    corpus.impls[one.parent] = owner
-                    corpus.members.setdefault((owner, one.short), one.name)
+    for file in (one for one in files if one.language == "rust"):
+        _members_of_impls(corpus, file)
     corpus.found.clear()
     return corpus
+
+
+def _name_module(corpus: Corpus, file: SourceFile, name: str, module: str) -> None:
+    """A name that a file of settings gives a module."""
+    kind, _, path = name.partition(" ")
+    folder = module_name(file.uri).rpartition(".")[0] if kind == "path" else ""
+    corpus.aliases[path.partition("/")[0].replace("*", "")].append((folder, path, module))
+    if kind == "crate":
+        corpus.crates.setdefault(path, module)
+
+
+def _members_of_impls(corpus: Corpus, file: SourceFile) -> None:
+    for one in file.symbols:
+        if one.parent and one.parent not in file.by_name:
+            scope, _, name = one.parent.rpartition(".")
+            owner = meant(corpus, file, name, scope)[0]
+            if owner and corpus.symbols[owner].kind in TYPES:
+                corpus.impls[one.parent] = owner
+                corpus.members.setdefault((owner, one.short), one.name)
 
 
 # ---- names -----------------------------------------------------------------------------------------
@@ -792,26 +801,31 @@ def _rebound(corpus: Corpus, name: str) -> bool:
     return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 
+def _bare(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    """What a call of a bare name means."""
+    if one.type not in ("", "<", "!"):  # known in a part of the file
+        sure = one.name not in _OR_LESS or file.language == "java"
+        return corpus.impls.get(one.type, one.type), SAME_FILE if sure else MEMBER
+    if one.name == "super" and file.language != "python":
+        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
+    place = f"{one.inside}.{one.type}" if one.type else one.inside
+    found, certainty = meant(corpus, file, one.name, place)
+    # A bare name of these that no import binds is a variable, or comes from elsewhere.
+    free = file.language not in ("python", "go") or file.uri in corpus.stars
+    if found or certainty or one.name in _BUILTINS or not free:
+        return found, certainty
+    return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
+
+
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
     imports = corpus.imports.get(file.uri, {})
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type not in ("", "<", "!"):  # known in a part of the file
-        sure = one.name not in _OR_LESS or file.language == "java"
-        return corpus.impls.get(one.type, one.type), SAME_FILE if sure else MEMBER
-    if one.receiver and one.type == "!":
-        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-    if not one.receiver and one.name == "super" and file.language != "python":
-        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:
-        place = f"{one.inside}.{one.type}" if one.type else one.inside
-        found, certainty = meant(corpus, file, one.name, place)
-        # A bare name of these that no import binds is a variable, or comes from elsewhere.
-        free = file.language not in ("python", "go") or file.uri in corpus.stars
-        if found or certainty or one.name in _BUILTINS or not free:
-            return found, certainty
-        return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
+        return _bare(corpus, file, one)
+    if one.type == "!":
+        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
     if one.type == "super":
         bases = corpus.bases.get(_class_around(corpus, one.inside), ())
         ways = (member(corpus, base, one.name) for base in bases)
@@ -821,18 +835,9 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return found, MEMBER
         if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
-        written, made = _said_of(corpus, file, one)
-        head = written.partition(".")[0].removesuffix("()")
-        if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
-            return "", 0.0
-        while written != (fewer := _UNDONE.sub("", written)):
-            written = fewer
-        made |= "()." in written or (written.endswith("()") and file.language != "python")
-        made |= written[-1:] in _OF
-        if (written[:1].isupper() or "." in written) and not made:
-            last = written.rpartition(".")[2]
-            owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
-            return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
+        known = _of_unknown(corpus, file, one)
+        if known is not None:
+            return known
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         head = one.receiver.partition(".")[0]
@@ -848,9 +853,7 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
 
 
 _SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
-_OR_LESS = frozenset(
-    ("cls", "this", "type", "__class__")
-)  # the class around or one that extends it
+_OR_LESS = frozenset(("cls", "this", "type"))  # the class around or one that extends it
 
 
 def _elsewhere(file: SourceFile, head: str) -> bool:
@@ -859,6 +862,23 @@ def _elsewhere(file: SourceFile, head: str) -> bool:
     plain = head not in ("this", "super") and not head.isupper()
     typed = file.language in ("java", "rust") and head[:1].isupper()
     return plain and (typed or file.language in _SCRIPTS)
+
+
+def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float] | None:
+    """What a call means on a type that no rule finds; None where nothing states the type."""
+    written, made = _said_of(corpus, file, one)
+    imports = corpus.imports.get(file.uri, {})
+    head = written.partition(".")[0].removesuffix("()")
+    if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
+        return "", 0.0
+    while written != (fewer := _UNDONE.sub("", written)):
+        written = fewer
+    made |= "()." in written or (written.endswith("()") and file.language != "python")
+    if made or written[-1:] in _OF or not (written[:1].isupper() or "." in written):
+        return None
+    last = written.rpartition(".")[2]
+    owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
+    return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
 
 
 def _said_of(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, bool]:

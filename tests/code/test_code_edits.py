@@ -173,6 +173,17 @@ def test_an_edit_reaches_the_files_whose_names_it_changes(case: str) -> None:
         assert f"x/{other}" in touched([was], [files[was.uri]], files.values())
 
 
+def test_settings_that_name_modules_reach_every_file() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    code = parse("x/src/a.ts", "import { b } from '@b'\nfunction a() { b() }\n")
+    files = {"x/src/a.ts": code, "x/src/b.ts": parse("x/src/b.ts", "export function b() {}\n")}
+    plain, named = (parse_prose("x/tsconfig.json", f'{{"compilerOptions": {{"paths": {{"@{at}": ["src/b"]}}}}}}') for at in "cb")
+    assert [[edge.target for edge in resolve([*files.values(), one]) if edge.kind == "calls"] for one in (plain, named)] == [[], ["x.src.b.b"]]
+    for before, after in (([plain], [named]), ([], [named]), ([named], [])):
+        assert touched(before, after, files.values()) is None
+    assert touched([named], [named], [*files.values(), named]) == {"x/tsconfig.json"}
+
+
 def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
