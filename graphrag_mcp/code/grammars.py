@@ -240,39 +240,15 @@ GRAMMARS = {
 OWN = frozenset(("this", "self", "Self", "$this", "static"))
 _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
-_STATES = dict.fromkeys(WORDS["same"], "") | {
-    **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
-    **dict.fromkeys(("type_assertion_expression", "cast_expression"), "type"),
-    "struct_expression": "name",
-    "type_conversion_expression": "type",
-    "slice_expression": "operand",
-}
-# Nodes of collections and of their elements: the part with the type, and the mark behind it.
-_ELEMENTS = {
-    **dict.fromkeys(("array_type", "slice_type"), ("element", "[")),
-    "channel_type": ("value", "<"),
-    "map_type": ("value", "{"),
-    "subscript_expression": ("object", "@"),
-    "index_expression": ("operand", "@"),
-    "array_access": ("array", "@"),
-}
-# What is looped over, or taken apart by a pattern, and the marks of one variable and the second of two.
-_LOOPS = {
-    "for_in_statement": ("right", "*", "&"),
-    "enhanced_for_statement": ("value", "*", ""),
-    "range_clause": ("right", ">", "@"),
-    "for_expression": ("value", "*", "&"),
-    "variable_declarator": ("value", "@", "@"),
-}
-_MATCHED = frozenset(("let_condition", "let_declaration", "match_expression"))
-_TUPLES = frozenset(("array_pattern", "tuple_pattern", "expression_list"))
-_PASSED = WORDS["patterns"] | _TUPLES
-_CLOSURES = frozenset(("arrow_function", "closure_expression", "lambda_expression"))
+_STATES = dict.fromkeys(WORDS["same"], "") | dict(one.split(":") for one in WORDS["states"])
+# Of nodes of collections and their elements the part with the type, and the mark behind it; of what is
+# looped over the part, and the marks of a lone variable and of the second of two.
+_ELEMENTS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["elements"])}
+_LOOPS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["loops"])}
+_PASSED = WORDS["patterns"] | WORDS["tuples"]
 _FUNCTION = ("object", "operand", "value"), ("property", "field", "name")
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
-_RESTS = frozenset(("variadic_parameter_declaration", "spread_parameter"))
 _GENERIC = {"lists": "[", "maps": "{", "cells": "~", "pointers": ""}
-_AROUND = frozenset(("await_expression", "generic_function", "index_expression"))
 # Packages of collections, and what modules of Rust and Java call them.
 _LIBRARY = re.compile(r"(?:std|alloc|core|java|kotlin|scala|hashbrown|indexmap)\.")
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
@@ -330,6 +306,11 @@ def _alone(tree: Any) -> set[bytes]:
             if before == b"fn" or not (called or before in (b".", b"::")):
                 found.add(name.text)
     return found
+
+
+def _parts(node: Any) -> list[Any]:
+    """What stands before the dot of a member, and its name."""
+    return [next(filter(None, map(node.child_by_field_name, one)), None) for one in _FUNCTION]
 
 
 def _whole(node: Any) -> bool:
@@ -495,7 +476,10 @@ class _Reader:
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
             region = found["within"][0] if "within" in found else None
-            if stated and next(iter(found.get("var", ())), found["type"][0]).parent.type in _RESTS:
+            if (
+                stated
+                and next(iter(found.get("var", ())), found["type"][0]).parent.type in WORDS["rests"]
+            ):
                 said = stated = f"{stated}.["
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
@@ -553,7 +537,7 @@ class _Reader:
         or is the first parameter of a closure that a method of it is given."""
         up, at, marks = node.parent, node, ""
         while up is not None and up.type in _PASSED:
-            if up.type in _TUPLES and up.named_child_count > 1:
+            if up.type in WORDS["tuples"] and up.named_child_count > 1:
                 marks += "2" if at == up.named_children[1] and up.named_child_count == 2 else "-"
             elif up.type == "tuple_struct_pattern":
                 marks += "=" if up.named_children[0].text in (b"Some", b"Ok") else "-"
@@ -562,9 +546,9 @@ class _Reader:
             up, at = up.parent, up
         if up is None:
             return ""
-        if up.type in _CLOSURES and not marks:
+        if up.type in WORDS["closures"] and not marks:
             return self._handed(up)
-        if up.type in _MATCHED and marks == "=":
+        if up.type in WORDS["matched"] and marks == "=":
             return self._stated(up.child_by_field_name("value"))
         part, one, second = _LOOPS.get(up.type, ("", "", ""))
         listed = up.type == "variable_declarator" and at.type == "array_pattern"
@@ -584,9 +568,7 @@ class _Reader:
             return ""
         call = listed.parent
         function = call.child_by_field_name("function") or call
-        on, name = (
-            next(filter(None, map(function.child_by_field_name, one)), None) for one in _FUNCTION
-        )
+        on, name = _parts(function)
         method = self.text_of(name) if on and name else "fold"
         if method in WORDS["folds"]:
             return ""
@@ -608,7 +590,8 @@ class _Reader:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
         "" for unknown."""
         kind = node.type if deep < _DEEPEST else ""
-        if kind in _STATES and not node.text.startswith(b"<-"):
+        received = kind == "unary_expression" and node.text.startswith(b"<-")
+        if kind in _STATES and not received:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
             part = part or (node.named_children or [None])[-1]
             return self._stated(part, deep + 1) if part else ""
@@ -621,7 +604,7 @@ class _Reader:
             one = self._stated(node.child_by_field_name(part) or node.named_children[0], deep + 1)
             ranged = node.named_children[-1].type == "range_expression"
             return one if ranged or not one else f"{one}.{mark}"
-        if kind == "unary_expression" and node.text.startswith(b"<-"):
+        if received:
             one = self._stated(node.named_children[-1], deep + 1)
             return f"{one}.@" if one else ""
         if kind == "union_type":
@@ -635,9 +618,7 @@ class _Reader:
         name = self._name(node) if kind in WORDS["paths"] else ""
         if kind not in WORDS["paths"] or name or not node.child_count:
             return name
-        on, member = (
-            next(filter(None, map(node.child_by_field_name, one)), None) for one in _FUNCTION
-        )
+        on, member = _parts(node)
         before = self._stated(on, deep + 1) if on and member else ""
         return f"{before}.{self.text_of(member)}" if before else ""
 
@@ -666,10 +647,11 @@ class _Reader:
         node = node.child_by_field_name("value") or node.child_by_field_name("right") or node
         fields = (node.child_by_field_name(one) for one in ("return_type", "result", "type"))
         part = next(filter(None, fields), None)
-        if part is not None and part.type == "parameter_list":  # of Go
-            part = (
-                part.named_children[0].child_by_field_name("type") if part.named_children else None
-            )
+        while part is not None and part.type in (
+            "parameter_list",
+            "parameter_declaration",
+        ):  # of Go
+            part = part.child_by_field_name("type") or next(iter(part.named_children), None)
         known = self._stated(part) if part is not None else ""
         generic = known.partition(".")[0] in self.generics
         return self._expanded(known, part.start_byte) if generic else known
@@ -677,7 +659,7 @@ class _Reader:
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""
         function = node.child_by_field_name("function") or node
-        if function.type in _AROUND:  # `await get<T>()`, `get::<T>()`, `get[T]()`
+        if function.type in WORDS["around"]:  # `await get<T>()`, `get::<T>()`, `get[T]()`
             function = function.named_children[0]
         called = "" if function is node else self._name(function)
         if called in OWN:
@@ -685,10 +667,7 @@ class _Reader:
         if called in ("new", "make") and self.file.language == "go":
             return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
         if not called:
-            on, name = (
-                next(filter(None, map(function.child_by_field_name, one)), None)
-                for one in _FUNCTION
-            )
+            on, name = _parts(function)
             before = self._name(on) or self._stated(on, deep + 1) if on else ""
             called = f"{before}." * bool(on) + self._name(name) if before or not on else ""
         made = _MAKER.match(called)
