@@ -815,6 +815,10 @@ class _Reader:
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
+        if callee.parent.type == "token_tree":  # of a macro, with what stands before the name
+            shown = f"{written[1:]}." if written[:1] == "." else f"{written}::"
+            start = named - len(shown) * self.text.endswith(shown, 0, named)
+            end = self.span(callee.next_sibling)[1]
         stop = self.text.find("\n", behind, end)
         end = stop if stop >= 0 else end
         self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))
