@@ -476,10 +476,7 @@ class _Reader:
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
             region = found["within"][0] if "within" in found else None
-            if (
-                stated
-                and next(iter(found.get("var", ())), found["type"][0]).parent.type in WORDS["rests"]
-            ):
+            if stated and found["type"][0].parent.type in WORDS["rests"]:
                 said = stated = f"{stated}.["
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
@@ -537,8 +534,9 @@ class _Reader:
         or is the first parameter of a closure that a method of it is given."""
         up, at, marks = node.parent, node, ""
         while up is not None and up.type in _PASSED:
-            if up.type in WORDS["tuples"] and up.named_child_count > 1:
-                marks += "2" if at == up.named_children[1] and up.named_child_count == 2 else "-"
+            each = [one for one in up.children if one.is_named or one.type == "_"]
+            if up.type in WORDS["tuples"] and len(each) > 1:
+                marks += "2" if at == each[1] and len(each) == 2 else "-"
             elif up.type == "tuple_struct_pattern":
                 marks += "=" if up.named_children[0].text in (b"Some", b"Ok") else "-"
             elif up.type in WORDS["parameters"] and at != up.named_children[0]:
@@ -593,7 +591,7 @@ class _Reader:
         received = kind == "unary_expression" and node.text.startswith(b"<-")
         if kind in _STATES and not received:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
-            part = part or (node.named_children or [None])[-1]
+            part = part or (node.named_children or [None])[-1 if kind != "bounded_type" else 0]
             return self._stated(part, deep + 1) if part else ""
         if kind in WORDS["named"]:
             return self._name(node)
@@ -612,6 +610,17 @@ class _Reader:
             return known[0] if len(known) == 1 else ""
         if kind in ("call_expression", "call", "method_invocation"):
             return self._given(node, deep)
+        if kind in ("binary_expression", "ternary_expression"):
+            sign = node.child_by_field_name("operator")
+            if sign and sign.type not in ("??", "||"):
+                return ""
+            ways = [
+                one for part in node.named_children[-2:] if (one := self._stated(part, deep + 1))
+            ]
+            return ways[0] if len({*ways}) == 1 or (ways and sign) else ""
+        if kind == "array" and [one.type for one in node.named_children] == ["spread_element"]:
+            one = self._stated(node.named_children[0].named_children[0], deep + 1)
+            return f"{one}.slice()" if one else ""
         if kind == "array":
             every = {self._stated(one, deep + 1) for one in node.named_children[:9]}
             return f"{every.pop()}.[" if len(every) == 1 and "" not in every else ""
@@ -644,7 +653,11 @@ class _Reader:
 
     def _returned(self, node: Any) -> str:
         """The type that a function states for what it gives; `Self` and `this` as they are."""
-        node = node.child_by_field_name("value") or node.child_by_field_name("right") or node
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if node.type in ("type_alias_declaration", "type_spec", "type_item"):
+            known = self._stated(value or node.child_by_field_name("type"))
+            return known if known[-2:] in (".[", ".{", ".<") else ""
+        node = value or node
         fields = (node.child_by_field_name(one) for one in ("return_type", "result", "type"))
         part = next(filter(None, fields), None)
         while part is not None and part.type in (

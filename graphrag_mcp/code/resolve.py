@@ -620,6 +620,7 @@ def _type_of(
         on = _object(corpus, file, owner, inside)
         if last in _COLLECTIONS:
             return f"{on}.{last}" if on else ""
+        on = _underlying(corpus, on)
         if on[-1:] in _COLLECTIONS or not on:
             return on[:-2] * (on[-1:] in _OF[last])
         given = {"*": "__iter__", "@": "__getitem__", "+": "__enter__"}.get(last, "")
@@ -634,11 +635,21 @@ def _type_of(
     if found or not owner or not (on := _object(corpus, file, owner, inside)):
         return found
     passed = on if last in WORDS["through"] and file.language == "rust" else ""
-    if on[-1:] in _COLLECTIONS:
-        return _of_method_of(on, last) or passed
+    if (under := _underlying(corpus, on))[-1:] in _COLLECTIONS:
+        return _of_method_of(under, last) or member(corpus, on, last) or passed
     if not called and file.language in ("java", "rust") and (field := _field(corpus, on, last)):
         return field  # beside a method of that name
     return member(corpus, on, last) or _field(corpus, on, last) or passed
+
+
+def _underlying(corpus: Corpus, on: str) -> str:
+    """Of a name for a collection (`type Steps []Step`) the collection."""
+    symbol = corpus.symbols.get(on)
+    if symbol is None or symbol.kind != "type" or not symbol.returns:
+        return on
+    bare = symbol.returns.rstrip(".[{<~")
+    found = meant(corpus, corpus.home[on], bare, symbol.parent)[0]
+    return found + symbol.returns[len(bare) :] if found else on
 
 
 def _of_method_of(on: str, name: str) -> str:

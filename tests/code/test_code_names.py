@@ -802,6 +802,20 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("Crate.maybe", "Fox.open"), ("Crate.held", "Fox.open"), ("Crate.own", "Fox.lock"), ("Crate.own", "Key.open"), ("Crate.index", "Fox.open"), ("Crate.told", "Fox.open"),
         },
     ),
+    "types of properties, rests, choices and names for collections": (
+        {
+            "a.ts": "class Box { open() {} }\nclass Door { open() {} }\ninterface Parts { box: Box; all: Box[]; open(): void }\ntype Boxes = Box[]\nfunction prop(p: Parts) { p.box.open(); p.all[0].open() }\nfunction rest(...xs: Box[]) { xs[0].open() }\nfunction get(): Box { return x }\n"
+            "function either(x) { const y = get() ?? x; y.open() }\nfunction ways(x: boolean) { const y = x ? get() : new Door(); y.open() }\nfunction spread(xs: Box[]) { [...xs].sort()[0].open() }\nfunction named(xs: Boxes) { for (const x of xs) x.open() }\n",
+            "A.java": "import java.util.*;\nclass Crate { void shut() {} }\nclass Gate { void shut() {} }\nclass A { void wild(List<? extends Crate> xs) { xs.get(0).shut(); } void more(Crate... xs) { xs[0].shut(); } void top(Deque<Crate> xs) { xs.peek().shut(); } }\n",
+            "a.go": "package a\ntype Item struct{}\nfunc (i Item) Go() {}\ntype Other struct{}\nfunc (o Other) Go() {}\ntype Items []Item\nfunc (s Items) Run() { for _, i := range s { i.Go() } }\n",
+            "a.rs": "struct Fox;\nimpl Fox { fn go(&self) {} }\nstruct Owl;\nimpl Owl { fn go(&self) {} }\nstruct Den { map: HashMap<u8, Vec<Fox>> }\nimpl Den { fn each(&self) -> impl Iterator<Item = &Fox> + '_ { x }\nfn run(&self) { for f in self.each() { f.go(); } }\nfn pair(&self) { for (_, fs) in self.map.iter() { for f in fs { f.go(); } } } }\n",
+        },
+        "calls",
+        {
+            ("prop", "Box.open"), ("rest", "Box.open"), ("either", "get"), ("either", "Box.open"), ("ways", "get"), ("ways", "Door"), ("spread", "Box.open"), ("named", "Box.open"), ("A.wild", "Crate.shut"),
+            ("A.more", "Crate.shut"), ("A.top", "Crate.shut"), ("Items.Run", "Item.Go"), ("Den.run", "Den.each"), ("Den.run", "Fox.go"), ("Den.pair", "Fox.go"),
+        },
+    ),
     "interfaces of Go that embed those of its library": (
         {
             "a.go": "package a\ntype Told interface { fmt.Stringer; Tell(x int) }\ntype Odd interface { other.Thing; Tell(x int) }\ntype Both struct{}\nfunc (b Both) Tell(x int) {}\nfunc (b Both) String() string { return \"\" }\ntype One struct{}\nfunc (o One) Tell(y int) {}\n",

@@ -23,6 +23,7 @@
 (field_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var @field))
 (formal_parameter type: (_) @type name: (identifier) @var)
 (spread_parameter (variable_declarator name: (identifier) @var))
+(spread_parameter [(type_identifier) (generic_type) (scoped_type_identifier) (array_type)] @type (variable_declarator name: (identifier) @var))
 (enhanced_for_statement type: (_) @type name: (identifier) @var)
 (catch_formal_parameter (catch_type . (_) @type) name: (identifier) @var)
 (resource type: (_) @type name: (identifier) @var)

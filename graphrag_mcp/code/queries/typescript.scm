@@ -21,6 +21,8 @@
 (optional_parameter pattern: (identifier) @var type: (type_annotation (_) @type))
 (required_parameter [(accessibility_modifier) "readonly"] pattern: (identifier) @field type: (type_annotation (_) @type))
 (optional_parameter [(accessibility_modifier) "readonly"] pattern: (identifier) @field type: (type_annotation (_) @type))
+(required_parameter pattern: (rest_pattern (identifier) @var) type: (type_annotation (_) @type))
+(property_signature name: (property_identifier) @field type: (type_annotation (_) @type))
 (variable_declarator name: (identifier) @var type: (type_annotation (_) @type))
 (public_field_definition name: (_) @field type: (type_annotation (_) @type))
 (public_field_definition name: (_) @field value: (_) @type)
