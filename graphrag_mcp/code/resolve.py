@@ -34,6 +34,7 @@ Seen = set[tuple[str, str]]
 # What marks behind a type give of which collections, and what its methods do; symbols.Reference.
 _OF = {"*": "[<", "@": "[{<", "&": "{", ">": "<", "+": "[<~"}
 _COLLECTIONS = frozenset("[{<~")
+_SPECIAL = {"*": "__iter__", "@": "__getitem__", "+": "__enter__"}  # of a class of Python
 _THROUGH = "|".join(WORDS["through"])
 _UNDONE = re.compile(rf"\.(?:[\[<]\.[*+]|[\[{{<]\.@|\{{\.&|<\.>|(?:{_THROUGH})\(\))")
 
@@ -128,6 +129,7 @@ def touched(
     folders = {part for file in files for part in file.module.split(".")[:-1]}
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
+    changed |= {mark for mark, name in _SPECIAL.items() if name in changed}
     owners = _other_kinds(before, after)
     members = [(file.uri, one) for file in files for one in file.symbols if one.parent in owners]
     changed |= {one.short for _, one in members}
@@ -200,7 +202,7 @@ def _facts(file: SourceFile) -> Facts:
 
 def _of_method(symbol: Symbol) -> str:
     """What rules read in the signature of a method beside the type that it returns."""
-    words = (one for one in (_PRIVATE, _STATIC) if one.search(symbol.signature))
+    words = (one for one in (_PRIVATE, _STATIC, _SET) if one.search(symbol.signature))
     return " ".join([str(_parameters(symbol)), *(one.pattern for one in words)])
 
 
@@ -570,7 +572,7 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
 _OF_ALL = frozenset(
     "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
 )
-_SET = re.compile(r"(?!(?:module\.)?exports\.)[$\w]+\.[$\w.]+ =")  # `Foo.prototype.bar = function`
+_SET = re.compile(r"^(?!(?:module\.)?exports\.)[$\w]+\.[$\w.]+ =")  # `Foo.prototype.bar = function`
 _PRIVATE = re.compile(r"\bprivate\b")
 _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
 
@@ -623,7 +625,7 @@ def _type_of(
         on = _underlying(corpus, on)
         if on[-1:] in _COLLECTIONS or not on:
             return on[:-2] * (on[-1:] in _OF[last])
-        given = {"*": "__iter__", "@": "__getitem__", "+": "__enter__"}.get(last, "")
+        given = _SPECIAL.get(last, "")
         made = given and file.language == "python" and member(corpus, on, given)
         known = _object(corpus, file, f"{on}.{given}()", inside) if made else ""
         return known.removesuffix(".[") if known else on * (last == "+")
