@@ -71,6 +71,9 @@ def random_module(rng: random.Random) -> str:
             f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
             f"class {name()}(Protocol):\n    def {name()}(self): pass", f"class {name()}(Generic[{name()}]):\n    {name()}: {name()}\n    @property\n    def {name()}(self) -> {name()}: pass",
             f"def {name()}(crate: {name()}):\n    crate.{name()}.{name()}().{name()}.{name()}()\n    x = crate.{name()}\n    x.{name()}()", f"def {name()}():\n    global {name()}\n    {name()} = {name()}()",
+            f"def {name()}(crate: list[{name()}]) -> dict[str, {name()}]:\n    for x in crate: x.{name()}()\n    crate[0].{name()}.{name()}()\n    {name()}()['x'].{name()}()",
+            f"class {name()}:\n    def __iter__(self) -> Iterator[{name()}]: pass\n    def __getitem__(self, n) -> {name()}: pass",
+            f"def {name()}(x: {name()}):\n    for y in x.{name()}: y.{name()}()\n    x[0].{name()}()\n    if isinstance(x, {name()}): x.{name()}()",
             f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
         ))  # fmt: skip
 
@@ -89,21 +92,25 @@ def random_lines(rng: random.Random, language: str) -> str:
                 f"type {name()} struct {{ {name()} }}", f"type {name()} struct {{ a {name()} }}", f"type {name()} interface {{ {name()}(a int) }}",
                 f"type {name()} interface {{\n  {name()}\n  {name()}(a, b int)\n}}", f"func (s *{name()}) {name()}(a int) {{ s.a.{name()}() }}",
                 f"type {name()}[{name()} any] struct {{ {name()} {name()} }}", f"func {name()}(s {name()}) {{ s.{name()}.{name()}().{name()}() }}",
-                f"func (s {name()}) {name()}(a, b int) {name()} {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
+                f"type {name()} []{name()}", f"func {name()}(x {name()}) []{name()} {{ for _, y := range x {{ y.{name()}(); y.{name()}[0].{name()}() }} }}",
+                f"type {name()} interface {{\n  fmt.Stringer\n  {name()}(a int)\n}}", f"func (s {name()}) {name()}(a, b int) {name()} {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
             ),
             "rs": (
                 f"use crate::{other}::{name()};", f"fn {name()}(x: {name()}) -> {name()} {{ use crate::{other}::{name()}; x.{name()}(); {name()}() }}",
                 f"pub struct {name()} {{ {name()}: {name()} }}", f"mod {name()} {{ use {rng.choice(('super::*', f'super::{name()}'))}; fn {name()}(x: {name()}) {{ {name()}(); x.{name()}.{name()}() }} }}",
+                f"type {name()} = Vec<{name()}>;", f"fn {name()}(x: Vec<{name()}>) -> Option<{name()}> {{ for y in x {{ y.{name()}(); y.{name()}.{name()}() }} assert!({name()}().{name()}()) }}",
                 f"pub struct {name()};", f"fn {name()}(x: {name()}) {{ {name()}::{name()}(); x.{name()}().{name()}() }}", f"impl {name()} {{ fn {name()}(&self) {{ self.{name()}(); {name()}::{name()}() }} }}",
                 f"impl {name()} for {name()} {{ fn {name()}(&self) {{}} }}", f"trait {name()} {{ fn {name()}(&self) {{}} }}",
             ),
             "java": (
                 f"class {name()} extends {name()} {{ {name()} {name()}() {{ {name()}().{name()}(); }} void go({name()} x) {{ x.{name()}().{name()}(); }} }}",
                 f"class {name()}<{name()}> {{ static {name()} {name()}; void go({name()} x) {{ x.{name()}.{name()}(); {name()}.{name()}.{name()}(); }} }}",
+                f"class {name()} {{ {name()}[] {name()}; {name()}() {{ this(1); }} void go({name()} x) {{ for (var y : x.{name()}) y.{name()}(); x.{name()}()[0].{name()}(); }} }}",
                 f"import {other.replace('/', '.')}.{name()};", f"interface {name()} {{ {name()} {name()}(); }}",
             ),
             "ts": (
-                f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
+                f"type {name()} = {name()}[]", f"function {name()}(x: {name()}[]): Map<string, {name()}> {{ for (const y of x) y.{name()}(); {name()}().map(z => z.{name()}.{name()}()) }}",
+                f"{name()}.{name()} = function () {{ {name()}() }}", f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
                 f"import {name()} from '../{other}'", f"import {{{name()}}} from '../{other}'", f"export {{{name()}}} from '../{other}'",
                 f"export class {name()} extends {name()} {{ {name()}(x: {name()}) {{ this.{name()}(); x.{name()}() }} }}", f"const {name()} = new {name()}()",
                 f"export class {name()}<{name()}> {{ {name()}: {name()}; get {name()}(): {name()} {{ return null }} }}", f"function {name()}() {{}}\n{name()} = {name()}",
