@@ -454,7 +454,7 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
     if place not in corpus.found:
         corpus.found[place] = ""  # of variables that stand for each other
         found = _type_of(corpus, file, value, module)
-        kind = corpus.symbols[found].kind if found else ""
+        kind = corpus.symbols[found].kind if found in corpus.symbols else ""
         corpus.found[place] = found if kind in CALLABLE else ""
     return corpus.found[place]
 

@@ -802,6 +802,14 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
             ("Crate.maybe", "Fox.open"), ("Crate.held", "Fox.open"), ("Crate.own", "Fox.lock"), ("Crate.own", "Key.open"), ("Crate.index", "Fox.open"), ("Crate.told", "Fox.open"),
         },
     ),
+    "variables of a module that hold a collection": (
+        {
+            "a.ts": "class Box { open() {} }\nfunction named(): Map<string, Box> { return x }\nexport const some = named()\n",
+            "b.ts": "import { some } from './a'\nfunction use() { some.get('x').open(); some.open() }\n",
+        },
+        "calls",
+        {("lab.a", "named")},  # not followed into other files
+    ),
     "types of properties, rests, choices and names for collections": (
         {
             "a.ts": "class Box { open() {} }\nclass Door { open() {} }\ninterface Parts { box: Box; all: Box[]; open(): void }\ntype Boxes = Box[]\nfunction prop(p: Parts) { p.box.open(); p.all[0].open() }\nfunction rest(...xs: Box[]) { xs[0].open() }\nfunction get(): Box { return x }\n"
