@@ -437,8 +437,19 @@ class Oracle:
             of = self.type_of(on, scopes, owner, known) if on else ""
             if of[:2] in ("[]", "{}"):
                 method = node.func.attr
-                return of[2:] if method in ("get", "pop") else "[]" + of[2:] if method == "values" else ""
-            if isinstance(node.func, ast.Name) and node.func.id in ("list", "sorted", "reversed", "set"):
+                return (
+                    of[2:]
+                    if method in ("get", "pop")
+                    else "[]" + of[2:]
+                    if method == "values"
+                    else ""
+                )
+            if isinstance(node.func, ast.Name) and node.func.id in (
+                "list",
+                "sorted",
+                "reversed",
+                "set",
+            ):
                 of = self.type_of(node.args[0], scopes, owner, known) if node.args else ""
                 return of if of[:2] == "[]" else ""
             made = self._called(node.func, scopes, owner, known)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.code import resolve as names
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.code.symbols import dumped, loaded
@@ -958,3 +959,10 @@ def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() ->
     assert ("Outer.In.t", "Base.open") in found and ("Outer.In.t", "Base.setup") not in found
     rust = "fn twice() -> u8 { 1 }\nfn a() -> u8 { fn three() -> u8 { 3 } const twice: fn() -> u8 = three; twice() }\nfn b() -> u8 { twice() }\n"
     assert ("a", "twice") not in edges({"a.rs": rust}) and ("b", "twice") in edges({"a.rs": rust})
+
+
+def test_a_variable_of_a_module_that_holds_a_collection_means_no_definition() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = "class Box {}\nfunction named(): Map<string, Box> { return x }\nexport const some = named()\n"
+    file = parse("lab/a.ts", text)
+    assert file is not None and names._variable(names.known([file]), "lab.a", "some", True) == ""
