@@ -181,13 +181,19 @@ def find(args: argparse.Namespace) -> None:
         print(f"{name}:\n{summary(some)}")
 
 
+LISTED = frozenset(
+    "list List set Set frozenset deque Sequence Iterable Iterator Collection AsyncIterator Generator".split()
+)
+MAPPED = frozenset("dict Dict Mapping MutableMapping defaultdict OrderedDict".split())
+
 # ---- call edges ------------------------------------------------------------------------------------
 
 
 class Oracle:
     """Call edges of a Python package as its syntax trees state them, by rules of Python's own: scopes,
     imports, `super()`, class names, and the classes of variables, attributes and results, as annotations
-    or constructors state them. Written apart from the package's resolver, with which it shares nothing."""
+    or constructors state them, `isinstance`, and elements of annotated collections ("[]X", "{}X").
+    Written apart from the package's resolver, with which it shares nothing."""
 
     def __init__(self, folder: Path) -> None:
         self.trees: dict[str, ast.Module] = {}
@@ -307,6 +313,23 @@ class Oracle:
 
     def _class(self, node: ast.expr | None, scopes: list[str], owner: str) -> str:
         """The class that an annotation states: `X`, "X", `X | None`, `Optional[X]`, `Self`."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                node = ast.parse(node.value, mode="eval").body
+            except SyntaxError:
+                return ""
+        if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+            return self._class(node.left, scopes, owner)
+        if isinstance(node, ast.Subscript):
+            outer = ast.unparse(node.value).rpartition(".")[2]
+            each = getattr(node.slice, "elts", None) or [node.slice]
+            if outer in ("Optional", "Annotated", "ClassVar", "Final", "type", "Type"):
+                return self._class(each[0], scopes, owner)
+            mark = "[]" if outer in LISTED else "{}" if outer in MAPPED else ""
+            if outer in ("tuple", "Tuple") and ast.unparse(each[-1]) == "...":
+                mark = "[]"
+            held = self._class(each[-1 if mark == "{}" else 0], scopes, owner) if mark else ""
+            return mark + held if held else ""
         said = ast.unparse(node).strip("'\"") if node else ""
         said = re.sub(r"^(?:typing\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", said)
         if said in ("Self", "typing.Self"):
@@ -354,11 +377,46 @@ class Oracle:
         found = {one.arg: {self._class(one.annotation, scopes[:-1], owner)} for one in args}
         known = {name: next(iter(of)) for name, of in found.items()}
         for one in ast.walk(node):
+            pairs: list[tuple[ast.expr | None, str]] = []
             if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
-                of = self.type_of(one.value, scopes, owner, known)
-                found.setdefault(one.targets[0].id, set()).add(of)
-                known[one.targets[0].id] = of
+                pairs = [(one.targets[0], self.type_of(one.value, scopes, owner, known))]
+            elif isinstance(one, ast.For | ast.AsyncFor | ast.comprehension):
+                pairs = self._looped(one.target, one.iter, scopes, owner, known)
+            elif isinstance(one, ast.ExceptHandler) and one.name:
+                of = self.named(one.type, scopes) if one.type else ""
+                pairs = [(ast.Name(one.name), of if of in self.classes else "")]
+            elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+                pairs = [(one.target, self._class(one.annotation, scopes, owner))]
+            for at, of in pairs:
+                if isinstance(at, ast.Name):
+                    found.setdefault(at.id, set()).add(of)
+                    known[at.id] = of
         return {name: next(iter(of)) for name, of in found.items() if len(of) == 1 and of != {""}}
+
+    def _looped(
+        self, target: ast.expr, over: ast.expr, scopes: list[str], owner: str, known: dict[str, str]
+    ) -> list[tuple[ast.expr | None, str]]:
+        """What a loop over an expression binds: an element, of pairs the second."""
+        called = over.func if isinstance(over, ast.Call) else None
+        if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            if isinstance(called, ast.Attribute) and called.attr == "items":
+                of = self.type_of(called.value, scopes, owner, known)
+                return [(target.elts[1], of[2:] if of[:2] == "{}" else "")]
+            if isinstance(called, ast.Name) and called.id == "enumerate":
+                return self._looped(target.elts[1], over.args[0], scopes, owner, known)
+            return []
+        of = self.type_of(over, scopes, owner, known)
+        return [(target, of[2:] if of[:2] == "[]" else "")]
+
+    def _narrowed(self, test: ast.expr, scopes: list[str]) -> dict[str, str]:
+        """The classes that `isinstance(x, X)` gives names."""
+        found: dict[str, str] = {}
+        for one in test.values if isinstance(test, ast.BoolOp) else [test]:
+            if isinstance(one, ast.Call) and ast.unparse(one.func) == "isinstance":
+                of = self.named(one.args[1], scopes)
+                if isinstance(one.args[0], ast.Name) and of in self.classes:
+                    found[one.args[0].id] = of
+        return {} if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else found
 
     def type_of(
         self, node: ast.expr | None, scopes: list[str], owner: str, known: dict[str, str]
@@ -367,7 +425,33 @@ class Oracle:
             return self.type_of(node.value, scopes, owner, known)
         if isinstance(node, ast.Name):
             return owner if node.id in ("self", "cls") else known.get(node.id, "")
+        if isinstance(node, ast.Subscript):
+            of = self.type_of(node.value, scopes, owner, known)
+            one = not isinstance(node.slice, ast.Slice)
+            return of[2 * one :] if of[:2] in ("[]", "{}") else ""
+        if isinstance(node, ast.ListComp):
+            of = self.type_of(node.elt, scopes, owner, known)
+            return f"[]{of}" if isinstance(node.elt, ast.Call) and of else ""
         if isinstance(node, ast.Call):
+            on = node.func.value if isinstance(node.func, ast.Attribute) else None
+            of = self.type_of(on, scopes, owner, known) if on else ""
+            if of[:2] in ("[]", "{}"):
+                method = node.func.attr
+                return (
+                    of[2:]
+                    if method in ("get", "pop")
+                    else "[]" + of[2:]
+                    if method == "values"
+                    else ""
+                )
+            if isinstance(node.func, ast.Name) and node.func.id in (
+                "list",
+                "sorted",
+                "reversed",
+                "set",
+            ):
+                of = self.type_of(node.args[0], scopes, owner, known) if node.args else ""
+                return of if of[:2] == "[]" else ""
             made = self._called(node.func, scopes, owner, known)
             return made if made in self.classes else self.returned.get(made, "")
         if isinstance(node, ast.Attribute):
@@ -398,9 +482,17 @@ class Oracle:
                 target := self._called(one.func, scopes, owner, known)
             ):
                 self.edges.add((scopes[-1], target))
+            if isinstance(one, ast.If):
+                self._visit(ast.Module([ast.Expr(one.test)], []), module, scopes, owner, known)
+                narrowed = {**known, **self._narrowed(one.test, scopes)}
+                self._visit(ast.Module(one.body, []), module, scopes, owner, narrowed)
+                self._visit(ast.Module(one.orelse, []), module, scopes, owner, known)
+                continue
             self._visit(one, module, scopes, owner, known)
 
     def _called(self, func: ast.expr, scopes: list[str], owner: str, known: dict[str, str]) -> str:
+        if ast.unparse(func) in ("cls", "type(self)", "self.__class__") and owner:
+            return owner
         if isinstance(func, ast.Attribute):
             value = func.value
             if isinstance(value, ast.Call) and ast.unparse(value.func) == "super" and owner:

@@ -10,10 +10,13 @@ is known in the corpus."""
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import tomllib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +33,9 @@ from graphrag_mcp.code.symbols import (
 )
 
 Bound = Iterator[tuple[str, str]]  # local name, target
-_OUTSIDE = "="  # the target of what is never in the corpus: a package of npm, Go's own library
+_OUTSIDE = (
+    "="  # before a path of npm, which settings may give a module; of what is never in the corpus
+)
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
 _SCRIPT_NAME = re.compile(r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
@@ -56,12 +61,13 @@ def _script(file: SourceFile, statement: str) -> Bound:
     if found is None:
         return
     own = found[1].startswith((".", "@/", "~/"))
-    module = _relative(file, _SCRIPT_SUFFIX.sub("", found[1])) if own else _OUTSIDE
-    whole = MODULE + module if own else _OUTSIDE
+    path = _SCRIPT_SUFFIX.sub("", found[1])
+    module = _relative(file, path) if own else _OUTSIDE + path.replace(".", "_")
+    whole = MODULE + module
     clause = statement[: found.start()]
     if own:
         yield "", whole
-    if own and re.match(r"export\s*\*\s*$", clause.strip()):
+    if re.match(r"export\s*\*\s*$", clause.strip()):
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
         yield spaced[1], whole
@@ -73,6 +79,33 @@ def _script(file: SourceFile, statement: str) -> Bound:
     alone = _SCRIPT_NAME.match(clause)
     if alone and alone[1] not in ("import", "export"):
         yield alone[1], whole if "require" in statement else f"{module}.default"
+
+
+_JSON_NOTE = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+
+
+def aliases(uri: str, text: str) -> dict[str, str]:
+    """The modules that a file of settings gives a name: `paths` of tsconfig.json, a package of npm or
+    Rust. `*` stands for any path."""
+    here = SourceFile(uri, "", "")
+    try:
+        if uri.endswith(".toml"):
+            name = tomllib.loads(text).get("package", {}).get("name", "").replace("-", "_")
+            return {f"crate {name}": _relative(here, "./src")} if name else {}
+        said = json.loads(_JSON_NOTE.sub(r"\1", text))
+        if uri.endswith("package.json"):
+            name = said.get("name", "").replace(".", "_")
+            found = {f"package {name}{end}": _relative(here, f".{end}") for end in ("", "/*")}
+            return found if name else {}
+        options = said.get("compilerOptions", {})
+        base = f"./{options.get('baseUrl', '.')}/"
+        paths = {"*": ["*"]} if "baseUrl" in options else {}
+        return {
+            f"path {name.replace('.', '_')}": _relative(here, base + _SCRIPT_SUFFIX.sub("", one[0]))
+            for name, one in (paths | options.get("paths", {})).items()
+        }
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        return {}
 
 
 def _jvm(file: SourceFile, statement: str) -> Bound:
@@ -142,7 +175,7 @@ def _use(file: SourceFile, tree: str, before: str) -> Bound:
 def _crate(file: SourceFile, path: str) -> str:
     parts = [part for part in path.replace(" ", "").split("::") if part]
     here = file.module.split(".")
-    root = here[: len(here) - here[::-1].index("src")] if "src" in here else here[:1]
+    root = here[: len(here) - here[::-1].index("src")] if "src" in here else ["crate"]
     places = {"crate": root, "self": here, "super": here[:-1]}
     before = places.get(parts[0], []) if parts else []
     parts = parts[bool(before) :]
@@ -205,15 +238,19 @@ GRAMMARS = {
     "php": ("tree_sitter_php", "language_php", "php"),
 }
 OWN = frozenset(("this", "self", "Self", "$this", "static"))
-PARENT = frozenset(("super", "base", "parent"))
 _TYPES = ("class", "interface", "scope", "type")
 # Other nodes state their type by a part of this name.
-_STATES = dict.fromkeys(WORDS["same"], "") | {
-    **dict.fromkeys(("composite_literal", "object_creation_expression"), "type"),
-    **dict.fromkeys(("type_assertion_expression", "cast_expression"), "type"),
-    "struct_expression": "name",
-}
+_STATES = dict.fromkeys(WORDS["same"], "") | dict(one.split(":") for one in WORDS["states"])
+# Of nodes of collections and their elements the part with the type, and the mark behind it; of what is
+# looped over the part, and the marks of a lone variable and of the second of two.
+_ELEMENTS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["elements"])}
+_LOOPS = {kind: rest for kind, *rest in (one.split(":") for one in WORDS["loops"])}
+_PASSED = WORDS["patterns"] | WORDS["tuples"]
+_FUNCTION = ("object", "operand", "value"), ("property", "field", "name")
 _REGIONS = WORDS["regions"] | WORDS["comprehensions"]
+_GENERIC = {"lists": "[", "maps": "{", "cells": "~", "pointers": ""}
+# Packages of collections, and what modules of Rust and Java call them.
+_LIBRARY = re.compile(r"(?:std|alloc|core|java|kotlin|scala|hashbrown|indexmap)\.")
 _MAKER = re.compile(r"(.+)\.(?:new|default|from)\Z")
 _DEEPEST = 20  # nodes in each other that state a type
 _MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
@@ -228,22 +265,30 @@ _TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
 
 def _in_macro(callee: Any) -> str | None:
     """Of a name before brackets in the arguments of a macro: "" for a call, "?" for one on an
-    expression, a path; None where it calls nothing, or what a pattern or closure there may bind."""
+    expression, a path, ".x.y" for one on a variable; None where it calls nothing, or what a pattern
+    or closure there may bind."""
     before, after, tree = callee.prev_sibling, callee.next_sibling, callee.parent
     while tree.parent.type == "token_tree":
         tree = tree.parent
     if tree.parent.type != "macro_invocation" or not after.text.startswith(b"("):
         return None
     sign, path = before.text if before is not None else b"", list[str]()
-    while sign == b"::" and before.prev_sibling is not None:
+    between = sign
+    while sign == between in (b"::", b".") and before.prev_sibling is not None:
         name = before.prev_sibling
         path.insert(0, name.text.decode())
         before = name.prev_sibling
         sign = before.text if before is not None else b""
+    if between == b".":
+        binds = (
+            re.search(rb"\||=>|\blet\b", tree.text) and path and path[0].encode() in _alone(tree)
+        )
+        plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b".", b"$")
+        return "." + ".".join(path) if plain and not binds else "?"
     if path or sign in (b"::", b"!", b"fn", b"$"):
         plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b"$")
         return "::".join(path) if plain else None
-    return "?" if sign == b"." else None if callee.text in _alone(tree) else ""
+    return None if callee.text in _alone(tree) else ""
 
 
 @lru_cache(maxsize=1)
@@ -261,6 +306,11 @@ def _alone(tree: Any) -> set[bytes]:
             if before == b"fn" or not (called or before in (b".", b"::")):
                 found.add(name.text)
     return found
+
+
+def _parts(node: Any) -> list[Any]:
+    """What stands before the dot of a member, and its name."""
+    return [next(filter(None, map(node.child_by_field_name, one)), None) for one in _FUNCTION]
 
 
 def _whole(node: Any) -> bool:
@@ -332,6 +382,9 @@ class _Reader:
         self.made: set[int] = set()  # nodes of definitions
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own
         self.known: set[str] = set()  # modules and definitions of Rust
+        self.returns: dict[int, Any] = {}  # nodes of symbols, by their places
+        self.origins: dict[str, str] = {}  # what imports give names
+        self.generics: set[str] = set()  # type parameters
         self.inline: set[str] = set()  # modules of Rust that are a part of the file
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
@@ -372,7 +425,11 @@ class _Reader:
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
             self._import(node, reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
+        self.origins = {one.local: one.target for one in self.file.imports}
         self._bind(matches, named)
+        for at, node in self.returns.items():
+            if returned := self._returned(node):
+                self.file.symbols[at] = replace(self.file.symbols[at], returns=returned)
         for found in matches:
             for node in found.get("base", ()):
                 self._base(node)
@@ -411,41 +468,45 @@ class _Reader:
         imports = {node.id for found in matches for node in found.get("import", ())}
         imports = imports if self.file.language in _READERS else set()  # else they only hide
         rows = dict(enumerate((*one, 0) for one in self.local))
-        again: dict[str, list[int]] = defaultdict(list)  # where a variable gets another value
-        for node in (node for found in matches for node in found.get("again", ())):
-            again[self.text_of(node)].append(node.start_byte)
+        typed: set[int] = set()  # variables with a declared type, which no value changes
+        again: dict[str, dict[int, str]] = defaultdict(dict)  # where a variable gets another value
+        for found in (one for one in matches if "again" in one):
+            node = found["again"][0]
+            again[self.text_of(node)][node.start_byte] = self._stated(found["type"][0])
         for found in matches:
             said = stated = self._stated(found["type"][0]) if "type" in found else ""
+            region = found["within"][0] if "within" in found else None
+            if stated and found["type"][0].parent.type in WORDS["rests"]:
+                said = stated = f"{stated}.["
             written = "type" in found and found["type"][0].parent.type == "type_annotation"
             for node in found.get("field", ()):
                 owner = self._owner(self.inside(node.start_byte, node.end_byte)[0])
                 known = owner if node.parent.type == "enum_constant" else stated
                 self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
-                if node.id in defined or (node.id in rows and not stated):
+                stated = said or self._element(node)
+                if node.id in defined or (node.id in rows and not (said and node.id not in typed)):
                     continue
-                start, up, stated = node.start_byte, node.parent, said
-                hoists = self.file.broken  # or `var` of JavaScript
-                past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
-                while up.parent and (
-                    up.type not in _REGIONS or (hoists and not _whole(up)) or past
-                ):
-                    late = up.type in WORDS["late"] or (past and up.type == "if_statement")
-                    start = up.end_byte if late else start
-                    past = (past or up.type == "unary_expression") and up.parent.type != "block"
-                    hoists |= self.script and up.type == "variable_declaration"
-                    stated = "=" if up.id in imports else stated
-                    up = up.parent
-                if stated == "=":
+                if node.parent.type in WORDS["generics"]:
+                    self.generics.add(self.text_of(node))
+                start, up = (region or node).start_byte, region
+                if up is None:
+                    start, up = self._reach(node, imports)
+                if up is None:
                     continue
+                typed |= {node.id} if written else set()
                 name = self.text_of(node).lstrip("$")
                 if node.parent.type == "class":  # `const A = class B {}`
                     stated = self.inside(start, node.end_byte)[0]
-                elif not written and any(start < at < up.end_byte for at in again.get(name, ())):
-                    stated = ""
-                start = up.start_byte if hoists or up.type in WORDS["comprehensions"] else start
+                elif not written:
+                    other = {
+                        said for at, said in again.get(name, {}).items() if start < at < up.end_byte
+                    }
+                    bare = node.parent.named_child_count == 1  # `let x;`
+                    stated = other.pop() if bare and len(other) == 1 else stated * (not other)
                 if up.parent:
-                    rows[node.id] = name, start, up.end_byte, stated, node.start_byte
+                    key = node.id if region is None else (node.id, region.id)
+                    rows[key] = name, start, up.end_byte, stated, node.start_byte
                 elif stated and found["type"][0].type not in WORDS["paths"]:
                     rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
@@ -453,7 +514,67 @@ class _Reader:
             self.bound[name].add(start, end, said)
         self._keep(again)
 
-    def _keep(self, again: dict[str, list[int]]) -> None:
+    def _reach(self, node: Any, imports: set[int]) -> tuple[int, Any]:
+        """From where and in which node a variable is bound, None for what an import binds."""
+        start, up = node.start_byte, node.parent
+        hoists = self.file.broken  # or `var` of JavaScript
+        past = False  # `if (!(x instanceof Foo f)) return;`, which binds f behind it
+        while up.parent and (up.type not in _REGIONS or (hoists and not _whole(up)) or past):
+            late = up.type in WORDS["late"] or (past and up.type == "if_statement")
+            start = up.end_byte if late else start
+            past = (past or up.type == "unary_expression") and up.parent.type != "block"
+            hoists |= self.script and up.type == "variable_declaration"
+            if up.id in imports:
+                return 0, None
+            up = up.parent
+        return up.start_byte if hoists or up.type in WORDS["comprehensions"] else start, up
+
+    def _element(self, node: Any) -> str:
+        """The type that a variable gets where it loops over a collection, takes it or an `Option` apart,
+        or is the first parameter of a closure that a method of it is given."""
+        up, at, marks = node.parent, node, ""
+        while up is not None and up.type in _PASSED:
+            each = [one for one in up.children if one.is_named or one.type == "_"]
+            if up.type in WORDS["tuples"] and len(each) > 1:
+                marks += "2" if at == each[1] and len(each) == 2 else "-"
+            elif up.type == "tuple_struct_pattern":
+                marks += "=" if up.named_children[0].text in (b"Some", b"Ok") else "-"
+            elif up.type in WORDS["parameters"] and at != up.named_children[0]:
+                return ""
+            up, at = up.parent, up
+        if up is None:
+            return ""
+        if up.type in WORDS["closures"] and not marks:
+            return self._handed(up)
+        if up.type in WORDS["matched"] and marks == "=":
+            return self._stated(up.child_by_field_name("value"))
+        part, one, second = _LOOPS.get(up.type, ("", "", ""))
+        listed = up.type == "variable_declarator" and at.type == "array_pattern"
+        if not part or at == up.child_by_field_name(part) or not (listed or up.type[0] != "v"):
+            return ""
+        if up.type == "for_in_statement" and not any(one.type == "of" for one in up.children):
+            return ""
+        mark = {"": one, "2": second}.get(marks, one if listed else "")
+        on = up.child_by_field_name(part)
+        known = self._stated(on) if mark and on else ""
+        return f"{known}.{mark}" if known else ""
+
+    def _handed(self, closure: Any) -> str:
+        """The type of the first parameter of a closure: of an element of what it is given to."""
+        listed = closure.parent
+        if listed.type not in ("arguments", "argument_list") or listed.named_children[0] != closure:
+            return ""
+        call = listed.parent
+        function = call.child_by_field_name("function") or call
+        on, name = _parts(function)
+        method = self.text_of(name) if on and name else "fold"
+        if method in WORDS["folds"]:
+            return ""
+        known = self._stated(on)
+        option = self.file.language in ("rust", "java") and method in WORDS["options"]
+        return f"{known}.{'+' if option else '*'}" if known else ""
+
+    def _keep(self, again: dict[str, dict[int, str]]) -> None:
         """What other files may know: fields, and names that the module binds to something else."""
         for name, places in again.items():
             if any(self.bound_at(name, (at, at)) is None for at in places):
@@ -467,43 +588,101 @@ class _Reader:
         """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
         "" for unknown."""
         kind = node.type if deep < _DEEPEST else ""
-        if kind in _STATES:
+        received = kind == "unary_expression" and node.text.startswith(b"<-")
+        if kind in _STATES and not received:
             part = node.child_by_field_name(_STATES[kind]) if _STATES[kind] else None
-            part = part or (node.named_children or [None])[-1]
+            part = part or (node.named_children or [None])[-1 if kind != "bounded_type" else 0]
             return self._stated(part, deep + 1) if part else ""
         if kind in WORDS["named"]:
             return self._name(node)
-        if kind == "generic_type":
-            head, *inner = node.named_children
-            pointer = self.text_of(head) in WORDS["pointers"] and inner and inner[0].named_children
-            return self._stated(inner[0].named_children[0] if pointer else head, deep + 1)
+        if kind in ("generic_type", "new_expression"):
+            return self._generic(node, deep)
+        if kind in _ELEMENTS:
+            part, mark = _ELEMENTS[kind]
+            one = self._stated(node.child_by_field_name(part) or node.named_children[0], deep + 1)
+            ranged = node.named_children[-1].type == "range_expression"
+            return one if ranged or not one else f"{one}.{mark}"
+        if received:
+            one = self._stated(node.named_children[-1], deep + 1)
+            return f"{one}.@" if one else ""
         if kind == "union_type":
             known = [one for part in node.named_children if (one := self._stated(part, deep + 1))]
             return known[0] if len(known) == 1 else ""
-        if kind == "new_expression":
-            return self._name(node.child_by_field_name("constructor"))
         if kind in ("call_expression", "call", "method_invocation"):
             return self._given(node, deep)
-        return self._name(node) if kind in WORDS["paths"] else ""
+        if kind in ("binary_expression", "ternary_expression"):
+            sign = node.child_by_field_name("operator")
+            if sign and sign.type not in ("??", "||"):
+                return ""
+            ways = [
+                one for part in node.named_children[-2:] if (one := self._stated(part, deep + 1))
+            ]
+            return ways[0] if len({*ways}) == 1 or (ways and sign) else ""
+        if kind == "array" and [one.type for one in node.named_children] == ["spread_element"]:
+            one = self._stated(node.named_children[0].named_children[0], deep + 1)
+            return f"{one}.slice()" if one else ""
+        if kind == "array":
+            every = {self._stated(one, deep + 1) for one in node.named_children[:9]}
+            return f"{every.pop()}.[" if len(every) == 1 and "" not in every else ""
+        name = self._name(node) if kind in WORDS["paths"] else ""
+        if kind not in WORDS["paths"] or name or not node.child_count:
+            return name
+        on, member = _parts(node)
+        before = self._stated(on, deep + 1) if on and member else ""
+        return f"{before}.{self.text_of(member)}" if before else ""
+
+    def _generic(self, node: Any, deep: int) -> str:
+        """The type that a type with arguments states: of `Box<X>` it is X, of `List<X>` a collection."""
+        head, *inner = node.named_children
+        inner = inner if self.file.language != "go" else []
+        given = inner[0].named_children if inner and inner[0].type == "type_arguments" else []
+        name = re.split(r"::|\.", self.text_of(head))[-1]
+        origin = self.origins.get(name, "")
+        if self.file.language == "java" and not origin:
+            origin = self.origins.get("*", "=")
+        own = origin and not _LIBRARY.match(origin)
+        language = "script" if self.script else self.file.language
+        kinds = {one for one in _GENERIC if name in WORDS.get(f"{one}_{language}", ())}
+        if given and "pointers" in kinds:
+            return self._stated(given[0], deep + 1)
+        mark = _GENERIC[kinds.pop()] if kinds else ""
+        if given and mark and not own and f"{self.file.module}.{name}" not in self.owners:
+            if one := self._stated(given[-1 if mark == "{" else 0], deep + 1):
+                return f"{one}.{mark}"
+        return self._stated(head, deep + 1)
+
+    def _returned(self, node: Any) -> str:
+        """The type that a function states for what it gives; `Self` and `this` as they are."""
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if node.type in ("type_alias_declaration", "type_spec", "type_item"):
+            known = self._stated(value or node.child_by_field_name("type"))
+            return known if known[-2:] in (".[", ".{", ".<") else ""
+        node = value or node
+        fields = (node.child_by_field_name(one) for one in ("return_type", "result", "type"))
+        part = next(filter(None, fields), None)
+        while part is not None and part.type in (
+            "parameter_list",
+            "parameter_declaration",
+        ):  # of Go
+            part = part.child_by_field_name("type") or next(iter(part.named_children), None)
+        known = self._stated(part) if part is not None else ""
+        generic = known.partition(".")[0] in self.generics
+        return self._expanded(known, part.start_byte) if generic else known
 
     def _given(self, node: Any, deep: int) -> str:
         """The type of what a call gives."""
         function = node.child_by_field_name("function") or node
-        if function.type == "await_expression":  # `await get<T>()`
+        if function.type in WORDS["around"]:  # `await get<T>()`, `get::<T>()`, `get[T]()`
             function = function.named_children[0]
         called = "" if function is node else self._name(function)
-        if called == "new" and self.file.language == "go":
+        if called in OWN:
+            return called
+        if called in ("new", "make") and self.file.language == "go":
             return self._stated(node.child_by_field_name("arguments").named_children[0], deep + 1)
         if not called:
-            on, name = (
-                next(filter(None, map(function.child_by_field_name, names)), None)
-                for names in (("object", "operand", "value"), ("property", "field", "name"))
-            )
+            on, name = _parts(function)
             before = self._name(on) or self._stated(on, deep + 1) if on else ""
             called = f"{before}." * bool(on) + self._name(name) if before or not on else ""
-        before, _, name = called.rpartition(".")
-        if before and name in WORDS["through"] and self.file.language == "rust":
-            return before
         made = _MAKER.match(called)
         return made[1] if made else f"{called}()" if called else ""
 
@@ -553,6 +732,7 @@ class _Reader:
         doc = self._doc(outer.start_point[0])
         kind = "method" if label and kind == "function" else kind  # no bare name means it
         parent = parent if label or name.startswith("exports.") else full.rpartition(".")[0]
+        self.returns[len(self.file.symbols)] = node
         self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
         self.functions |= {name} if node.type == "function_item" else set()  # print is not print!
         self._enter(node, full, kind)
@@ -628,17 +808,30 @@ class _Reader:
             return
         if "receiver" in found:
             receiver, known = self._receiver(found["receiver"][0], inside)
+        elif written[:1] in ("?", "."):
+            bound = written[1:] and (
+                written.startswith(".self") or self.bound_at(written[1:].partition(".")[0], place)
+            )
+            receiver = "?"
+            known = self._expanded(written[1:], callee.start_byte) if bound else ""
         elif written:
             here = SourceFile("", "", self._module(callee))
-            path = written != "?"
-            receiver, known = (_crate(here, written), "!") if path else (written, "")
+            receiver, known = _crate(here, written), "!"
+        elif callee.type == "this" or name == "Self":
+            known = self._owner(inside)
         elif self.file.language != "java" and (bound := self.bound_at(name, place)) is not None:
             known = bound if bound.startswith(("=", self.file.module + ".")) else "?"
         elif callee.parent.type == "token_tree":
             known = "!"
+        if (callee.type == "this" or name == "Self") and not (known or receiver):
+            return
         (start, end), (named, behind) = self.span(node), self.span(callee)
         start = max(start, self.text.rfind("\n", 0, named) + 1)
         start += len(self.text[start:named]) - len(self.text[start:named].lstrip(" \t"))
+        if callee.parent.type == "token_tree":  # of a macro, with what stands before the name
+            shown = f"{written[1:]}." if written[:1] == "." else f"{written}::"
+            start = named - len(shown) * self.text.endswith(shown, 0, named)
+            end = self.span(callee.next_sibling)[1]
         stop = self.text.find("\n", behind, end)
         end = stop if stop >= 0 else end
         self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))
@@ -656,10 +849,12 @@ class _Reader:
         if path and node.parent.type == "scoped_identifier":
             here = SourceFile("", "", self._module(node))
             return _crate(here, self.text_of(node, 200)), ""
+        if text.endswith(".this"):  # of an outer class of Java
+            return "?", self._expanded(text.removesuffix(".this"), node.start_byte)
         if not _DOTTED.fullmatch(text):
             return "?", self._expanded(self._stated(node), node.start_byte)
         head, _, rest = text.partition(".")
-        if head in PARENT and not rest:
+        if text == "super":
             return text, "super"
         place = node.start_byte, node.end_byte
         known = "Self" if head in OWN else self.bound_at(head.lstrip("$"), place)

@@ -23,6 +23,7 @@ from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import (
     MODULE,
     SIGNATURE,
+    WORDS,
     Import,
     Offsets,
     Reference,
@@ -87,15 +88,19 @@ class _Scope:
     kind: str
     types: dict[str, str] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
+    around: dict[str, str] | None = None  # of a class: the types that its methods see
 
     def within(self, name: str, kind: str, arguments: ast.arguments | None) -> _Scope:
         """A scope inside, with the names of its arguments bound."""
-        own = _Scope(name, kind, dict(self.types), dict(self.local))
+        seen = self.types if self.around is None else self.around
+        own = _Scope(name, kind, dict(seen), dict(self.local))
         if arguments:
             plain = [*arguments.posonlyargs, *arguments.args]
             rest = [one for one in (arguments.vararg, arguments.kwarg) if one]
             for one in (*plain, *arguments.kwonlyargs, *rest):
-                known = "" if one in rest else _annotation(one.annotation)
+                known = _annotation(one.annotation)
+                if one in rest:
+                    known = _with(known, "[" if one is arguments.vararg else "{")
                 own.types[one.arg], own.local[one.arg] = known, _TYPED if known else "?"
             given = [*zip(plain[::-1], arguments.defaults[::-1], strict=False)]
             given += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -114,6 +119,8 @@ class _Scope:
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
         self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
+        self.meta: set[str] = set()  # classes of classes
+        self.named: list[tuple[str, ast.expr]] = []  # what `:=` binds in a statement
 
     def module(self, tree: ast.Module) -> None:
         own = self.file.symbols[0]
@@ -138,20 +145,23 @@ class _Reader:
         first = self.offsets.at(node.lineno - 1, node.col_offset)
         return first, self.offsets.at(end[0] - 1, end[1])
 
-    def _block(self, body: Iterable[ast.AST], scope: _Scope) -> None:
+    def _block(self, body: Iterable[_Step], scope: _Scope) -> None:
         todo = [*body][::-1]  # a stack: a long chain of `elif` is as deep as it is long
         while todo:
             node = todo.pop()
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, tuple):
+                scope.types[node[0]] = node[1]
+            elif isinstance(node, ast.ClassDef):
                 self._class(node, scope)
             elif isinstance(node, _Function):
                 self._function(node, scope)
             else:
                 todo += self._statement(node, scope)[::-1]
 
-    def _statement(self, node: ast.AST, scope: _Scope) -> list[ast.AST]:
-        """The calls of a statement and what it binds; gives the statements inside of it."""
-        inner: list[ast.AST] = []
+    def _statement(self, node: ast.AST, scope: _Scope) -> list[_Step]:
+        """The calls of a statement and what it binds; gives the statements inside of it, between
+        them types that names have in a part of them."""
+        inner: list[_Step] = []
         bound: list[str] = []
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
@@ -160,11 +170,28 @@ class _Reader:
                 bound += self._calls(part, scope)
                 if isinstance(part, ast.withitem) and isinstance(part.optional_vars, ast.Name):
                     scope.bind(bound)
-                    scope.types[part.optional_vars.id] = self._type(part.context_expr, scope)
+                    scope.types[part.optional_vars.id] = _with(
+                        self._type(part.context_expr, scope), "+"
+                    )
                     bound = []
         if isinstance(node, ast.ExceptHandler) and node.name:
             bound.append(node.name)
         scope.bind(bound)
+        for name, value in self.named:
+            scope.types[name] = self._type(value, scope)
+        self.named.clear()
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            kinds = getattr(node.type, "elts", [node.type])
+            scope.types[node.name] = _dotted(kinds[0]) if kinds else ""
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            self._loop(node.target, node.iter, scope)
+        elif isinstance(node, ast.match_case) and (name := getattr(node.pattern, "name", "")):
+            scope.types[name] = _class_of(node.pattern)
+        elif isinstance(node, ast.If | ast.Match):
+            inner = _narrowed(node, scope)
+        if not isinstance(node, ast.Module):  # what a part of it has left is left there alone
+            left = (_left(one) for one in inner if isinstance(one, ast.If))
+            inner += [(one[0], scope.types.get(one[0], "")) for one in left if one]
         if isinstance(node, ast.Global):
             scope.local |= dict.fromkeys(node.names, "")
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -177,7 +204,13 @@ class _Reader:
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         self._define(node, scope, "class")
-        own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local)
+        around = scope.types if scope.around is None else scope.around
+        own = _Scope(f"{scope.name}.{node.name}", "class", {}, scope.local, around)
+        bases = {_dotted(base).rpartition(".")[2] for base in node.bases}
+        if bases & WORDS["enums"]:
+            own.types[_MEMBER] = own.name
+        if any(base == "type" or base.endswith("Meta") for base in bases):
+            self.meta.add(own.name)
         for base in node.bases:
             self._reference(_base_of(base), _Scope(own.name, "class", scope.types))
         for one in (*node.decorator_list, *node.keywords):
@@ -193,6 +226,8 @@ class _Reader:
         arguments = [*node.args.posonlyargs, *node.args.args]
         if scope.kind == "class" and arguments and "staticmethod" not in decorators:
             own.types[arguments[0].arg] = scope.name
+            made = arguments[0].arg == "cls" and scope.name not in self.meta
+            own.local[arguments[0].arg] = _OWN if made else "?"
         given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         later = {name: how for name, how in _bound_in(node.body).items() if name not in given}
         own.local |= later
@@ -208,7 +243,8 @@ class _Reader:
         if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
             signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
-        self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name))
+        returns = "" if isinstance(node, ast.ClassDef) else _annotation(node.returns)
+        self.file.symbols.append(Symbol(*place, signature, _doc(node), scope.name, returns))
         scope.local |= {node.name: ""} if scope.kind == "function" else {}
         self._docstring(node)
 
@@ -247,6 +283,7 @@ class _Reader:
         names = [one.id for one in targets if isinstance(one, ast.Name)]
         stated = _annotation(node.annotation) if isinstance(node, ast.AnnAssign) else ""
         known = stated or self._type(node.value, scope)
+        known = known or scope.types.get(_MEMBER, "") * (scope.kind == "class")
         for name in names if len(targets) == 1 else ():
             how = "" if stated else scope.local.get(name, "")
             if how != _TYPED:
@@ -261,7 +298,7 @@ class _Reader:
                     self.file.variables[place] = "?"  # objects of several classes
         for name in names if scope.kind == "module" else ():
             given = _base_of(node.value) if node.value else None
-            value = f"{stated}()" if stated else self._type(given, scope)
+            value = f"{stated}()" if stated else _bound_of(given) or self._type(given, scope)
             if not stated and not isinstance(given, ast.Call):
                 value = _dotted(given)
             if name == "__all__" and self.text.count(name) == 1:
@@ -287,6 +324,8 @@ class _Reader:
                 continue
             if kind is ast.Call:
                 self._reference(one, scope)
+            elif kind is ast.NamedExpr:
+                self.named.append((one.target.id, one.value))
             elif kind in _OWN_NAMES:
                 later.append(one)
                 todo += [each.iter for each in getattr(one, "generators", ())[:1]]  # as outside
@@ -300,17 +339,25 @@ class _Reader:
                 elif isinstance(inner, ast.AST):
                     todo.append(inner)
         for one in later:
-            # What stands in a class body sees no names of the class.
-            inner = "<" if scope.kind in ("class", "<") else "function"
-            own = scope.within(scope.name, inner, getattr(one, "args", None))
-            targets = (each.target for each in getattr(one, "generators", ()))
-            own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
-            for part in ast.iter_child_nodes(one):
-                if not isinstance(part, ast.comprehension):
-                    bound += self._calls(part, own)  # by `:=`
-                    continue
-                for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
-                    bound += self._calls(each, own)
+            bound += self._apart(one, scope)
+        return bound
+
+    def _apart(self, one: ast.expr, scope: _Scope) -> list[str]:
+        """The same of an expression with names of its own."""
+        bound: list[str] = []
+        # What stands in a class body sees no names of the class.
+        inner = "<" if scope.kind in ("class", "<") else "function"
+        own = scope.within(scope.name, inner, getattr(one, "args", None))
+        targets = (each.target for each in getattr(one, "generators", ()))
+        own.bind(each.id for target in targets for each in ast.walk(target) if _stored(each))
+        for each in getattr(one, "generators", ()):
+            self._loop(each.target, each.iter, own)
+        for part in ast.iter_child_nodes(one):
+            if not isinstance(part, ast.comprehension):
+                bound += self._calls(part, own)  # by `:=`
+                continue
+            for each in (*part.ifs, *([] if part is one.generators[0] else [part.iter])):
+                bound += self._calls(each, own)
         return bound
 
     def _reference(self, node: ast.expr, scope: _Scope) -> None:
@@ -323,7 +370,10 @@ class _Reader:
             start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
         if (line := self.text.find("\n", named, end)) >= 0:
             end = line - (self.text[line - 1] == "\r")
-        if isinstance(target, ast.Name):
+        if kind == "calls" and (own := _own_class(target, scope)):
+            name = "cls" if isinstance(target, ast.Name) else "type"
+            self.file.references.append(Reference(kind, name, start, end, scope.name, "", own))
+        elif isinstance(target, ast.Name):
             place = kind, target.id, start, end, scope.name
             hidden = scope.kind == "class" and target.id in scope.types  # what its body assigns
             how = "?" if hidden else scope.local.get(target.id, "<" if scope.kind == "<" else "")
@@ -348,24 +398,133 @@ class _Reader:
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id == "super":
                 return "super"
+            if (own := _own_class(node.func, scope)) or (own := self._built_in(node, scope, deep)):
+                return own
             member = isinstance(node.func, ast.Attribute) and self._type(node.func, scope, deep + 1)
             called = member or _dotted(node.func)
             return f"{called}()" if called else ""
+        if isinstance(node, ast.Subscript) and deep < _DEEPEST:
+            mark = "sorted()" if isinstance(node.slice, ast.Slice) else "@"
+            return _with(self._type(node.value, scope, deep + 1), mark)
         ways = [getattr(node, name) for name in _SAME_TYPE.get(node.__class__, ())]
-        ways = ways[0] if isinstance(node, ast.BoolOp) else ways
+        several = isinstance(node, ast.BoolOp | ast.List | ast.Tuple | ast.Set)
+        ways = ways[0][:_DEEPEST] if several else ways
         found = {self._type(one, scope, deep + 1) for one in ways if deep < _DEEPEST} - {""}
         found = {one for one in found if not one.startswith(self.file.module)} or found
-        return found.pop() if len(found) == 1 else ""
+        found = {one.removesuffix("()"): one for one in sorted(found)}
+        known = found.popitem()[1] if len(found) == 1 else ""
+        return _with(known, "[" * (node.__class__ in _LISTS))
+
+    def _built_in(self, node: ast.Call, scope: _Scope, deep: int) -> str:
+        """The type of what `sorted(x)`, `next(x)` and `cast(X, y)` give, "" for other calls."""
+        name = _dotted(node.func).rpartition(".")[2]
+        if not node.args or deep > _DEEPEST or name not in _GIVES:
+            return ""
+        if name == "cast":
+            return _annotation(node.args[0])
+        return _with(self._type(node.args[0], scope, deep + 1), _GIVES[name])
+
+    def _loop(self, target: ast.expr, over: ast.expr, scope: _Scope) -> None:
+        """What the variables of a loop are, as far as the type of the collection is known."""
+        each = getattr(target, "elts", [target])
+        given, mark = [over] * len(each), "*" if each[0] is target else "&"
+        if isinstance(over, ast.Call) and mark == "&" and _dotted(over.func) == "zip":
+            given, mark = over.args, "*"
+        elif mark == "&":
+            each, given = each[1:] if len(each) == 2 else [], given[1:]
+        for one, value in zip(each, given, strict=False):
+            if isinstance(one, ast.Name) and scope.local.get(one.id) not in (_SEVERAL, _TYPED):
+                scope.types[one.id] = _with(self._type(value, scope), mark)
 
 
 # Expressions with names of their own, and patterns that bind one.
 _OWN_NAMES = frozenset((ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
 # Parts of expressions that have the type of the whole, so deep in each other.
 _SAME_TYPE = {ast.Await: ["value"], ast.IfExp: ["body", "orelse"], ast.BoolOp: ["values"]}
+_SAME_TYPE |= {ast.NamedExpr: ["value"], ast.ListComp: ["elt"], ast.SetComp: ["elt"]}
+_SAME_TYPE |= dict.fromkeys((ast.List, ast.Tuple, ast.Set), ["elts"])
+_LISTS = frozenset((ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp))
+# What built-in functions give of the type of their first argument: a collection, an element, pairs.
+_GIVES = dict.fromkeys(("sorted", "list", "tuple", "set", "reversed", "iter", "deque"), "sorted()")
+_GIVES |= {
+    "next": "*",
+    "enumerate": "enumerate()",
+    "cast": "",
+    "max": "*",
+    "min": "*",
+    "aiter": "sorted()",
+}
+_MEMBER = "<member>"  # the type of what the body of an enumeration binds
 _DEEPEST = 20
 _CAPTURES = {ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
 _ENDS = frozenset((ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del))  # with no call inside
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+_Step = ast.AST | tuple[str, str]  # a statement, or the type that a name has from here on
+
+
+def _with(known: str, mark: str) -> str:
+    return f"{known}.{mark}" if known and mark else known
+
+
+def _own_class(node: ast.expr, scope: _Scope) -> str:
+    """The class of which `cls`, `type(self)` or `self.__class__` is one; "" for others."""
+    if isinstance(node, ast.Name):
+        return scope.types.get(node.id, "") if scope.local.get(node.id) == _OWN else ""
+    on = node.value if isinstance(node, ast.Attribute) and node.attr == "__class__" else None
+    if isinstance(node, ast.Call) and _dotted(node.func) == "type" and len(node.args) == 1:
+        on = node.args[0]
+    return scope.types.get("self", "") if _dotted(on) == "self" else ""
+
+
+def _bound_of(node: ast.expr | None) -> str:
+    """The class by which `TypeVar("T", bound=X)` is bound."""
+    if not isinstance(node, ast.Call) or _dotted(node.func).rpartition(".")[2] != "TypeVar":
+        return ""
+    return next((_annotation(one.value) for one in node.keywords if one.arg == "bound"), "")
+
+
+def _class_of(pattern: ast.pattern) -> str:
+    """The class of a pattern `X()` or `X() as x`."""
+    inner = pattern.pattern if isinstance(pattern, ast.MatchAs) else pattern
+    return _dotted(inner.cls) if isinstance(inner, ast.MatchClass) else ""
+
+
+def _narrowed(node: ast.If | ast.Match, scope: _Scope) -> list[_Step]:
+    """The statements inside, with the types that `isinstance` and patterns of classes give a name."""
+    if isinstance(node, ast.Match):
+        name = _dotted(node.subject)
+        before = scope.types.get(name, "")
+        kinds = [(_class_of(one.pattern), one) for one in node.cases]
+        marked = (((name, kind or before), one) for kind, one in kinds)
+        return (
+            [step for pair in marked for step in pair] + [(name, before)]
+            if "." not in name
+            else [*node.cases]
+        )
+    if left := _left(node):
+        return [*node.body, *node.orelse, left]
+    test, before = node.test, list[_Step]()
+    every = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    before = [known for one in every if (known := _instance(one))]
+    after = [(name, scope.types.get(name, "")) for name, _ in before]
+    return [*before, *node.body, *after, *node.orelse]
+
+
+def _instance(test: ast.expr) -> tuple[str, str] | None:
+    """The name and the class of `isinstance(x, X)`."""
+    if not isinstance(test, ast.Call) or _dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return None
+    name, known = map(_dotted, test.args)
+    return (name, known) if name and known and "." not in name else None
+
+
+def _left(node: ast.If) -> tuple[str, str] | None:
+    """What a name is behind `if not isinstance(x, X): return`."""
+    ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+    without = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+    return _instance(node.test.operand) if without and ends and not node.orelse else None
 
 
 def _statements(node: ast.AST) -> list[ast.AST]:
@@ -416,7 +575,7 @@ def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> d
 
 
 # Ways to be bound as `_Scope.local` has them: to several values, and as a parameter with a type.
-_SEVERAL, _TYPED = "?|", "?:"
+_SEVERAL, _TYPED, _OWN = "?|", "?:", "?c"  # and the class of a class method
 
 
 def _value(node: ast.AST, name: str) -> set[str]:
@@ -470,13 +629,8 @@ def _base_of(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node  # Generic[T]
 
 
-_CONTAINERS = frozenset(
-    "Union Callable Sequence Mapping Iterable Iterator List Dict Tuple Set".split()
-)
-
-
 def _annotation(node: ast.expr | None) -> str:
-    """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X; of list[X] nothing."""
+    """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X; of list[X] a list."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             return _annotation(ast.parse(node.value, mode="eval").body)
@@ -487,10 +641,19 @@ def _annotation(node: ast.expr | None) -> str:
         return known[0] if len(known) == 1 else ""
     if isinstance(node, ast.Subscript):
         outer = _dotted(node.value).rpartition(".")[2]
-        if outer in ("Optional", "Annotated", "Final", "ClassVar", "Type", "type"):
-            several = isinstance(node.slice, ast.Tuple) and node.slice.elts
-            return _annotation(node.slice.elts[0] if several else node.slice)
-        return _dotted(node.value) if outer[:1].isupper() and outer not in _CONTAINERS else ""
+        given = getattr(node.slice, "elts", [node.slice]) or [node.slice]
+        if outer in WORDS["pointers_python"]:
+            return _annotation(given[-1 if outer == "Coroutine" else 0])
+        if outer in WORDS["maps_python"]:
+            return _with(_annotation(given[-1]), "{")
+        if outer in WORDS["lists_python"]:
+            same = outer not in ("tuple", "Tuple") or len({ast.dump(one) for one in given[:2]}) == 1
+            same |= len(given) == 2 and getattr(given[1], "value", None) is ...
+            return _with(_annotation(given[0]), "[") if same else ""
+        if outer == "Union":
+            known = {one for each in given if (one := _annotation(each))}
+            return known.pop() if len(known) == 1 else ""
+        return _dotted(node.value) if outer[:1].isupper() and outer != "Callable" else ""
     return _dotted(node) if node is not None else ""
 
 
@@ -548,8 +711,15 @@ def _module(uri: str, language: str, text: str) -> SourceFile:
     return file
 
 
+_SETTINGS = re.compile(r"(?:.*/)?(?:[jt]sconfig[\w.-]*\.json|package\.json|Cargo\.toml)")
+
+
 def parse_prose(uri: str, text: str) -> SourceFile | None:
-    """The names that a document writes as code; None where it writes none."""
+    """The names that a document writes as code, or those that a file of settings gives modules; None
+    where it writes none."""
+    if _SETTINGS.fullmatch(uri):
+        given = grammars.aliases(uri, text)
+        return SourceFile(uri, PROSE, "", variables=given) if given else None
     if uri.rpartition(".")[2].lower() not in PROSE_SUFFIXES:
         return None
     names = spoken(text, 0, "")

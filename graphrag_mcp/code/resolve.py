@@ -16,12 +16,11 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
 
-from graphrag_mcp.code.symbols import MODULE, WORDS, Reference, SourceFile, Symbol
+from graphrag_mcp.code.symbols import MODULE, WORDS, Reference, SourceFile, Symbol, module_name
 
 SAME_FILE, IMPORTED, MEMBER, IMPLEMENTS, ONLY = 1.0, 0.9, 0.8, 0.7, 0.6
 CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
@@ -32,12 +31,12 @@ _BUILT_IN += (TextIOWrapper, Path, re.Pattern, re.Match, datetime)  # and of Pyt
 COMMON = WORDS["common"] | {name for kind in _BUILT_IN for name in dir(kind)}
 DEEPEST = 6  # bases that are followed
 Seen = set[tuple[str, str]]
-# What a signature ends with: `-> X`, `-> X | None`, `): X`, `) *X`, `) (*X, error)`.
-RETURNS = re.compile(
-    r"(?:->|\)\s*:|\)\s*\(?)\s*(?:(?:\w+::)?(?:Result|Option|Optional|Promise|Box|Rc|Arc)[<\[]\s*)?"
-    r"(?:&(?:'\w+\s)?(?:mut\s)?|\*|dyn\s|impl\s)*[\"']?([A-Za-z_][\w.]*)[\"']?"
-    r"(?:[<\[](?!\])[^()]*)?(?:\s*\|\s*(?:None|null|undefined)|,[^(){}]*[>)])?[>\]\"']*\s*\Z"
-)
+# What marks behind a type give of which collections, and what its methods do; symbols.Reference.
+_OF = {"*": "[<", "@": "[{<", "&": "{", ">": "<", "+": "[<~"}
+_COLLECTIONS = frozenset("[{<~")
+_SPECIAL = {"*": "__iter__", "@": "__getitem__", "+": "__enter__"}  # of a class of Python
+_THROUGH = "|".join(WORDS["through"])
+_UNDONE = re.compile(rf"\.(?:[\[<]\.[*+]|[\[{{<]\.@|\{{\.&|<\.>|(?:{_THROUGH})\(\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +65,10 @@ class Corpus:
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
+    # Of files of settings by the first word of a path: folder, path, module.
+    aliases: dict[str, list[tuple[str, str, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     packages: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of Go
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
@@ -126,6 +129,7 @@ def touched(
     folders = {part for file in files for part in file.module.split(".")[:-1]}
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
+    changed |= {mark for mark, name in _SPECIAL.items() if name in changed}
     owners = _other_kinds(before, after)
     members = [(file.uri, one) for file in files for one in file.symbols if one.parent in owners]
     changed |= {one.short for _, one in members}
@@ -154,7 +158,10 @@ def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
     old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
-    if {key for key in old if key[1]} != {key for key in new if key[1]}:
+    named = [
+        {one.uri: one.variables for one in files if not one.module} for files in (before, after)
+    ]
+    if {key for key in old if key[1]} != {key for key in new if key[1]} or named[0] != named[1]:
         return None
     found: set[str] = set()
     for key in old.keys() & new.keys():
@@ -179,7 +186,7 @@ def _facts(file: SourceFile) -> Facts:
         said = _of_method(one) if one.kind == "method" else one.signature * (one.kind in TYPES)
         what = f"{one.kind} {one.name} {said} {file.by_name[one.name] is one}"
         owner = one.parent if one.parent not in file.by_name else ""
-        found[one.short].append((what, _returned(one), owner))
+        found[one.short].append((what, one.returns, owner))
     for given in file.imports:
         local = file.module.rpartition(".")[2] if given.local == "*" else given.local
         found[local].append((f"import {given.local} {given.module}", given.target))
@@ -195,24 +202,8 @@ def _facts(file: SourceFile) -> Facts:
 
 def _of_method(symbol: Symbol) -> str:
     """What rules read in the signature of a method beside the type that it returns."""
-    words = (one for one in (_PRIVATE, _STATIC) if one.search(symbol.signature))
+    words = (one for one in (_PRIVATE, _STATIC, _SET) if one.search(symbol.signature))
     return " ".join([str(_parameters(symbol)), *(one.pattern for one in words)])
-
-
-@lru_cache(maxsize=1 << 16)
-def _returned(symbol: Symbol) -> str:
-    """The type that the signature of a function states for what it gives, "" for none."""
-    before = rf"\b([A-Z][\w.]*)(?:<[^()]*>)?\s+{re.escape(symbol.short)}\s*\("  # of Java
-    found = RETURNS.search(symbol.signature) or re.search(before, symbol.signature)
-    return found[1] if found and not _generic(symbol, found[1]) else ""
-
-
-def _generic(symbol: Symbol, name: str) -> bool:
-    """Is it a type parameter of this definition?"""
-    if "<" not in symbol.signature and "[" not in symbol.signature:
-        return False
-    before = rf"(?:(?:^|\s)<|\b{re.escape(symbol.short)}\s*[<\[])[^>()]*?"
-    return bool(re.search(rf"{before}(?<![\w.]){re.escape(name)}\b", symbol.signature))
 
 
 def _named(file: SourceFile) -> set[str]:
@@ -239,23 +230,39 @@ def known(files: Sequence[SourceFile]) -> Corpus:
         if file.language == "go":
             corpus.packages[file.variables.get("package", "")].add(file.module)
         for name, value in file.variables.items():
-            corpus.variables.setdefault((file.module, name), (file, value))
+            if file.module:
+                corpus.variables.setdefault((file.module, name), (file, value))
+            else:
+                _name_module(corpus, file, name, value)
         for given in file.imports:
             for place in (given.module,) if given.module else (file.module, file.uri):
                 if given.local == "*":
                     corpus.stars[place].append(given.target)
                 else:
                     corpus.imports[place].setdefault(given.local, given.target)
-    for file in files:
-        for one in file.symbols if file.language == "rust" else ():
-            if one.parent and one.parent not in file.by_name:
-                scope, _, name = one.parent.rpartition(".")
-                owner = meant(corpus, file, name, scope)[0]
-                if owner and corpus.symbols[owner].kind in TYPES:
-                    corpus.impls[one.parent] = owner
-                    corpus.members.setdefault((owner, one.short), one.name)
+    for file in (one for one in files if one.language == "rust"):
+        _members_of_impls(corpus, file)
     corpus.found.clear()
     return corpus
+
+
+def _name_module(corpus: Corpus, file: SourceFile, name: str, module: str) -> None:
+    """A name that a file of settings gives a module."""
+    kind, _, path = name.partition(" ")
+    folder = module_name(file.uri).rpartition(".")[0] if kind == "path" else ""
+    corpus.aliases[path.partition("/")[0].replace("*", "")].append((folder, path, module))
+    if kind == "crate":
+        corpus.crates.setdefault(path, module)
+
+
+def _members_of_impls(corpus: Corpus, file: SourceFile) -> None:
+    for one in file.symbols:
+        if one.parent and one.parent not in file.by_name:
+            scope, _, name = one.parent.rpartition(".")
+            owner = meant(corpus, file, name, scope)[0]
+            if owner and corpus.symbols[owner].kind in TYPES:
+                corpus.impls[one.parent] = owner
+                corpus.members.setdefault((owner, one.short), one.name)
 
 
 # ---- names -----------------------------------------------------------------------------------------
@@ -273,9 +280,18 @@ def dotted(corpus: Corpus, target: str, module: str, seen: Seen | None = None) -
 
 def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     bare = target.removeprefix(MODULE)
+    if bare[:1] == "=":
+        return _aliased(corpus, target, module, seen)
     if "/" in target:
         return _by_path(corpus, bare, module, seen)
     parts = bare.split(".")
+    root = module
+    while parts[0] == "crate" and root:  # of Rust, without a folder `src`
+        if MODULE + root in corpus.home and corpus.home[MODULE + root].uri.endswith(_ROOTS):
+            parts = [*root.split("."), *parts[1:]]
+            bare = ".".join(parts)
+            target = bare if target[0] != MODULE else MODULE + bare
+        root = root.rpartition(".")[0]
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
         for place in (prefix, MODULE + prefix)[prefix == bare != target :] if count > 1 else ():
@@ -295,8 +311,26 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     )
 
 
+_ROOTS = ("/lib.rs", "/main.rs")
 _RUST = frozenset(("std", "core", "alloc"))  # its library
 _JVM = ("java", "kotlin", "scala")  # a root may hold a file: module-info.java
+
+
+def _aliased(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
+    """What the name of a package or a path means by the settings of the nearest folder."""
+    path, dot, rest = target.removeprefix(MODULE)[1:].partition(".")
+    some = corpus.aliases.get(path.partition("/")[0], []) + corpus.aliases.get("", [])
+    for folder, alias, value in sorted(some, key=lambda one: (-len(one[0]), -len(one[1]), one)):
+        before, star, after = alias.partition("*")
+        fits = path.startswith(before) and path.endswith(after) if star else path == alias
+        if not fits or not f"{module}.".startswith(folder and f"{folder}."):
+            continue
+        inner = path[len(before) : len(path) - len(after)].replace("/", ".").removesuffix(".index")
+        for root in (value, f"{value[:-1]}src.*" if star else f"{value}.src"):
+            place = target[: target.index("=")] + root.replace("*", inner)
+            if found := _dotted(corpus, place + dot + rest, module, seen):
+                return found
+    return ""
 
 
 def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
@@ -358,15 +392,30 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
         inner = inner or next((one for one in ways if one in corpus.symbols), "")
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
-        if not inner and module != place and (place, name) not in seen:
+        shown = not inner or inner[:1] == MODULE and name in corpus.imports.get(module, ())
+        if shown and module != place and (place, name) not in seen:
             seen.add((place, name))
-            inner = _reexported(corpus, module, name, seen)
+            more = {_OBJECT} - seen if rest[at:] else set()
+            seen |= more
+            inner = _reexported(corpus, module, name, seen) or inner
+            seen -= more
         if module != place and (not inner or corpus.symbols[inner].kind == "constant"):
-            inner = _variable(corpus, module, name, at < len(rest)) or inner
+            inner = _variable(corpus, module, name, at < len(rest) or _OBJECT in seen) or inner
+        home = corpus.home.get(place)
+        if not inner and module != place and home and home.language in _SCRIPTS:
+            other = corpus.variables.get((module, "default"))  # `module.exports = Board`
+            return (
+                _within(corpus, place, ["default", *rest[at - 1 :]], seen)
+                if other and name != "default"
+                else ""
+            )
         if not inner:
             return ""
         place = inner
     return place
+
+
+_OBJECT = ("", "")  # among names looked for: what is asked is a member of what is found
 
 
 def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
@@ -405,7 +454,7 @@ def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
     if place not in corpus.found:
         corpus.found[place] = ""  # of variables that stand for each other
         found = _type_of(corpus, file, value, module)
-        kind = corpus.symbols[found].kind if found else ""
+        kind = corpus.symbols[found].kind if found in corpus.symbols else ""
         corpus.found[place] = found if kind in CALLABLE else ""
     return corpus.found[place]
 
@@ -447,6 +496,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         plain = file.language in _BY_RECEIVER  # `name()` is no method of the class around it
         if kind not in TYPES or not plain or (scope == inside and file.language == "python"):
             found = corpus.members.get((place, head), "")
+            if found and file.language in _SCRIPTS and _SET.match(corpus.symbols[found].signature):
+                found = ""  # no bare name means it
             if not found and kind in TYPES and not plain:
                 found = member(corpus, scope, head)  # of a base
                 found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
@@ -480,7 +531,7 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
         return _by_import(corpus, file, name, target), IMPORTED
     if found := _variable(corpus, module, head, False):
         return _within(corpus, found, rest.split("."), set()) if rest else found, SAME_FILE
-    objects = file.language in ("javascript", "typescript", "tsx")  # `const api = { run() {} }`
+    objects = file.language in _SCRIPTS  # `const api = { run() {} }`
     paths = [f"{module}.{name}", name] if file.language == "rust" and rest else []
     paths = [f"{module}.{name}"] if objects and rest else paths
     main = MODULE + module.replace(".src.test.", ".src.main.")
@@ -511,16 +562,17 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
         paths = (f"{one.removeprefix(MODULE)}.{rest}" for one, rest in ways if one)
         return next(filter(None, (dotted(corpus, path, file.module) for path in paths)), "")
     found = dotted(corpus, target, file.module)
-    if target[:1] == MODULE == found[:1]:  # `const run = require("./run")`
-        found = _within(corpus, found, ["default"], set()) or found
-    elif found[:1] == MODULE:  # what a package imports hides its module of that name
+    if found[:1] == MODULE != target[:1]:  # what a package imports hides its module of that name
         found = _reexported(corpus, *found[1:].rpartition(".")[::2], set()) or found
+    if found[:1] == MODULE and (target[:1] == MODULE or file.language in _SCRIPTS):
+        found = _within(corpus, found, ["default"], set()) or found  # `require("./run")`
     return found
 
 
 _OF_ALL = frozenset(
     "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
 )
+_SET = re.compile(r"^(?!(?:module\.)?exports\.)[$\w]+\.[$\w.]+ =")  # `Foo.prototype.bar = function`
 _PRIVATE = re.compile(r"\bprivate\b")
 _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
 
@@ -542,32 +594,75 @@ def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     """The class of an object that the reader wrote as a class, a member of one (`S.field`, a property)
     or what a call gives (`make()`, `S.get().next()`)."""
     bare = written.removesuffix("()")
-    found = _type_of(corpus, file, bare, inside)
+    found = _type_of(corpus, file, bare, inside, bare != written)
     symbol = corpus.symbols.get(found)
-    if symbol is None or symbol.kind in TYPES or (written == found and symbol.kind == "function"):
+    if (
+        symbol is None
+        or symbol.kind in TYPES
+        or (written == bare and symbol.kind == "function" and file.language in _SCRIPTS)
+    ):
         return found  # a function of JavaScript with a prototype
-    returned = _returned(symbol)
-    if returned in ("Self", "this") and "." in bare:
-        owner = _object(corpus, file, bare.rpartition(".")[0], inside)
-        return owner or symbol.parent
-    around = corpus.symbols.get(_parent(corpus, found), symbol)
-    if not returned or _generic(around, returned):
-        return ""
-    return meant(corpus, corpus.home[found], returned, symbol.parent)[0]
+    head, dot, marks = symbol.returns.partition(".")
+    if head in ("Self", "this"):
+        owner = "." in bare and _object(corpus, file, bare.rpartition(".")[0], inside)
+        return f"{owner or symbol.parent}{dot}{marks}"
+    bare = symbol.returns.rstrip(".[{<~")
+    kind = meant(corpus, corpus.home[found], bare, symbol.parent)[0] if bare else ""
+    return kind and kind + symbol.returns[len(bare) :]
 
 
-def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
+def _type_of(
+    corpus: Corpus, file: SourceFile, written: str, inside: str, called: bool = False
+) -> str:
     """The definition that a type as the reader wrote it means; of a field the class of its value."""
     if written.endswith("()"):
         return _object(corpus, file, written, inside)
     owner, _, last = written.rpartition(".")
-    if written in corpus.symbols or not written:
+    if last in _COLLECTIONS or last in _OF:
+        on = _object(corpus, file, owner, inside)
+        if last in _COLLECTIONS:
+            return f"{on}.{last}" if on else ""
+        on = _underlying(corpus, on)
+        if on[-1:] in _COLLECTIONS or not on:
+            return on[:-2] * (on[-1:] in _OF[last])
+        given = _SPECIAL.get(last, "")
+        made = given and file.language == "python" and member(corpus, on, given)
+        known = _object(corpus, file, f"{on}.{given}()", inside) if made else ""
+        return known.removesuffix(".[") if known else on * (last == "+")
+    symbol = corpus.symbols.get(written)
+    if not written or (symbol and symbol.kind != "method"):
         return written
     known = "()" in owner or (owner in corpus.symbols and corpus.symbols[owner].kind in TYPES)
     found = "" if known else meant(corpus, file, written, inside)[0]
     if found or not owner or not (on := _object(corpus, file, owner, inside)):
         return found
-    return member(corpus, on, last) or _field(corpus, on, last)
+    passed = on if last in WORDS["through"] and file.language == "rust" else ""
+    if (under := _underlying(corpus, on))[-1:] in _COLLECTIONS:
+        return _of_method_of(under, last) or member(corpus, on, last) or passed
+    if not called and file.language in ("java", "rust") and (field := _field(corpus, on, last)):
+        return field  # beside a method of that name
+    return member(corpus, on, last) or _field(corpus, on, last) or passed
+
+
+def _underlying(corpus: Corpus, on: str) -> str:
+    """Of a name for a collection (`type Steps []Step`) the collection."""
+    symbol = corpus.symbols.get(on)
+    if symbol is None or symbol.kind != "type" or not symbol.returns:
+        return on
+    bare = symbol.returns.rstrip(".[{<~")
+    found = meant(corpus, corpus.home[on], bare, symbol.parent)[0]
+    return found + symbol.returns[len(bare) :] if found else on
+
+
+def _of_method_of(on: str, name: str) -> str:
+    """What a method of a collection gives: the like of it, its values, one of them."""
+    if on[-1] == "~":
+        return on[:-2] * (name in WORDS["opened"])
+    if name in WORDS["values"]:
+        return f"{on[:-1]}["
+    if name in WORDS["pairs"]:
+        return f"{on[:-1]}{{" + ".[" * (name == "entrySet")
+    return on if name in WORDS["kept"] else on[:-2] * (name in WORDS["one"])
 
 
 def _field(corpus: Corpus, owner: str, name: str) -> str:
@@ -641,6 +736,13 @@ def _interfaces(file: SourceFile) -> set[str]:
     return {one.inside for one in bases if file.language == "python"}
 
 
+# The methods of interfaces of Go's library, each with how many parameters it has.
+_OF_LIBRARY = {
+    name: {(one[:-1], int(one[-1])) for one in methods.split("+")}
+    for name, _, methods in (one.partition(":") for one in WORDS["interfaces"])
+}
+
+
 def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     """Interfaces of which a type has all methods, each with as many parameters. Not those of no
     method or of a single common one."""
@@ -661,9 +763,15 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     for name in methods.keys() - interfaces:
         for method in methods[name]:
             having[method].add(name)
-    edges = []
+    edges, embedded = [], defaultdict(set)
+    for one in (one for file in files for one in file.references if one.kind == "inherits"):
+        if not any(base.endswith(f".{one.name}") for base in corpus.bases.get(one.inside, ())):
+            embedded[one.inside].add(f"{one.receiver}.{one.name}".lstrip("."))
     for interface in interfaces:
         wanted = methods.get(interface, set())
+        if places[interface][1].kind == "interface" and interface in embedded:  # of Go's library
+            given = [_OF_LIBRARY.get(base) for base in embedded[interface]]
+            wanted = wanted.union(*filter(None, given)) if all(given) else set()
         if len(wanted) < 2 and all(name in COMMON for name, _ in wanted):
             continue
         for name in sorted(set.intersection(*(having[method] for method in wanted))):
@@ -692,6 +800,7 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
             target, certainty = _called(corpus, file, one)
             kind = corpus.symbols[target].kind if target in corpus.symbols else ""
             inside = file.key(one.inside)
+            inside = inside if inside in corpus.symbols else file.key(file.module)  # a namespace
             if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
                 unsure = file.broken or (one.type == "!" and not one.receiver)
                 certainty = min(certainty, ONLY) if unsure else certainty
@@ -705,41 +814,43 @@ def _rebound(corpus: Corpus, name: str) -> bool:
     return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 
+def _bare(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    """What a call of a bare name means."""
+    if one.type not in ("", "<", "!"):  # known in a part of the file
+        sure = one.name not in _OR_LESS or file.language == "java"
+        return corpus.impls.get(one.type, one.type), SAME_FILE if sure else MEMBER
+    if one.name == "super" and file.language != "python":
+        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
+    place = f"{one.inside}.{one.type}" if one.type else one.inside
+    found, certainty = meant(corpus, file, one.name, place)
+    # A bare name of these that no import binds is a variable, or comes from elsewhere.
+    free = file.language not in ("python", "go") or file.uri in corpus.stars
+    if found or certainty or one.name in _BUILTINS or not free:
+        return found, certainty
+    return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
+
+
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
     imports = corpus.imports.get(file.uri, {})
     if one.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
         imported = imports.get(one.type[1:] or one.name, "") if one.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
-    if not one.receiver and one.type not in ("", "<", "!"):  # known in a part of the file
-        return one.type, SAME_FILE
-    if one.receiver and one.type == "!":
-        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
-    if not one.receiver and one.name == "super" and file.language != "python":
-        return next(iter(corpus.bases.get(_class_around(corpus, one.inside), ())), ""), MEMBER
     if not one.receiver:
-        place = f"{one.inside}.{one.type}" if one.type else one.inside
-        found, certainty = meant(corpus, file, one.name, place)
-        # A bare name of these that no import binds is a variable, or comes from elsewhere.
-        free = file.language not in ("python", "go") or file.uri in corpus.stars
-        if found or certainty or one.name in _BUILTINS or not free:
-            return found, certainty
-        return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
+        return _bare(corpus, file, one)
+    if one.type == "!":
+        return meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
     if one.type == "super":
         bases = corpus.bases.get(_class_around(corpus, one.inside), ())
         ways = (member(corpus, base, one.name) for base in bases)
         return next(filter(None, ways), ""), MEMBER
     if one.type:
+        if found := corpus.members.get((one.type, one.name), ""):
+            return found, MEMBER
         if owner := _object(corpus, file, one.type, one.inside):
             return member(corpus, owner, one.name), MEMBER
-        written, made = _said_of(corpus, file, one)
-        head = written.partition(".")[0].removesuffix("()")
-        if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
-            return "", 0.0
-        made |= "()." in written or (written.endswith("()") and file.language != "python")
-        if (written[:1].isupper() or "." in written) and not made:
-            last = written.rpartition(".")[2]
-            owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
-            return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
+        known = _of_unknown(corpus, file, one)
+        if known is not None:
+            return known
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         head = one.receiver.partition(".")[0]
@@ -748,8 +859,39 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
             return found, certainty
         if owner := _object(corpus, file, one.receiver, one.inside) if "." in one.receiver else "":
             return member(corpus, owner, one.name), MEMBER
+        if _elsewhere(file, head):
+            return "", 0.0
     found = _only(corpus, one.name, CALLABLE) if one.name not in COMMON else ""
     return found * (found != one.inside), ONLY  # what has its own name is what it wraps
+
+
+_SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
+_OR_LESS = frozenset(("cls", "this", "type"))  # the class around or one that extends it
+
+
+def _elsewhere(file: SourceFile, head: str) -> bool:
+    """Is a name before a dot that nothing binds one that every file knows: a class of the library of
+    Java or Rust, an object of JavaScript?"""
+    plain = head not in ("this", "super") and not head.isupper()
+    typed = file.language in ("java", "rust") and head[:1].isupper()
+    return plain and (typed or file.language in _SCRIPTS)
+
+
+def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float] | None:
+    """What a call means on a type that no rule finds; None where nothing states the type."""
+    written, made = _said_of(corpus, file, one)
+    imports = corpus.imports.get(file.uri, {})
+    head = written.partition(".")[0].removesuffix("()")
+    if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
+        return "", 0.0
+    while written != (fewer := _UNDONE.sub("", written)):
+        written = fewer
+    made |= "()." in written or (written.endswith("()") and file.language != "python")
+    if made or written[-1:] in _OF or not (written[:1].isupper() or "." in written):
+        return None
+    last = written.rpartition(".")[2]
+    owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
+    return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
 
 
 def _said_of(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, bool]:

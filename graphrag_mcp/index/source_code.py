@@ -103,7 +103,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
     those that were not linked yet, of the files that these touch."""
     links = Links()
     files = {row["uri"]: (row, *loaded(row["facts"])) for row in rows}
-    sources = [file for _, file, _ in files.values() if file.language != PROSE]
+    sources = [file for _, file, _ in files.values() if file.language != PROSE or file.variables]
     only: Set[str] | None = None
     if before is not None:
         new = [file for row, file, _ in files.values() if row["links"] == UNLINKED]

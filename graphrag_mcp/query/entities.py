@@ -123,15 +123,20 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
-    where = f"(key IN ('{name}', ':{name}') OR ends_with(key, '.{name}')) AND type IN ({types})"
-    ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     owner, _, last = name.rpartition(".")
+    ends = [
+        f"ends_with(key, '.{one}')" for one in (name, f"{owner}.exports.{last}")[: 1 + bool(owner)]
+    ]
+    where = f"(key IN ('{name}', ':{name}') OR {' OR '.join(ends)}) AND type IN ({types})"
+    ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     if owner and not ids:  # a module that imports it from elsewhere
         where = f"(source_key = '{owner}' OR ends_with(source_key, '.{owner}'))"
         where += f" AND keywords = 'imports' AND ends_with(target_key, '.{last}')"
         keys = snapshot.rows("evidence", where, ["target_key"])["target_key"].to_pylist()
         ids = [entity_id(key) for key in dict.fromkeys(keys)]
     found = snapshot.served("entities", ids)
+    keys = {row["key"] for row in found}  # a class, not its constructor
+    found = [row for row in found if row["key"].rpartition(".")[0] not in keys]
     return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
 
 

@@ -37,7 +37,7 @@ FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
 # Bump when the meaning of derived rows changes: the next indexing then derives everything again
 # from the truth.
-DERIVATION = 12
+DERIVATION = 13
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,

@@ -71,6 +71,9 @@ def random_module(rng: random.Random) -> str:
             f"class {name()}({name()}):\n    def {name()}(self):\n        super().{name()}()\n        self.{name()}()",
             f"class {name()}(Protocol):\n    def {name()}(self): pass", f"class {name()}(Generic[{name()}]):\n    {name()}: {name()}\n    @property\n    def {name()}(self) -> {name()}: pass",
             f"def {name()}(crate: {name()}):\n    crate.{name()}.{name()}().{name()}.{name()}()\n    x = crate.{name()}\n    x.{name()}()", f"def {name()}():\n    global {name()}\n    {name()} = {name()}()",
+            f"def {name()}(crate: list[{name()}]) -> dict[str, {name()}]:\n    for x in crate: x.{name()}()\n    crate[0].{name()}.{name()}()\n    {name()}()['x'].{name()}()",
+            f"class {name()}:\n    def __iter__(self) -> Iterator[{name()}]: pass\n    def __getitem__(self, n) -> {name()}: pass",
+            f"def {name()}(x: {name()}):\n    for y in x.{name()}: y.{name()}()\n    x[0].{name()}()\n    if isinstance(x, {name()}): x.{name()}()",
             f"class {name()}({other}.{name()}):\n    inner = {name()}()", f"# See `{name()}.{name()}` and `{other}.{name()}`.",
         ))  # fmt: skip
 
@@ -89,21 +92,25 @@ def random_lines(rng: random.Random, language: str) -> str:
                 f"type {name()} struct {{ {name()} }}", f"type {name()} struct {{ a {name()} }}", f"type {name()} interface {{ {name()}(a int) }}",
                 f"type {name()} interface {{\n  {name()}\n  {name()}(a, b int)\n}}", f"func (s *{name()}) {name()}(a int) {{ s.a.{name()}() }}",
                 f"type {name()}[{name()} any] struct {{ {name()} {name()} }}", f"func {name()}(s {name()}) {{ s.{name()}.{name()}().{name()}() }}",
-                f"func (s {name()}) {name()}(a, b int) {name()} {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
+                f"type {name()} []{name()}", f"func {name()}(x {name()}) []{name()} {{ for _, y := range x {{ y.{name()}(); y.{name()}[0].{name()}() }} }}",
+                f"type {name()} interface {{\n  fmt.Stringer\n  {name()}(a int)\n}}", f"func (s {name()}) {name()}(a, b int) {name()} {{}}", f"func {name()}(x {name()}) *{name()} {{ x.{name()}(); {name()}().{name()}() }}", f"var {name()} = {name()}()",
             ),
             "rs": (
                 f"use crate::{other}::{name()};", f"fn {name()}(x: {name()}) -> {name()} {{ use crate::{other}::{name()}; x.{name()}(); {name()}() }}",
                 f"pub struct {name()} {{ {name()}: {name()} }}", f"mod {name()} {{ use {rng.choice(('super::*', f'super::{name()}'))}; fn {name()}(x: {name()}) {{ {name()}(); x.{name()}.{name()}() }} }}",
+                f"type {name()} = Vec<{name()}>;", f"fn {name()}(x: Vec<{name()}>) -> Option<{name()}> {{ for y in x {{ y.{name()}(); y.{name()}.{name()}() }} assert!({name()}().{name()}()) }}",
                 f"pub struct {name()};", f"fn {name()}(x: {name()}) {{ {name()}::{name()}(); x.{name()}().{name()}() }}", f"impl {name()} {{ fn {name()}(&self) {{ self.{name()}(); {name()}::{name()}() }} }}",
                 f"impl {name()} for {name()} {{ fn {name()}(&self) {{}} }}", f"trait {name()} {{ fn {name()}(&self) {{}} }}",
             ),
             "java": (
                 f"class {name()} extends {name()} {{ {name()} {name()}() {{ {name()}().{name()}(); }} void go({name()} x) {{ x.{name()}().{name()}(); }} }}",
                 f"class {name()}<{name()}> {{ static {name()} {name()}; void go({name()} x) {{ x.{name()}.{name()}(); {name()}.{name()}.{name()}(); }} }}",
+                f"class {name()} {{ {name()}[] {name()}; {name()}() {{ this(1); }} void go({name()} x) {{ for (var y : x.{name()}) y.{name()}(); x.{name()}()[0].{name()}(); }} }}",
                 f"import {other.replace('/', '.')}.{name()};", f"interface {name()} {{ {name()} {name()}(); }}",
             ),
             "ts": (
-                f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
+                f"type {name()} = {name()}[]", f"function {name()}(x: {name()}[]): Map<string, {name()}> {{ for (const y of x) y.{name()}(); {name()}().map(z => z.{name()}.{name()}()) }}",
+                f"{name()}.{name()} = function () {{ {name()}() }}", f"export default class {name()} {{ {name()}() {{}} }}", f"export {{{name()} as {name()}}}", f"export * from '../{other}'",
                 f"import {name()} from '../{other}'", f"import {{{name()}}} from '../{other}'", f"export {{{name()}}} from '../{other}'",
                 f"export class {name()} extends {name()} {{ {name()}(x: {name()}) {{ this.{name()}(); x.{name()}() }} }}", f"const {name()} = new {name()}()",
                 f"export class {name()}<{name()}> {{ {name()}: {name()}; get {name()}(): {name()} {{ return null }} }}", f"function {name()}() {{}}\n{name()} = {name()}",
@@ -157,6 +164,7 @@ def test_no_edit_changes_the_names_of_a_file_that_it_does_not_touch(language: st
 REACHES = {
     "private of Java": ("A.java", "class A { void before() {} }\n", "private void", "void", "B.java", "class B extends A { void go() { before(); } }\n"),
     "static of Java": ("A.java", "class A { void help() {} }\n", "static void", "void", "A2.java", "class Kid extends A { static class In { void go() { help(); } } }\n"),
+    "items of a class of Python": ("a.py", "class Box:\n    def go(self): pass\nclass Row:\n    def __getitem__(self, n) -> Box: pass\n", "def item", "def __getitem__", "b.py", "from a import Row\nclass Gate:\n    def go(self): pass\ndef use(row: Row): row[0].go()\n"),
     "exports of a module": ("lib/index.js", "function createApp() {}\n", "module.exports = createApp\nfunction", "function", "a.js", "const make = require('./lib')\nfunction go() { make() }\n"),
 }  # fmt: skip
 
@@ -171,6 +179,17 @@ def test_an_edit_reaches_the_files_whose_names_it_changes(case: str) -> None:
         files[was.uri] = parse(was.uri, new)
         assert said(files)[f"x/{other}"] != before
         assert f"x/{other}" in touched([was], [files[was.uri]], files.values())
+
+
+def test_settings_that_name_modules_reach_every_file() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    code = parse("x/src/a.ts", "import { b } from '@b'\nfunction a() { b() }\n")
+    files = {"x/src/a.ts": code, "x/src/b.ts": parse("x/src/b.ts", "export function b() {}\n")}
+    plain, named = (parse_prose("x/tsconfig.json", f'{{"compilerOptions": {{"paths": {{"@{at}": ["src/b"]}}}}}}') for at in "cb")
+    assert [[edge.target for edge in resolve([*files.values(), one]) if edge.kind == "calls"] for one in (plain, named)] == [[], ["x.src.b.b"]]
+    for before, after in (([plain], [named]), ([], [named]), ([named], [])):
+        assert touched(before, after, files.values()) is None
+    assert touched([named], [named], [*files.values(), named]) == {"x/tsconfig.json"}
 
 
 def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(

@@ -13,6 +13,8 @@ from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.prose import SUFFIXES
@@ -178,6 +180,28 @@ def test_a_mixed_repository_is_indexed_whatever_is_in_it(tmp_path: Path) -> None
     assert result.status == "done" and not result.errors
     keys = set(open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist())
     assert {"lab.go.scales.Scale.Measure", "lab.latin.größe", "lab.javascript.a.base.weigh"} <= keys
+
+
+def test_a_call_in_a_macro_of_rust_is_quoted_with_what_it_is_on() -> None:
+    text = "fn f(a: A) { assert!(a.b.c(1), g(2), x::h(3), y().z(4)); }\n"
+    file = parse("lab/a.rs", text)
+    assert file is not None
+    assert [text[one.start : one.end] for one in file.references if one.kind == "calls"][1:] == ["a.b.c(1)", "g(2)", "x::h(3)", "y()", "z(4)"]
+
+
+def test_a_name_means_a_class_and_not_its_constructor(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "Crate.java").write_text("class Crate { Crate() { this(1); } Crate(int x) { } void open() {} }\n", "utf-8")
+    (tmp_path / "src" / "scale.js").write_text("exports.Scale = class { weigh() {} }\n", "utf-8")
+    (tmp_path / "src" / "use.js").write_text("const { Scale } = require('@lab/kit')\nfunction use() { new Scale().weigh() }\n", "utf-8")
+    settings = Settings(home=tmp_path / "home", roots=(tmp_path,))
+    (tmp_path / "src" / "tsconfig.json").write_text('{"compilerOptions": {"paths": {"@lab/kit": ["./scale.js"]}}}', "utf-8")
+    for named in ("@lab/kit", "@lab/other", "@lab/kit"):
+        (tmp_path / "src" / "tsconfig.json").write_text(f'{{"compilerOptions": {{"paths": {{"{named}": ["./scale.js"]}}}}}}', "utf-8")
+        index_documents(tmp_path / "home" / "c", IndexRequest(paths=(tmp_path / "src",)), settings)
+        snapshot = open_snapshot(tmp_path / "home" / "c")
+        assert ("certainty 0.9" in explore_graph(snapshot, "Scale", kinds=["calls"]).text) == (named == "@lab/kit")
+    assert [get_entity(snapshot, name).type for name in ("Crate", "Crate.Crate", "scale.Scale")] == ["class", "method", "class"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.code.parse import parse
+from graphrag_mcp.code import resolve as names
+from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.code.symbols import dumped, loaded
 from graphrag_mcp.query.entities import resolve as resolve_name
@@ -17,9 +18,10 @@ from tests.code.test_code_graph import index, write
 
 def edges(files: dict[str, str], kind: str = "calls") -> set[tuple[str, str]]:
     """The calls of some files as (caller, callee), without the names of their modules."""
-    parsed = [parse(f"lab/{name}", text) for name, text in files.items()]
+    uris = {f"lab/{name}": text for name, text in files.items()}
+    parsed = [parse(uri, text) or parse_prose(uri, text) for uri, text in uris.items()]
     assert None not in parsed
-    modules = sorted((file.module + "." for file in parsed), key=len, reverse=True)
+    modules = sorted((file.module + "." for file in parsed if file.module), key=len, reverse=True)
 
     def short(name: str) -> str:
         name = name.removeprefix(":")
@@ -512,7 +514,7 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {
             ("S.own", "Run.go"), ("prop", "Run.go"), ("chain", "S.get"), ("chain", "Run.next"), ("chain", "Run.go"), ("field", "Run.go"),
-            ("kid", "Kid"), ("kid", "Run.next"), ("kid", "Run.make"), ("kid", "Kid.more"),
+            ("kid", "Kid"), ("kid", "Run.next"), ("kid", "Run.make"), ("kid", "Kid.more"), ("Run.make", "Run"),
         },
     ),
     "bare calls in nested classes of Java": (
@@ -704,6 +706,158 @@ RULES: dict[str, tuple[dict[str, str], str, set[tuple[str, str]]]] = {
         "calls",
         {("lab.a", "$2.inner"), ("h", "h.$4.cb"), ("i", "exports.run"), ("k", "run"), ("m.o.run", "run"), ("l", "exports.run")},
     ),
+    "elements of collections of Python": (
+        {
+            "a.py": "class Box:\n    def open(self): pass\n    def lid(self) -> 'Box': return self\nclass Crate:\n    boxes: list[Box] = []\n    def __init__(self, more: dict[str, list[Box]]):\n        self.more = more\n"
+            "    def __iter__(self) -> Iterator[Box]: yield from self.boxes\n    def each(self):\n        for box in self.boxes: box.open()\n    def pairs(self):\n        for name, some in self.more.items():\n            for box in some: box.open()\n"
+            "    def values(self):\n        for n, some in enumerate(self.more.values()): some[0].open()\n    def own(self):\n        for box in self: box.open()\n    def get(self): self.more.get('x').pop().open()\n",
+            "b.py": "from a import Box, Crate\ndef listed(xs: Sequence[Box] | None): [x.open() for x in xs or []]\ndef made():\n    xs = [Box(n) for n in range(3)]\n    sorted(xs)[0].open()\ndef zipped(xs: list[Box], ys: set[int]):\n    for x, y in zip(xs, ys):\n        x.open()\n        y.open()\n"
+            "def keys(xs: dict[Box, int]):\n    for x in xs: x.open()\ndef whole(xs: list[Box]): xs.open()\ndef of(crate: Crate): crate.boxes[1:][0].lid().open()\nasync def later() -> AsyncIterator[Box]: yield 1\nasync def awaited():\n    async for x in later(): x.open()\n"
+            "@contextmanager\ndef held() -> Iterator[Box]: yield 1\ndef within():\n    with held() as x: x.open()\nclass Door:\n    def open(self): pass\n",
+        },
+        "calls",
+        {
+            ("Crate.each", "Box.open"), ("Crate.pairs", "Box.open"), ("Crate.values", "Box.open"), ("Crate.own", "Box.open"), ("Crate.get", "Box.open"), ("listed", "Box.open"), ("made", "Box"),
+            ("made", "Box.open"), ("zipped", "Box.open"), ("of", "Box.lid"), ("of", "Box.open"), ("awaited", "later"), ("awaited", "Box.open"), ("within", "held"), ("within", "Box.open"),
+        },
+    ),
+    "types that a test, a pattern or a handler gives a name of Python": (
+        {
+            "a.py": "class Base:\n    def go(self): pass\nclass Kid(Base):\n    def go(self): pass\nclass Fault(Exception):\n    def told(self): pass\nclass Other:\n    def told(self): pass\nclass Sort(Enum):\n    ONE = 1\n    def go(self): pass\n"
+            "T = TypeVar('T', bound=Kid)\ndef tested(x):\n    if isinstance(x, Kid) and x: x.go()\n    x.go()\ndef left(x):\n    if not isinstance(x, Base): return\n    x.go()\ndef inside(x, y):\n    if y:\n        if not isinstance(x, Base): return\n    x.go()\ndef matched(x):\n    match x:\n        case Kid(): x.go()\n        case Base() as y: y.go()\n"
+            "def handled():\n    try: pass\n    except (Fault, OSError) as e: e.told()\n    except OSError as e: e.told()\ndef named():\n    if (x := Kid()): x.go()\ndef bound(x: T): x.go()\ndef said(x): cast('Kid', x).go()\ndef member(): Sort.ONE.go()\n"
+            "def given(x: Kid | None):\n    y = x or Kid()\n    y.go()\n",
+        },
+        "calls",
+        {
+            ("tested", "Kid.go"), ("left", "Base.go"), ("matched", "Kid.go"), ("matched", "Base.go"), ("handled", "Fault.told"), ("named", "Kid"), ("named", "Kid.go"), ("bound", "Kid.go"),
+            ("said", "Kid.go"), ("member", "Sort.go"), ("given", "Kid"), ("given", "Kid.go"),
+        },
+    ),
+    "the class around": (
+        {
+            "a.py": "class A:\n    @classmethod\n    def make(cls): return cls().go()\n    def go(self): return type(self)()\n    def more(self): return self.__class__()\n    @staticmethod\n    def free(cls): cls()\n    def whole(self): self()\nclass M(type):\n    def of(cls): return cls()\n",
+            "a.rs": "pub struct S(u8);\nimpl S { fn new() -> Self { Self(1).low() } fn low(self) -> Self { Self { 0: 1 } } }\nimpl S { fn of() { Self::new().low(); } }\n",
+            "B.java": "class B { B() { this(1); } B(int x) { } void self() {} void go() { self(); } }\n",
+            "c.ts": "class C { static make() { return new this() } }\n",
+        },
+        "calls",
+        {("A.make", "A"), ("A.make", "A.go"), ("A.go", "A"), ("A.more", "A"), ("S.new", "S"), ("S.new", "S.low"), ("S.low", "S"), ("S.of", "S.new"), ("S.of", "S.low"), ("B.B", "B"), ("B.go", "B.self"), ("C.make", "C")},
+    ),
+    "variables of Java and Go with the names of a base": (
+        {
+            "A.java": "class Base { void go() {} }\nclass A extends Base { Node parent; void run() { parent.go(); base.go(); } void go() {} class Inner { void x() { A.this.go(); } } }\nclass Node { void go() {} }\n",
+            "a.go": "package a\ntype Root struct{}\nfunc (r Root) Go() {}\ntype Kid struct { Root }\ntype Other struct{}\nfunc (o Other) Go() {}\nfunc (k Kid) Run(base Other) { base.Go() }\n",
+        },
+        "calls",
+        {("A.run", "Node.go"), ("A.Inner.x", "A.go"), ("Kid.Run", "Other.Go")},
+    ),
+    "elements of collections of TypeScript": (
+        {
+            "a.ts": "export class Box { open() {} lid(): this { return this } }\nexport class Crate {\n  boxes: readonly Box[] = []\n  readonly named = new Map<string, Box>()\n  constructor(readonly list: Array<Box>, private one?: Box) {}\n"
+            "  loop() { for (const b of this.boxes) b.open() }\n  pair() { for (const [k, b] of this.named) b.open() }\n  given() { this.list.filter(b => b.open()) }\n  chain() { this.list.slice(1).forEach((b, i) => b.lid().open()) }\n"
+            "  at() { this.boxes[0]?.open(); this.named.get('x')!.open() }\n  async all(): Promise<Box[]> { return [] }\n  async each() { for (const b of await this.all()) b.open() }\n  keys() { for (const k in this.boxes) k.open() }\n  fold() { this.list.reduce((sum, b) => sum.open()) }\n  prop() { this.one.open() } }\n"
+            "class Door { open() {} }\nfunction made() { const xs = [new Box(), new Box()]; for (const x of xs) x.open() }\ndescribe('x', () => { let b\n  before(() => { b = new Box() })\n  it('y', () => { b.open() }) })\n",
+        },
+        "calls",
+        {
+            ("Crate.loop", "Box.open"), ("Crate.pair", "Box.open"), ("Crate.given", "Box.open"), ("Crate.chain", "Box.lid"), ("Crate.chain", "Box.open"), ("Crate.at", "Box.open"), ("Crate.each", "Crate.all"),
+            ("Crate.each", "Box.open"), ("Crate.prop", "Box.open"), ("made", "Box"), ("made", "Box.open"), ("lab.a", "Box"), ("lab.a", "Box.open"),
+        },
+    ),
+    "elements of collections of Java": (
+        {
+            "A.java": "import java.util.*;\nclass Box { void open() {} }\nclass Door { void open() {} }\nclass Fault extends Exception { void told() {} }\nclass Note { void told() {} }\n"
+            "class A { List<Box> list; Map<String, List<Box>> map; Box[] some;\n  void loop() { for (var b : list) b.open(); }\n  void given() { list.stream().filter(b -> b.open()); }\n  void index() { some[0].open(); }\n  void get() { map.get(1).get(2).open(); }\n"
+            "  void entry() { for (Map.Entry<String, List<Box>> e : map.entrySet()) e.getKey(); for (var e : map.entrySet()) e.getValue().get(0).open(); }\n  Optional<Box> first() { return null; }\n  void lazy(Supplier<Box> s) { s.get().open(); s.open(); }\n  void maybe() { first().get().open(); first().ifPresent(b -> b.open()); }\n"
+            "  void caught() { try { } catch (Fault e) { e.told(); } catch (Other | More e) { e.told(); } }\n  void text() { String.format(1); Objects.told(); }\n  static void format() {} }\n",
+            "b/C.java": "class List<T> { void open() {} }\nclass C { List<Box> own; void go() { own.open(); } }\n",
+        },
+        "calls",
+        {("A.loop", "Box.open"), ("A.given", "Box.open"), ("A.index", "Box.open"), ("A.get", "Box.open"), ("A.entry", "Box.open"), ("A.maybe", "A.first"), ("A.lazy", "Box.open"), ("A.maybe", "Box.open"), ("A.caught", "Fault.told"), ("C.go", "List.open")},
+    ),
+    "elements of collections of Go": (
+        {
+            "a.go": "package a\ntype Box struct{}\nfunc (b *Box) Open() {}\ntype Door struct{}\nfunc (d *Door) Open() {}\ntype Opener interface { Open(); Shut() }\ntype Crate struct { list []*Box; named map[string]*Box; ch chan *Box }\n"
+            "func (c *Crate) Range() { for _, b := range c.list { b.Open() } }\nfunc (c *Crate) Keys() { for b := range c.list { b.Open() } }\nfunc (c *Crate) Recv() { for b := range c.ch { b.Open() } }\nfunc (c *Crate) Index() { c.list[1:][0].Open() }\n"
+            "func (c *Crate) Named() { if b, ok := c.named[\"x\"]; ok { b.Open() } }\nfunc (c *Crate) One() { b := <-c.ch; b.Open() }\nfunc Rest(xs ...*Box) { for _, x := range xs { x.Open() } }\nfunc Made() { xs := make([]Box, 2); xs[0].Open() }\n"
+            "func Switch(x any) { switch y := x.(type) { case *Box: y.Open(); case *Door, *Crate: y.Open(); case Opener: y.Shut() } }\nfunc Said() { var o Opener = &Box{}; o.Open() }\nfunc Map[T any](x T) *Box { return nil }\nfunc Call() { Map[int](1).Open() }\n",
+            "b/b.go": "package b\nimport \"example.org/lab\"\nfunc Far() { lab.Map[string](\"\").Open() }\n",
+        },
+        "calls",
+        {
+            ("Crate.Range", "Box.Open"), ("Crate.Recv", "Box.Open"), ("Crate.Index", "Box.Open"), ("Crate.Named", "Box.Open"), ("Crate.One", "Box.Open"), ("Rest", "Box.Open"), ("Made", "Box.Open"), ("Switch", "Box.Open"),
+            ("Switch", "Opener.Shut"), ("Said", "Box"), ("Said", "Opener.Open"), ("Call", "Map"), ("Call", "Box.Open"), ("Far", "Map"), ("Far", "Box.Open"),
+        },
+    ),
+    "elements of collections of Rust": (
+        {
+            "a.rs": "pub struct Fox { n: u8 }\nimpl Fox { fn open(&self) {} fn lock(&self) -> Key { Key } }\npub struct Key;\nimpl Key { fn open(&self) {} }\nstruct Crate { list: Vec<Box<Fox>>, named: HashMap<String, Fox>, one: Option<Fox>, held: Arc<Mutex<Fox>> }\nimpl Crate {\n"
+            "fn each(&self) { for b in &self.list { b.open(); } }\nfn count(&self) { for (i, b) in self.list.iter().enumerate() { b.open(); } }\nfn pair(&self) { for (k, b) in &self.named { b.open(); } }\nfn given(&self) { self.list.iter().filter(|b| b.open()).map(|b| b.open()); }\n"
+            "fn some(&self) { if let Some(b) = &self.one { b.open(); } }\nfn find(&self) -> Option<&Fox> { None }\nfn taken(&self) { match self.find() { Some(b) => b.open(), None => () } }\nfn maybe(&self) { self.one.as_ref().map(|b| b.open()); }\nfn held(&self) { self.held.lock().unwrap().open(); }\n"
+            "fn own(&self, b: Fox) { b.lock().open(); }\nfn index(&self, some: &[Fox]) { some[0].open(); }\nfn told(&self, b: Fox) { println!(\"{}\", b.open()); assert_eq!(self.one.open(), 1); println!(|b| b.open()); }\nfn text(&self) { String::with_size(1); } }\nfn with_size() {}\n",
+        },
+        "calls",
+        {
+            ("Crate.each", "Fox.open"), ("Crate.count", "Fox.open"), ("Crate.pair", "Fox.open"), ("Crate.given", "Fox.open"), ("Crate.some", "Fox.open"), ("Crate.taken", "Crate.find"), ("Crate.taken", "Fox.open"),
+            ("Crate.maybe", "Fox.open"), ("Crate.held", "Fox.open"), ("Crate.own", "Fox.lock"), ("Crate.own", "Key.open"), ("Crate.index", "Fox.open"), ("Crate.told", "Fox.open"),
+        },
+    ),
+    "variables of a module that hold a collection": (
+        {
+            "a.ts": "class Box { open() {} }\nfunction named(): Map<string, Box> { return x }\nexport const some = named()\n",
+            "b.ts": "import { some } from './a'\nfunction use() { some.get('x').open(); some.open() }\n",
+        },
+        "calls",
+        {("lab.a", "named")},  # not followed into other files
+    ),
+    "types of properties, rests, choices and names for collections": (
+        {
+            "a.ts": "class Box { open() {} }\nclass Door { open() {} }\ninterface Parts { box: Box; all: Box[]; open(): void }\ntype Boxes = Box[]\nfunction prop(p: Parts) { p.box.open(); p.all[0].open() }\nfunction rest(...xs: Box[]) { xs[0].open() }\nfunction get(): Box { return x }\n"
+            "function either(x) { const y = get() ?? x; y.open() }\nfunction ways(x: boolean) { const y = x ? get() : new Door(); y.open() }\nfunction spread(xs: Box[]) { [...xs].sort()[0].open() }\nfunction named(xs: Boxes) { for (const x of xs) x.open() }\n",
+            "A.java": "import java.util.*;\nclass Crate { void shut() {} }\nclass Gate { void shut() {} }\nclass A { void wild(List<? extends Crate> xs) { xs.get(0).shut(); } void more(Crate... xs) { xs[0].shut(); } void top(Deque<Crate> xs) { xs.peek().shut(); } }\n",
+            "a.go": "package a\ntype Item struct{}\nfunc (i Item) Go() {}\ntype Other struct{}\nfunc (o Other) Go() {}\ntype Items []Item\nfunc (s Items) Run() { for _, i := range s { i.Go() } }\n",
+            "a.rs": "struct Fox;\nimpl Fox { fn go(&self) {} }\nstruct Owl;\nimpl Owl { fn go(&self) {} }\nstruct Den { map: HashMap<u8, Vec<Fox>> }\nimpl Den { fn each(&self) -> impl Iterator<Item = &Fox> + '_ { x }\nfn run(&self) { for f in self.each() { f.go(); } }\nfn pair(&self) { for (_, fs) in self.map.iter() { for f in fs { f.go(); } } } }\n",
+        },
+        "calls",
+        {
+            ("prop", "Box.open"), ("rest", "Box.open"), ("either", "get"), ("either", "Box.open"), ("ways", "get"), ("ways", "Door"), ("spread", "Box.open"), ("named", "Box.open"), ("A.wild", "Crate.shut"),
+            ("A.more", "Crate.shut"), ("A.top", "Crate.shut"), ("Items.Run", "Item.Go"), ("Den.run", "Den.each"), ("Den.run", "Fox.go"), ("Den.pair", "Fox.go"),
+        },
+    ),
+    "interfaces of Go that embed those of its library": (
+        {
+            "a.go": "package a\ntype Told interface { fmt.Stringer; Tell(x int) }\ntype Odd interface { other.Thing; Tell(x int) }\ntype Both struct{}\nfunc (b Both) Tell(x int) {}\nfunc (b Both) String() string { return \"\" }\ntype One struct{}\nfunc (o One) Tell(y int) {}\n",
+        },
+        "inherits",
+        {("Both", "Told")},
+    ),
+    "crates of Rust without a folder src": (
+        {"core/main.rs": "mod flags;\n", "core/flags/mod.rs": "pub struct Flag;\nimpl Flag { pub fn on(&self) {} }\n", "core/run.rs": "use crate::flags::Flag;\nfn run(f: Flag) { f.on() }\nfn own() { crate::flags::Flag::on() }\n", "more/lib.rs": "mod flags;\n", "more/flags.rs": "pub struct Flag;\n"},
+        "calls",
+        {("run", "Flag.on"), ("own", "Flag.on")},
+    ),
+    "paths and packages that settings name": (
+        {
+            "tsconfig.json": '{ // paths\n "compilerOptions": {"baseUrl": "./src", "paths": {"@parts": ["parts/index.ts"], "~ui/*": ["ui/*"],}}}\n', "src/parts/index.ts": "export { part, shared } from './part'\n",
+            "src/parts/part.ts": "export class Part { go() {} }\nexport function part() {}\nexport const shared = new Part()\n", "src/ui/btn.ts": "export default function btn() {}\n", "src/deep/run.ts": "export function run() {}\n",
+            "src/main.ts": "import { part, shared } from '@parts'\nimport btn from '~ui/btn'\nimport { run } from 'deep/run'\nimport { go } from 'react'\nfunction main() { part(); shared.go(); btn(); run(); go() }\n",
+            "packages/kit/package.json": '{"name": "@acme/kit"}', "packages/kit/src/index.ts": "export function tool() {}\n", "packages/app/main.ts": "import { tool } from '@acme/kit'\nfunction app() { tool() }\n",
+            "Cargo.toml": '[package]\nname = "far-away"\n', "src/lib.rs": "pub fn near() {}\n", "src/bin/x.rs": "use far_away::near;\nfn far() { near() }\n",
+        },
+        "calls",
+        {("main", "part"), ("main", "Part.go"), ("main", "btn"), ("main", "run"), ("app", "tool"), ("far", "near"), ("part", "Part")},
+    ),
+    "members of functions and modules of JavaScript": (
+        {
+            "a.js": "function Kid() { return new Kid() }\nKid.make = function () { Promise.all(); console.told() }\nKid.prototype.go = function () {}\nmodule.exports = Kid\nmodule.exports.Kid = Kid\nfunction told() {}\nconst kit = { run: () => told() }\nconst View = memo(() => told())\n",
+            "lib/index.js": "const Kid = require('../a')\nmodule.exports = make\nmodule.exports.Kid = Kid\nfunction make() { return View() }\nexports.all = () => 1\n",
+            "b.js": "const { Kid } = require('./lib')\nfunction use() { const k = new Kid(); k.go(); Kid.make() }\n",
+            "c.js": "var send = require('send')\nvar res = {}\nres.send = function () { send(); res.more() }\nres.more = function more() { this.send() }\n",
+        },
+        "calls",
+        {("res.send", "res.more"), ("res.more", "res.send"), ("Kid", "Kid"), ("kit.run", "told"), ("View", "told"), ("make", "View"), ("use", "Kid"), ("use", "Kid.go"), ("use", "Kid.make")},
+    ),
 }  # fmt: skip
 
 
@@ -805,3 +959,10 @@ def test_private_members_are_not_inherited_and_local_constants_of_rust_hide() ->
     assert ("Outer.In.t", "Base.open") in found and ("Outer.In.t", "Base.setup") not in found
     rust = "fn twice() -> u8 { 1 }\nfn a() -> u8 { fn three() -> u8 { 3 } const twice: fn() -> u8 = three; twice() }\nfn b() -> u8 { twice() }\n"
     assert ("a", "twice") not in edges({"a.rs": rust}) and ("b", "twice") in edges({"a.rs": rust})
+
+
+def test_a_variable_of_a_module_that_holds_a_collection_means_no_definition() -> None:
+    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+    text = "class Box {}\nfunction named(): Map<string, Box> { return x }\nexport const some = named()\n"
+    file = parse("lab/a.ts", text)
+    assert file is not None and names._variable(names.known([file]), "lab.a", "some", True) == ""

@@ -19,12 +19,13 @@
 (local_variable_declaration type: (type_identifier) @_var declarator: (variable_declarator name: (identifier) @var value: (_) @type) (#eq? @_var "var"))
 (enum_constant name: (identifier) @field)
 (record_declaration parameters: (formal_parameters (formal_parameter type: (_) @type name: (identifier) @field)))
-(explicit_constructor_invocation constructor: (super) @callee) @call
+(explicit_constructor_invocation constructor: [(super) (this)] @callee) @call
 (field_declaration type: (_) @type declarator: (variable_declarator name: (identifier) @var @field))
 (formal_parameter type: (_) @type name: (identifier) @var)
 (spread_parameter (variable_declarator name: (identifier) @var))
+(spread_parameter [(type_identifier) (generic_type) (scoped_type_identifier) (array_type)] @type (variable_declarator name: (identifier) @var))
 (enhanced_for_statement type: (_) @type name: (identifier) @var)
-(catch_formal_parameter name: (identifier) @var)
+(catch_formal_parameter (catch_type . (_) @type) name: (identifier) @var)
 (resource type: (_) @type name: (identifier) @var)
 (lambda_expression parameters: (identifier) @var)
 (inferred_parameters (identifier) @var)
