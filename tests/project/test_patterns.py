@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,6 +51,9 @@ def every_pattern() -> dict[tuple[str, int], tuple[re.Pattern[str], bool]]:
     for module in modules():
         held = vars(importlib.import_module(module))
         for name, value in held.items():
+            if isinstance(value, SimpleNamespace):  # the patterns of a .toml file
+                named |= {id(one): one for one in vars(value).values() if isinstance(one, re.Pattern)}
+                continue
             some = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
             for one in some:
                 parts = one if isinstance(one, tuple) else (one,)
@@ -62,6 +66,9 @@ def every_pattern() -> dict[tuple[str, int], tuple[re.Pattern[str], bool]]:
             owner, method = node.func.value, node.func.attr
             if isinstance(owner, ast.Name) and isinstance(held.get(owner.id), re.Pattern):
                 (matched if method in ("match", "fullmatch") else anywhere).add(id(held[owner.id]))
+            elif isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id in held:
+                if isinstance(pattern := getattr(held[owner.value.id], owner.attr, None), re.Pattern):
+                    (matched if method in ("match", "fullmatch") else anywhere).add(id(pattern))
             elif isinstance(owner, ast.Name) and owner.id == "re" and method != "compile" and node.args:
                 try:
                     text = eval(compile(ast.Expression(node.args[0]), module, "eval"), dict(held))
