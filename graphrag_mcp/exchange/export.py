@@ -254,7 +254,10 @@ def _keywords(description: str, *titles: str | None) -> str:
     """The five commonest content words of the evidence besides the two names: what a relationship
     is about when no model has said so. Derived here because no search reads them."""
     names = " ".join(filter(None, titles)).casefold()
-    counts = Counter(word for word in _content_words(description) if word not in names)
+    own = _content_words(names)
+    counts = Counter(
+        word for word in _content_words(description) if word not in own and word not in names
+    )
     return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 

@@ -211,11 +211,11 @@ class Asker:
         self.embedding_model = space or (embedder.name if embedder else "")
         self.budget, self._spent = budget or Budget(), Spent()
         self._batch, self._refresh = batch, refresh
-        self._calls = asyncio.Semaphore(concurrency)
+        self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
         self._streak, self._embed_streak = (
             Streak(concurrency * self.budget.gives_up) for _ in range(2)
         )
-        self._vain = 0  # in a row without a gain
+        self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
@@ -393,6 +393,12 @@ class Asker:
                 log.debug("an answer in the book cannot be read (%s)", error)
         return None
 
+    @property
+    def _in_vain(self) -> bool:
+        """Has the model not done better VAIN times, or would it, were those under way the same?"""
+        most = self.VAIN + self._concurrency - 1
+        return self._vain >= self.VAIN or self._vain + self._doubted >= most
+
     async def _call(
         self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
     ) -> Answer[T]:
@@ -401,10 +407,12 @@ class Asker:
             try:
                 # Not while a reply is read and written down: the next call may go out.
                 async with self._calls:
-                    if self._off or self.exhausted or (first and self._vain >= self.VAIN):
+                    if self._off or self.exhausted or (first and self._in_vain):
                         return first or Answer(ask.without(), reason=reason or self._off or BUDGET)
+                    self._doubted += first is not None
                     reply = await self._complete(ask, reason, on_text, first is not None)
             except ModelError as error:
+                self._doubted -= first is not None
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
                 if self._streak.failed(error):
@@ -412,6 +420,7 @@ class Asker:
                 return first or Answer(ask.without(), reason=reason)
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:
+                self._doubted -= 1
                 better = isinstance(taken, Answer) and taken is not first
                 self._vain = 0 if better else self._vain + 1
                 return taken if better else first
