@@ -78,6 +78,7 @@ class Corpus:
     )  # of Rust: a type of another file by its name
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
+    near: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # `_nearest`
 
 
 def resolve(
@@ -107,6 +108,7 @@ def resolve(
     ours = (edge for edge in inherits if only is None or edge.uri in only)
     edges += [edge for edge in ours if edge.source in corpus.symbols]
     corpus.found.clear()
+    corpus.near.clear()
     for file in asked:
         edges += _calls(corpus, file)
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
@@ -243,6 +245,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
     for file in (one for one in files if one.language == "rust"):
         _members_of_impls(corpus, file)
     corpus.found.clear()
+    corpus.near.clear()
     return corpus
 
 
@@ -364,6 +367,8 @@ _OF_GO = re.compile(r"^go-|[-_]go$|_v\d+$")
 
 def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     """Modules whose path ends with `prefix` and begins at a root, the nearest to `module` first."""
+    if (known := corpus.near.get((prefix, module))) is not None:
+        return known
     last = prefix.rpartition(".")[2]
     found = [
         place
@@ -374,7 +379,8 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     if "." not in prefix and prefix in sys.stdlib_module_names:
         found = [place for place in found if place.count(".") == 1]
     here = MODULE + module
-    return sorted(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
+    found.sort(key=lambda one: (-len(commonprefix([one, here])), len(one), one))
+    return corpus.near.setdefault((prefix, module), found)
 
 
 def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
@@ -434,8 +440,9 @@ def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
 
 def _hidden(corpus: Corpus, star: str, name: str, module: str) -> bool:
     """Does `from star import *` of Python leave out this name?"""
-    places = (MODULE + star, *_nearest(corpus, star, module))
-    place = next((one for one in places if one in corpus.home), "")
+    place = MODULE + star
+    if place not in corpus.home:
+        place = next((one for one in _nearest(corpus, star, module) if one in corpus.home), "")
     if not place or corpus.home[place].language != "python":
         return False
     listed = corpus.variables.get((place[1:], "__all__"), (None, ""))[1]
