@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
-from graphrag_mcp.settings import Settings, address_of
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ def build_server(
     given, extensions = with_page(plain)
     updates = resources.Updates(app)
     names = {tool.name for tool in given}
-    settings = app.settings
-    waits = settings.chat_model or settings.embedding_model or address_of(settings.home)
+    waits = app.settings.chat_model or app.settings.embedding_model or app.store
     threads = WAITING if waits else THREADS
 
     @contextlib.asynccontextmanager

@@ -936,7 +936,7 @@ def _chosen(
     """The SENTENCES best quotations, without what is shown of those that are worth too little."""
     worth = [(stands_alone(said) * value(said), quote, said) for quote, said in quotes]
     worth.sort(key=lambda one: -one[0])
-    return [(quote, said if value > QUOTABLE else "") for value, quote, said in worth[:SENTENCES]]
+    return [(quote, said if rate > QUOTABLE else "") for rate, quote, said in worth[:SENTENCES]]
 
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:

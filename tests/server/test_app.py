@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,14 @@ from graphrag_mcp.app import App, checked_name, corpus_name
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.tools import contract
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.client import connected
+from tests.support.openai_server import openai_server
 
 
 @pytest.fixture
@@ -244,3 +250,27 @@ def test_tables_of_the_index_are_data_frames(app: App, project: Path) -> None:
     with pytest.raises(NotFound, match="no table 'entity'") as error:
         app.table("entity", "notes")
     assert ", entities, " in error.value.next_move
+
+
+def test_calls_that_wait_for_a_model_do_not_hold_up_the_others(tmp_path: Path) -> None:
+    """As many as there are engine calls at a time without a model wait here until the other call has answered."""
+    gone = threading.Event()
+
+    def slow(*_: Any) -> str:
+        assert gone.wait(30)
+        return "An answer."
+
+    with openai_server(slow) as server:
+        index_documents(tmp_path / "corpora" / "a", IndexRequest(texts=(InlineText("Ada wrote to Babbage.", "a"),)), Settings(home=tmp_path))
+        told = Settings(home=tmp_path, chat_model="m", base_url=server.url)
+        with connected(build_server(App(told, "a"))) as call:
+            waiting = [
+                call.portal.start_task_soon(lambda: call.client.call_tool("local_search", {"query": "Who wrote?", "answer": True}))
+                for _ in range(contract.THREADS)
+            ]
+            try:
+                assert "1 document" in call.good("graph_status")["text"]
+                assert not any(one.done() for one in waiting)
+            finally:
+                gone.set()
+            assert not any(one.result().is_error for one in waiting)
