@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -46,6 +46,8 @@ from graphrag_mcp.text.terms import content_id, entity_id, terms
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
+# What a report follows from: a community, its rows, the reports of its children.
+Item = tuple[Community, Inside, Sequence[report_extractive.Report]]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
 BEGINNING, HEADS = 500, 40  # characters of a text, texts of a topic whose beginnings are read
@@ -311,24 +313,26 @@ class Reporting:
         left = sorted(self.wanted - self.done.keys(), key=lambda id: (-every[id].level, id))
         writing = self._writing()
         asked = {id for id in left if writing and writing.wanted(every[id])}
-        leaves = [id for id in left if id not in asked and not every[id].children]
-        items = ((every[id], self._inside(every[id]), ()) for id in leaves)
-        for id, made in zip(leaves, self.spread(len(leaves)).map(composed, items), strict=True):
-            self.done[id] = made
-        for id in left:
-            if id not in asked and every[id].children:
-                children = [self.done[child] for child in every[id].children]
-                self.done[id] = self._extractive(id, children)
+        rest = [id for id in left if id not in asked]
+        for _, same in groupby(rest, key=lambda id: every[id].level):
+            ids = list(same)
+            made = self.spread(len(ids)).map(composed, map(self._item, ids))
+            self.done.update(zip(ids, made, strict=True))
         if writing and asked:
             self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
             self.degraded, self.unsure = writing.degraded, writing.unsure
         return {id: self.done[id] for id in self.wanted}
 
+    def _item(self, id: str, children: Sequence[report_extractive.Report] | None = None) -> Item:
+        community = self.tree.communities[id]
+        if children is None:
+            children = [self.done[child] for child in community.children]
+        return community, self._inside(community), children
+
     def _extractive(
         self, id: str, children: Sequence[report_extractive.Report]
     ) -> report_extractive.Report:
-        community = self.tree.communities[id]
-        return composed((community, self._inside(community), children))
+        return composed(self._item(id, children))
 
     def _inside(self, community: Community) -> Inside:
         id, content = community.id, self.content
@@ -386,9 +390,7 @@ def beginning(text: str) -> list[str]:
     return [one for one in said if says_something(one) and substance(one) > 0.1][:2]
 
 
-def composed(
-    item: tuple[Community, Inside, Sequence[report_extractive.Report]],
-) -> report_extractive.Report:
+def composed(item: Item) -> report_extractive.Report:
     """As an executor is given it."""
     community, inside, children = item
     if inside.title:

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -32,7 +32,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import fences, introduction, relates, stands_alone, statement
+from graphrag_mcp.text.prose import fences, introduction, quotation, relates
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -110,13 +110,14 @@ class UnitNames:
     """A text unit with its names; `text` is kept only while the unit is being indexed.
 
     `said`: its relationships where a model read it; None: they follow from names that share a
-    sentence."""
+    sentence. `quotations`: of the sentences of its names, as far as they are known."""
 
     id: str
     text: str
     named: list[Named]
     said: list[Said] | None = None
     capped: bool = False  # does it hold more names or pairs than are kept?
+    quotations: dict[tuple[int, int], tuple[str, float]] = field(default_factory=dict)
 
     def keep(self, most: int) -> None:
         """Only the best names: proper ones first, then those named more often, then the first."""
@@ -166,6 +167,11 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
         unit.keep(KEPT)
+    # Here and not in the merge, since this is computed in several processes.
+    for name in unit.named:
+        for start, end in zip(name.sentences[::2], name.sentences[1::2], strict=True):
+            if (start, end) not in unit.quotations:
+                unit.quotations[start, end] = quotation(text[start:end])
     places = [(mention[4] + core, mention[0]) for mention in every]
     if len(unit.named) < len(named):
         kept = {name.key for name in unit.named}
@@ -500,6 +506,8 @@ def pairs_from_table(table: pa.Table) -> list[Evidence]:
 
 
 Row = dict[str, object]
+Place = tuple[str, int, int]  # text unit, start, end
+Quote = tuple[Row, str, float]  # as it is stored, as it is shown, what it is worth alone
 
 
 @dataclass
@@ -542,7 +550,8 @@ class _State:
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
     # text of a sentence or of a place in source code by (unit, start, end)
-    texts: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    texts: dict[Place, str] = field(default_factory=dict)
+    quotes: dict[Place, Quote] = field(default_factory=dict)  # such texts as they are shown
 
     @property
     def is_edit(self) -> bool:
@@ -721,7 +730,7 @@ def _write_pairs(
     description these change."""
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
-    quotes = _quotes(state, [place for places in best.values() for place in places])
+    quotes = _quotes(state, chain.from_iterable(best.values()))
 
     forms: dict[str, set[str]] = defaultdict(set)
     for key, target in entity_of.items():
@@ -836,7 +845,7 @@ def _entities(
     merged: Merge,
 ) -> None:
     best = {key: best_for_entity(rows) for key, rows in groups.items()}
-    quotes = _quotes(state, [place for places in best.values() for place in places])
+    quotes = _quotes(state, chain.from_iterable(best.values()))
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.entities = -len(gone)
     rows: list[Row] = []
@@ -914,27 +923,23 @@ def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _quotes(
-    state: _State, places: Sequence[tuple[str, int, int]]
-) -> dict[tuple[str, int, int], tuple[Row, str]]:
+def _quotes(state: _State, places: Iterable[Place]) -> Mapping[Place, Quote]:
     """Each sentence as evidence is stored, and as it is shown. Many pairs share one sentence."""
-    _fetch_texts(state, places)
-    quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
-    for place in places:
-        if place not in quotes:
-            unit, start, end = place
-            fresh = state.fresh.get(unit)
-            text = fresh.text[start:end] if fresh else state.texts[place]
-            quote = {"text_unit_id": unit, "start": start, "end": end, "text": text}
-            quotes[place] = (quote, statement(text))
-    return quotes
+    wanted = dict.fromkeys(place for place in places if place not in state.quotes)
+    _fetch_texts(state, wanted)
+    for place in wanted:
+        unit, start, end = place
+        fresh = state.fresh.get(unit)
+        text = fresh.text[start:end] if fresh else state.texts[place]
+        known = fresh.quotations.get((start, end)) if fresh else None
+        row = {"text_unit_id": unit, "start": start, "end": end, "text": text}
+        state.quotes[place] = (row, *(known or quotation(text)))
+    return state.quotes
 
 
-def _chosen(
-    quotes: Iterable[tuple[Row, str]], value: Callable[[str], float]
-) -> list[tuple[Row, str]]:
+def _chosen(quotes: Iterable[Quote], value: Callable[[str], float]) -> list[tuple[Row, str]]:
     """The SENTENCES best quotations, without what is shown of those that are worth too little."""
-    worth = [(stands_alone(said) * value(said), quote, said) for quote, said in quotes]
+    worth = [(alone * value(said), quote, said) for quote, said, alone in quotes]
     worth.sort(key=lambda one: -one[0])
     return [(quote, said if rate > QUOTABLE else "") for rate, quote, said in worth[:SENTENCES]]
 
@@ -970,7 +975,7 @@ def _described(
     return " ".join(dict.fromkeys(said for _, said in quotes if said))
 
 
-def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
+def _fetch_texts(state: _State, places: Iterable[Place]) -> None:
     """Sentences that neither a new unit nor an old row can supply: read them from their text units."""
     missing = [p for p in places if p[0] not in state.fresh and p not in state.texts]
     if not missing or state.snapshot is None:

@@ -295,13 +295,14 @@ def _derived(
     """The edits in order, each with what an executor has computed of its document; None where it is
     computed here, when it is needed."""
     waiting: deque[tuple[Edit, int]] = deque()
+    ahead = 0  # text units of what waits, at most
     params = documents.chunk_params(run.settings)
 
     def read() -> Iterator[tuple[Document | None, ChunkParams]]:
         """What an executor is given: as much ahead as cannot reach the limit of text units, so that
         the call ends with the same document whatever the engine."""
+        nonlocal ahead
         while True:
-            ahead = sum(units for _, units in waiting)
             if waiting and plan.quota.text_units + ahead >= plan.quota.max_text_units:
                 return
             with run.stage("read"):
@@ -309,13 +310,17 @@ def _derived(
             if edit is None:
                 return
             document = edit.document if edit.what != "relog" else None
-            waiting.append((edit, most_units(document.text, params) if document else 0))
+            units = most_units(document.text, params) if document else 0
+            waiting.append((edit, units))
+            ahead += units
             yield document, params
 
     executor = run.spread(total) if run.imports is None else InProcess()
     if not isinstance(executor, InProcess):
         for derived in executor.map(documents.derive_item, read(), _weight):
-            yield waiting.popleft()[0], derived
+            edit, units = waiting.popleft()
+            ahead -= units
+            yield edit, derived
     while True:
         with run.stage("read"):
             edit = next(edits, None)

@@ -339,6 +339,13 @@ def statement(sentence: str) -> str:
     return told if told[:1] != "#" and substance(_CODED.sub("x", told)) > _NOISE else ""
 
 
+@lru_cache(maxsize=16_384)
+def quotation(sentence: str) -> tuple[str, float]:
+    """The sentence as it is shown (`statement`), and what that is worth (`stands_alone`)."""
+    said = statement(sentence)
+    return said, stands_alone(said)
+
+
 def telling(sentence: str) -> float:
     """`substance`, and more for what a speaker says of their own doings."""
     return substance(sentence) * eventful(sentence)
