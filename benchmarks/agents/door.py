@@ -1,6 +1,6 @@
 """One counted look at a collection: the only way in for an agent that is being measured.
 
-    python door.py LOG tools                                the tool list, as a model reads it
+    python door.py LOG tools                                the server's instructions and tools, as a model reads them
     python door.py LOG call TOOL '{"query": "..."}'         one call of the MCP server at URL
     python door.py LOG shell 'grep -rn word . | head'       one shell command in the folder FOLDER
 
@@ -30,7 +30,8 @@ async def _tool(words: list[str]) -> tuple[str, bool]:
             listed = (await client.list_tools()).tools
             schema = [json.dumps(tool.input_schema, ensure_ascii=False) for tool in listed]
             said = [f"## {tool.name}\n{tool.description}" for tool in listed]
-            return "\n\n".join(map("\n".join, zip(said, schema, strict=True))), False
+            tools = map("\n".join, zip(said, schema, strict=True))
+            return "\n\n".join([client.instructions or "", *tools]), False
         result = await client.call_tool(words[1], json.loads(words[2]))
         return "".join(part.text for part in result.content if part.type == "text"), result.is_error
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
@@ -21,6 +22,8 @@ KEYS = tuple("date created published updated time timestamp".split())  # of meta
 ADDRESSES = tuple("path url permalink slug link aliases".split())
 # A date stands in one of the first lines that say something, and that line is short.
 LINES, SHORT = 6, 100
+# Of a web page the beginning in characters, and the lines of it without menus.
+PAGE, PAGE_LINES = 16_000, 60
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
@@ -141,7 +144,8 @@ def in_address(metadata: Mapping[str, Any]) -> str:
 
 def in_head(text: str) -> str:
     """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`, or the
-    head of a turn; where none states a day, the first month, quarter or `Year: 2024`."""
+    head of a turn; of a web page its byline or address; where none states a day, the first month,
+    quarter or `Year: 2024`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     short = [line for line in lines if len(line) <= SHORT]
     listed = [line for line in short if read(line.strip(" -*•|\t"))]  # months of an archive
@@ -150,9 +154,11 @@ def in_head(text: str) -> str:
         stamped = next((one for one in found(line, (*DAYS, *STAMPS), first) if one[2]), None)
         if stamped and _begins(line, *stamped[:2]):
             return stamped[2]
-        dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
-        if dated and dates_text(line, *dated[:2]):
-            return dated[2]
+        days = [one for one in found(line, DAYS) if one[2]] if line in short else []
+        if days and len({day for *_, day in days}) == 1 and dates_text(line, *days[0][:2]):
+            return days[0][2]
+    if "](" in text[:PAGE] and (said := _of_page(text[:PAGE], first)):
+        return said
     for line in short:
         dated = next((one for one in found(line, _SPANS) if one[2]), None)
         several = line in listed and len(listed) > 1
@@ -160,6 +166,34 @@ def in_head(text: str) -> str:
             return dated[2]
     declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
     return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
+
+
+def _of_page(head: str, first: bool | None) -> str:
+    """The date of a web page: of its byline, else in its own address, else of a line without other
+    words. Its address ends with words of its title."""
+    lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
+    alone = ""
+    for line in lines:
+        words = _SAID.joined.sub(" ", line) if len(line) <= SHORT else ""  # HonorofSeptember 25
+        days = [one for one in found(words, DAYS, first) if one[2]]
+        if len(days) != 1:
+            continue
+        start, end, day = days[0]
+        clock = _SAID.timed_after.match(words, end)
+        if (
+            (byline := _SAID.byline.match(words))
+            and byline.end() <= start
+            or (clock and not words[:start].strip(" *_|#"))
+        ):
+            return day
+        if not alone and not _SAID.words.search(words[:start] + words[end:]):
+            alone = day
+    title = {word for word in _SAID.words.findall("".join(lines[:1]).casefold()) if word[2:]}
+    for match in _SAID.address.finditer(head):
+        same = title.intersection(_SAID.words.findall(match["slug"].casefold()))
+        if len(same) >= 3 and len(same) >= 0.6 * len(title):
+            return _iso({name: match[name] for name in "ymd" if match[name]}) or alone
+    return alone
 
 
 def _begins(line: str, start: int, end: int) -> bool:

@@ -42,7 +42,9 @@ def test_a_date_in_the_first_lines_is_read(head: str, day: str) -> None:
     ("# Newsletter March 2024", "2024-03"), ("# Report Q3 2024", "2024-Q3"), ("Bericht, 3. Quartal 2024", "2024-Q3"), ("二〇二四 2024年3月", "2024-03"),
     ("Year: 2024", "2024"), ("**Date:** 2024", "2024"), ("# Room 2024", ""), ("# Founded March 1999", ""), ("30 de febrero de 2024", ""), ("30 February 2024", ""),
 ])  # fmt: skip
-def test_first_lines_without_a_day_date_by_a_month_a_quarter_or_a_year(head: str, date: str) -> None:
+def test_first_lines_without_a_day_date_by_a_month_a_quarter_or_a_year(
+    head: str, date: str
+) -> None:
     assert dates.in_head(f"{head}\n\nThe pier was closed and nobody came.") == date
 
 
@@ -60,36 +62,81 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("written", "date"), WRITTEN)
-def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(written: str, date: str) -> None:
+def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(
+    written: str, date: str
+) -> None:
     assert dates.read(written) == date
 
 
 def test_a_period_has_a_first_and_a_last_day() -> None:
-    assert dates.days("2024-Q1") == ("2024-01-01", "2024-03-31") and dates.days("2024-02") == ("2024-02-01", "2024-02-29")
-    assert dates.days("2024") == ("2024-01-01", "2024-12-31") and dates.days("2024-02-03") == ("2024-02-03", "2024-02-03")
+    assert dates.days("2024-Q1") == ("2024-01-01", "2024-03-31") and dates.days("2024-02") == (
+        "2024-02-01",
+        "2024-02-29",
+    )
+    assert dates.days("2024") == ("2024-01-01", "2024-12-31") and dates.days("2024-02-03") == (
+        "2024-02-03",
+        "2024-02-03",
+    )
 
 
 def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) -> None:
-    given = {"a": "4 March 2024", "b": "2024年3月4日", "c": "Q3 2024", "d": "March 2024", "e": 1709510400, "f": "TBD", "g": "4. März 2023", "h": "2024"}
-    texts = tuple(InlineText(f"The crane of {name} stood still in the wind.", name, name, {"date": date}) for name, date in given.items())
+    given = {
+        "a": "4 March 2024",
+        "b": "2024年3月4日",
+        "c": "Q3 2024",
+        "d": "March 2024",
+        "e": 1709510400,
+        "f": "TBD",
+        "g": "4. März 2023",
+        "h": "2024",
+    }
+    texts = tuple(
+        InlineText(f"The crane of {name} stood still in the wind.", name, name, {"date": date})
+        for name, date in given.items()
+    )
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
 
     def found(*filters: str) -> str:
-        return "".join(sorted(one.title for one in local_search(snapshot, "crane", filters=filters, max_tokens=6000).citations))
+        return "".join(
+            sorted(
+                one.title
+                for one in local_search(
+                    snapshot, "crane", filters=filters, max_tokens=6000
+                ).citations
+            )
+        )
 
     assert {fact["document"][2]: fact["date"] for fact in documents(snapshot).values()} == {
         "a": "2024-03-04", "b": "2024-03-04", "c": "2024-Q3", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
     }  # fmt: skip
-    assert found("date=4 March 2024") == "abe" and found("date=March 2024") == "abde" and found("date=Q3 2024") == "c"
-    assert found("date>=July 1, 2024") == "ch" and found("date<=2023年3月") == "g" and found("as_of=4. März 2023") == "fg"
-    assert found("said=4 March 2024") == "abe" and found("said=2023-03-04", "said=2024-03-04") == "abeg"
+    assert (
+        found("date=4 March 2024") == "abe"
+        and found("date=March 2024") == "abde"
+        and found("date=Q3 2024") == "c"
+    )
+    assert (
+        found("date>=July 1, 2024") == "ch"
+        and found("date<=2023年3月") == "g"
+        and found("as_of=4. März 2023") == "fg"
+    )
+    assert (
+        found("said=4 March 2024") == "abe"
+        and found("said=2023-03-04", "said=2024-03-04") == "abeg"
+    )
     with pytest.raises(BadInput, match="2024-04-03 or 2024-03-04, whichever is meant"):
         found("date>=3/4/2024")
     with pytest.raises(BadInput, match="Q3 2024 or 3 May 2024"):
         found("when=last week")
     lines = [line for line in list_documents(snapshot).text.splitlines() if line.startswith("- [")]
-    assert [line.split()[2] for line in lines[:6]] == ["2023-03-04", "2024", "2024-03", "2024-03-04", "2024-03-04", "2024-03-04"] and "2024-Q3" in lines[6]
+    assert [line.split()[2] for line in lines[:6]] == [
+        "2023-03-04",
+        "2024",
+        "2024-03",
+        "2024-03-04",
+        "2024-03-04",
+        "2024-03-04",
+    ] and "2024-Q3" in lines[6]
 
 
 def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path: Path) -> None:
@@ -98,10 +145,18 @@ def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path
     for name, text in told.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     folder = tmp_path / "home" / "corpora" / "kb"
-    index_documents(folder, IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
-    found = local_search(open_snapshot(folder), "What happened?", filters=["date>=2023", "date<=2025-06"])
+    index_documents(
+        folder, IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,))
+    )
+    found = local_search(
+        open_snapshot(folder), "What happened?", filters=["date>=2023", "date<=2025-06"]
+    )
     names = [line.rpartition(" ")[2] for line in found.text.splitlines() if line.startswith("- [d")]
-    assert found.state == "not_found" and names == ["Next", "Stop", "Hall"] and "get_source" in found.hint
+    assert (
+        found.state == "not_found"
+        and names == ["Next", "Stop", "Hall"]
+        and "get_source" in found.hint
+    )
 
 
 @pytest.mark.parametrize(("text", "title"), [
@@ -165,6 +220,56 @@ def test_a_clock_in_capitals_does_not_leave_a_document_undated() -> None:
 
 
 def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:
-    names = ("14.05.2024 Protokoll.md", "minutes 14 May 2024.md", "2024年5月14日.md", "Scan_2024-05-14.txt")
+    names = (
+        "14.05.2024 Protokoll.md",
+        "minutes 14 May 2024.md",
+        "2024年5月14日.md",
+        "Scan_2024-05-14.txt",
+    )
     assert {dates.in_name(name) for name in names} == {"2024-05-14"}
-    assert dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""
+    assert (
+        dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""
+    )
+
+
+PAGE = """# Steam shop opens for small studios
+
+[Skip to content](https://example.org/#content)
+
+28 Dec 2021 - 27 Sep 2025
+
+*   [News](https://example.org/news)
+*   [Reviews](https://example.org/reviews)
+
+{line}
+
+The shop opened to studios of any size yesterday, and the first of them sold two thousand copies.
+
+By Bo Lind on May 9, 2022
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "date"),
+    [
+        ("By Ana Ruiz on December 10th, 2015 at 11:54 am.", "2015-12-10"),
+        ("By [Ana Ruiz](https://example.org/ana) published July 21, 2021", "2021-07-21"),
+        ("### Last updated by Ana Ruiz on April 19, 2018 at 7:16PM", "2018-04-19"),
+        ("Posted onAugust 1, 2012byLinux team", "2012-08-01"),
+        ("By May 3, 2024, three hundred small studios had come.", "2022-05-09"),  # a sentence
+        (
+            "[Share](https://example.org/2016/03/29/steam-shop-opens-small-studios?to=x)",
+            "2016-03-29",
+        ),
+        ("[Other](https://example.org/2016/03/29/a-game-of-last-summer)", "2022-05-09"),
+    ],
+)
+def test_a_web_page_is_dated_by_its_byline_or_its_address(line, date):
+    text = PAGE.format(line=line)
+    if line.startswith("[Share]"):
+        text = text.rpartition("By Bo")[0]
+    assert dates.in_head(text) == date
+
+
+def test_two_days_in_a_line_are_a_range_that_dates_nothing():
+    assert dates.in_head("Archive\n\n28 Dec 2021 - 27 Sep 2025\n\nA page about mills.") == ""
