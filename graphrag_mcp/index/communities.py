@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, tells_topic, without_grammar
 
-VERSION = 3  # another number when the same content would give another hierarchy
+VERSION = 4  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[int, ...]
 
@@ -35,7 +35,10 @@ class ClusterParams:
     many: int = 30  # and at most
     enough: int = 60  # text units from which on there are `few`
     largest: float = 0.85  # share of a community above which a part is no part but the same again
-    better: float = 0.3  # modularity of a division below the top, under which there is no topic
+    # Modularity of a division below the top under which there is no topic: few text units reach 0.3
+    # by chance, from `sure` on 0.2 is enough.
+    better: float = 0.3
+    sure: int = 150
     max_depth: int = 6
     sample: int = 4000  # text units that Leiden sees of one community; the others join the nearest
 
@@ -408,7 +411,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
         large = np.flatnonzero(sizes >= least)
         if len(large) >= few:
             break
-    if len(large) < 2 or (not top and quality < params.better):
+    better = params.better if len(found) < params.sure else params.better - 0.1
+    if len(large) < 2 or (not top and quality < better):
         return [units]
     large = large[np.argsort(-sizes[large], kind="stable")][: params.many]
     renamed = np.full(len(sizes) + 1, -1)

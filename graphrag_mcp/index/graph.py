@@ -32,7 +32,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import fences, introduction, quotation, relates
+from graphrag_mcp.text.prose import fences, introduction, navigation, quotation, relates
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -156,7 +156,13 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     """The unit's names grouped, and every single mention as its start in the unit's text and its
     key. Of a list the best names are kept."""
     core_text = text[core:]
-    every = mentions(core_text)
+    left_out = navigation(core_text)
+    every = [
+        mention
+        for mention in mentions(core_text)
+        if (at := bisect_right(left_out, (mention[4], math.inf))) == 0
+        or left_out[at - 1][1] <= mention[4]
+    ]
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
     starts = [start for start, _ in spans]
     mute = _mute(core_text, spans, starts, every)

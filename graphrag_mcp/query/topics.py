@@ -166,6 +166,7 @@ ABOUT = 10  # names and nouns of a series
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
+WIDE = 1 / 3  # share of the documents
 LEAST = 5  # topics that a map shows even if fewer hold that share
 MORE = 40  # tokens of the line that leads on
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
@@ -312,7 +313,8 @@ def _add_map(
         describe(snapshot, topic, kept, corpus)
         share = page.room // min(max(len(found) - number, 1), 3 * LEAST)
         said = SENTENCES if share > ROOM or number < LEAST else 1
-        below = inside(snapshot, topic, level, kept) if detailed or share > 2 * ROOM else ""
+        deeper = detailed or share > 2 * ROOM or is_wide(topic, total)
+        below = inside(snapshot, topic, level, kept) if deeper else ""
         head = [f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"]
         more = [f"  Inside: {below}"] if below else []
         if not _add(page, [*head, *more], topic, said) and not _add(page, head, topic, 0):
@@ -349,17 +351,28 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
 def inside(
     snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
 ) -> str:
-    """The largest topics inside a topic, by title; "" where there are fewer than two."""
+    """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
+    than two."""
     level = count(snapshot).communities[topic.id]["level"] if level is None else level
     below = of_level(snapshot, max(level, 0) + 1, kept)
     below = [one for one in below if one.id != topic.id and one.units <= topic.units]
     if len(below) < 2:
         return ""
-    for one in below[:BELOW]:
+    total = len(set(count(snapshot).documents.values()))
+    most = BELOW * (3 if is_wide(topic, total) else 1)
+    for one in below[:most]:
         describe(snapshot, one, kept)
-    said = [f"{one.title} [c{one.n}]" for one in below[:BELOW]]
-    rest = [f"{len(below) - BELOW} more"] if len(below) > BELOW else []
+    said = [
+        f"{one.title} [c{one.n}], {counted(len(one.main), 'documents')}" for one in below[:most]
+    ]
+    rest = [f"{len(below) - most} more"] if len(below) > most else []
     return "; ".join([*said, *rest])
+
+
+def is_wide(topic: Topic, total: int) -> bool:
+    """Does the topic hold so many of all documents that only those inside it say what they are
+    about?"""
+    return len(topic.main) > WIDE * total
 
 
 def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[tuple[Topic, str]]:
@@ -439,7 +452,7 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
             shown[unit] = id
     for document, id in context.main_topics(shown, known.documents).items():
         found[id].main.add(document)
-    return sorted(found.values(), key=lambda topic: (-len(topic.units), topic.id))
+    return sorted(found.values(), key=lambda topic: (-len(topic.main), -len(topic.units), topic.id))
 
 
 def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:

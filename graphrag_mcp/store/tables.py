@@ -472,9 +472,11 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def furniture_of(snapshot: Snapshot) -> set[str]:
-    """The passages (content ids) that are menus or repeat the lines of a site."""
+    """The passages (content ids) that are menus or repeat the lines of a site: of documents with
+    links."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
-    return furniture(rows_of(passages.filter(pc.match_substring(passages["text"], "]("))))
+    pages = passages["document_id"].filter(pc.match_substring(passages["text"], "](http"))
+    return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
 
 def empty(table: str, columns: Wanted) -> pa.Table:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table
+from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table, terms
 
 _TABLES = table(__file__)
 _FORMS = compiled(_TABLES["forms"])
@@ -140,14 +140,20 @@ _CLAUSE, _ENGLISH, _LEADS = (
 SPEAKER, OWN = _FORMS.speaker, _FORMS.own
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
-_ITEM = re.compile(r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}\)\s*")
+_ITEM = re.compile(
+    r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
+)
 _CODE = re.compile(r"[=;{}]")
+_ADDRESS = re.compile(r"[!-~]{60,}")  # or a part of one: no word is so long
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 # Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
 # those below held no sentence of an article.
 MENU = 0.3
+# Terms of such a notice: who asks with one of them is shown it.
+NOTICE = frozenset(terms("cookies consent privacy advertising tracking vendors personal data"))
+CONSENT = 80  # characters that have a word of such a notice each
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
@@ -183,13 +189,21 @@ def fences(text: str) -> list[int]:
 
 def is_menu(text: str, told: str) -> bool:
     """Is most of a text links, as in the navigation of a page? `told`: what is readable of it."""
-    return len(told) < MENU * len(text)
+    addresses = sum(map(len, _ADDRESS.findall(told)))  # whose beginning stands in the text before
+    return len(told) - addresses < MENU * len(text)
+
+
+def asks_consent(told: str) -> bool:
+    """Is it the notice of a page on cookies and advertisers, which has such a word in each line?"""
+    found = [word.casefold() for word in _FORMS.consent.findall(told)]
+    other = {word[:6] for word in found if not word.startswith("ad")}  # ads alone are a subject
+    return len(found) >= 4 and len(found) * CONSENT > len(told) and len(other) >= 3
 
 
 def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     """Which of these (id, document, text) say nothing of their document: menus; and, where the
-    document says more elsewhere, texts that are half links, and those of which most are lines that
-    SHARED documents hold."""
+    document says more elsewhere, texts that are half links or ask for consent, and those of which
+    most are lines that SHARED documents hold."""
     found: dict[str, tuple[str, list[str]]] = {}
     menus: set[str] = set()
     linked: set[str] = set()
@@ -199,7 +213,7 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         found[id] = document, told.split("\n")
         if is_menu(text, told):
             menus.add(id)
-        elif 2 * len(told) < len(text):
+        elif 2 * len(told) < len(text) or asks_consent(told):
             linked.add(id)
         for line in found[id][1]:
             documents.setdefault(line, set()).add(document)
@@ -230,6 +244,26 @@ def readable(text: str) -> str:
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
+
+
+def navigation(text: str) -> list[tuple[int, int]]:
+    """Where lines stand that lead to other pages and say nothing here: RUN or more links in a row, and
+    rows of links. Links within a folder are none of these: notes name each other so."""
+    if text.count("](http") < RUN:
+        return []
+    found: list[tuple[int, int]] = []
+    run: list[tuple[int, int]] = []
+    at = 0
+    for line in [*text.split("\n"), "."]:
+        place, at = (at, at + len(line)), at + len(line) + 1
+        if _ITEM.fullmatch(line):
+            run += [place] if "](http" in line else []
+        elif line.strip():
+            found += run if len(run) >= RUN else []
+            run = []
+            if line.count("](http") >= LINKS and not _line(line):
+                found.append(place)
+    return found
 
 
 def _line(line: str) -> str:

@@ -10,12 +10,20 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import communities_stage
-from graphrag_mcp.index.communities import ClusterParams, Hierarchy, Texts, cluster, texts_of
+from graphrag_mcp.index.communities import (
+    ClusterParams,
+    Hierarchy,
+    Texts,
+    _groups,
+    cluster,
+    texts_of,
+)
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -183,6 +191,17 @@ def test_there_are_at_most_thirty_top_communities_and_none_is_tiny(topics: int, 
     assert sorted(unit for held in found for unit in held) == sorted(topic_of)
     if topics == 9:
         assert all(len({topic_of[unit] for unit in held}) == 1 for held in found)
+
+
+def test_many_text_units_of_one_subject_are_divided_and_few_are_not() -> None:
+    """Of 35 words five are of one of eight fields: of a hundred such texts that is no more than chance."""
+    rnd, passages = random.Random(9), []
+    for number in range(400):
+        own = [f"w{number % 8}x{rnd.randrange(60)}" for _ in range(5)]
+        passages.append({"text_unit_id": f"u{number:03}", "terms": " ".join([*own, *(f"all{rnd.randrange(300)}" for _ in range(30))])})
+    for many, fields in ((400, 8), (100, 1)):
+        texts = texts_of([pa.Table.from_pylist(passages[:many])], {row["text_unit_id"]: "d" for row in passages[:many]})
+        assert len(_groups(texts, np.arange(many), ClusterParams(), top=False)) == fields
 
 
 def test_text_units_beyond_the_sample_join_their_topic() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from graphrag_mcp.text.prose import (
     eventful,
     furniture,
+    navigation,
     readable,
     relates,
     sentences,
@@ -208,3 +209,25 @@ def test_menus_and_the_lines_of_a_site_are_furniture_where_a_document_says_more(
     assert furniture(pages[:8]) == {f"{part}{n}" for part in "mh" for n in range(2)}  # two pages share no site
     alone = [row for row in pages if row[0][0] in "mch"]
     assert furniture(alone) == {"m0", "m1", "m2"}  # nothing else is said
+
+
+def test_a_notice_on_cookies_is_furniture_and_a_text_about_them_is_not() -> None:
+    notice = (
+        "Some of our partners process your personal data on the basis of legitimate interest. Choose your cookie "
+        "preferences for personalised advertising. You can withdraw consent at any time in our privacy policy."
+    )
+    about = (
+        "The court of Varde ruled in May that a shop may not set a cookie before the visitor has agreed. The shop had "
+        "argued that nobody reads such a notice, and that the people who asked it to stop could be counted on one hand."
+    )
+    told = "Ida Holm built the pier of Varde in 1904, as its register tells."
+    assert furniture([("n", "page", notice), ("a", "page", about), ("t", "page", told)]) == {"n"}
+
+
+def test_names_in_the_navigation_of_a_page_are_left_out_and_links_between_notes_are_not() -> None:
+    menu = "\n".join(f"*   [{name}](https://a.example/{name} \"{name} here\")" for name in ("News", "Reviews", "Lisbon"))
+    row = " | ".join(f"[{name}](https://a.example/{name})" for name in ("Oslo", "Paris", "Porto"))
+    text = f"# Piers\n\n{menu}\n\nIda Holm built a pier in Varde.\n\n{row}\n\n[Bo](https://a.example/bo) paid."
+    left_out = [text[start:end] for start, end in navigation(text)]
+    assert left_out == [*menu.split("\n"), row]
+    assert navigation(text.replace("https://a.example/", "")) == []
