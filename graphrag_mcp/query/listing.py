@@ -188,6 +188,11 @@ def _overview(
             break
     if None not in held or len(found) < 2:
         return None
+    for topic in [one for one in found if topics.is_wide(one, len(ids))]:
+        for part in topics.parts_of(snapshot, topic, level, kept):
+            part.main &= topic.main
+            topic.main -= part.main
+            found += [part] if part.main else []
     found.sort(key=lambda one: -len(one.main))
     within = set(ids)
     lines = [
@@ -280,8 +285,17 @@ def _letters(text: str) -> str:
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:
+    """How a document begins, of a web page without its menus and notices."""
     rows = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()
-    return readable(rows[0][:BEGINNING]) if rows else ""
+    beginning = rows[0][:BEGINNING] if rows else ""
+    if "](http" not in beginning:
+        return readable(beginning)
+    names = ["id", "position", "text"]
+    parts = snapshot.by_key("passages", [id], "document_id", names).to_pylist()
+    parts.sort(key=lambda row: row["position"])
+    furniture = topics.count(snapshot).furniture
+    own = [row["text"] for row in parts if row["id"] not in furniture]
+    return readable("\n\n".join(own)[:BEGINNING] or beginning)
 
 
 def _speaking(

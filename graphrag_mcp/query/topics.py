@@ -353,9 +353,7 @@ def inside(
 ) -> str:
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
-    level = count(snapshot).communities[topic.id]["level"] if level is None else level
-    below = of_level(snapshot, max(level, 0) + 1, kept)
-    below = [one for one in below if one.id != topic.id and one.units <= topic.units]
+    below = parts_of(snapshot, topic, level, kept)
     if len(below) < 2:
         return ""
     total = len(set(count(snapshot).documents.values()))
@@ -367,6 +365,15 @@ def inside(
     ]
     rest = [f"{len(below) - most} more"] if len(below) > most else []
     return "; ".join([*said, *rest])
+
+
+def parts_of(
+    snapshot: Snapshot, topic: Topic, level: int | None = None, kept: Filters | None = None
+) -> list[Topic]:
+    """The topics one level below a topic, those of most documents first."""
+    level = count(snapshot).communities[topic.id]["level"] if level is None else level
+    below = of_level(snapshot, max(level, 0) + 1, kept)
+    return [one for one in below if one.id != topic.id and one.units <= topic.units]
 
 
 def is_wide(topic: Topic, total: int) -> bool:

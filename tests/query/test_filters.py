@@ -17,6 +17,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.query import filters, local, sections
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_source
 from graphrag_mcp.query.route import choose
@@ -24,7 +25,7 @@ from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.terms import query_terms
+from graphrag_mcp.text.terms import content_id, query_terms
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
@@ -438,3 +439,20 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
     assert [facts[name]["date"] for name in names[3:]] == ["", ""]
     found = local_search(open_snapshot(tmp_path / "c"), "crane", filters=["date>=2024-01", "date<=2025-03-04"])
     assert {one.title for one in found.citations} == {names[0], names[2]}
+
+
+def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
+    harbour = ("rope winch hook", "tide current buoy", "pilot mooring anchor", "dredger quay swell")
+    fields = [("crane harbour cargo", own) for own in harbour] + [("orchard apple harvest", "bee hive honey")]
+
+    def said(words: str, n: int) -> str:
+        return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
+
+    texts = [
+        InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
+        for common, own in fields for n in range(30)
+    ]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "c"), max_tokens=1500).text
+    counts = [int(n) for n in re.findall(r"^- \[c\d+\] .*?: (\d+) documents?", listed, re.MULTILINE)]
+    assert sum(counts) == 150 and max(counts) <= 50 and len(counts) >= 4
