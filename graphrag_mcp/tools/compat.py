@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESULTS_TOKENS = 4_000
 LINKS = ("url", "source_url", "link", "source")  # metadata that may hold a document's web address
 
-FetchId = argument(Text, "An id from search", "id result_id document_id ids")
+FetchId = argument(Text, "fetch_id")
 
 
 class Found(BaseModel):

@@ -439,94 +439,60 @@ def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def argument(kind: Any, description: str, called: str = "") -> Any:
-    """The type of an argument, with the names that models call it by, its own first."""
+def argument(kind: Any, name: str) -> Any:
+    """The type of the argument that has this name in contract.toml."""
+    description, called = TABLES["arguments"][name]
     alias = AliasChoices(*called.split()) if called else None
     return Annotated[kind, Field(description=description or None, validation_alias=alias)]
 
 
-def number(default: int, description: str, called: str = "") -> Any:
-    return argument(Annotated[int, BeforeValidator(as_int(default))], description, called)
+def number(default: int, name: str) -> Any:
+    return argument(Annotated[int, BeforeValidator(as_int(default))], name)
 
 
-def choice(choices: tuple[str, ...], description: str, called: str = "") -> Any:
+def choice(choices: tuple[str, ...], name: str) -> Any:
     """One of these words, in any case; the first for an empty one."""
     read = BeforeValidator(lambda value: as_word(value) or choices[0])
-    return argument(Annotated[Literal[choices], read], description, called)
+    return argument(Annotated[Literal[choices], read], name)
 
 
-def objects(schema: dict[str, Any], description: str, called: str) -> Any:
+def objects(schema: dict[str, Any], name: str) -> Any:
     """A list of objects, which the tool itself looks at."""
     listed = WithJsonSchema({"type": "array", "items": schema})
-    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], description, called)
+    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], name)
 
 
 Text = Annotated[str, BeforeValidator(as_text)]
 Flag = Annotated[bool, BeforeValidator(as_flag(False))]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
-Query = argument(
-    Text, "A question or names, in any language", "query q question text search prompt input"
-)
-_CORPUS = "corpus index collection corpus_name index_name workspace"
-Corpus = argument(Text, "Another index", _CORPUS)
-Corpora = argument(Text, "Another index; a,b or *: several", _CORPUS)
-_BUDGET = "max_tokens budget token_budget maxTokens max_token tokens"
-
-
+Query = argument(Text, "query")
+Corpus = argument(Text, "corpus")
+Corpora = argument(Text, "corpora")
 Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = (
-    number(most, "Longest result", _BUDGET) for most in (1200, 2000, 3000, 4000, 6000)
+    number(most, "budget") for most in (1200, 2000, 3000, 4000, 6000)
 )
-Format = choice(("concise", "detailed"), "detailed: all columns", "response_format format detail")
-Cursor = argument(
-    Annotated[str, BeforeValidator(as_cursor)],
-    "Of the last page",
-    "cursor next_cursor page page_token",
-)
-Answer = argument(Flag, "Let the server's model answer", "answer generate_answer")
-ResponseType = argument(Text, "Its form, e.g. a table", "response_type answer_type")
-Instructions = argument(Text, "More wishes for it", "instructions user_prompt system_prompt")
-GeneralKnowledge = argument(
-    Flag, "It may add general knowledge, marked", "general_knowledge allow_general_knowledge"
-)
-Filters = argument(
-    Strings,
-    'As "date>=2024-05", "uri=notes/*", "topic=c5", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
-    "filters filter where",
-)
-History = argument(
-    Annotated[list[str], BeforeValidator(as_turns)],
-    "Earlier user turns",
-    "history conversation_history messages",
-)
-Explain = argument(Flag, "Why each item is there", "explain why")
-Keywords = argument(Strings, "Look for these too", "keywords keyword terms")
-Queries = argument(
-    Strings, "Up to 8 questions at once instead of query; short hits for each", "queries questions"
-)
-Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 40 places")
-Sort = choice(("rank", "time"), "time: oldest first", "sort order")
-SessionId = argument(Text, "From drift_search", "session_id session sessionId drift_session id")
-JobId = argument(Text, "From index_documents", "job_id job jobId id task_id")
-Texts = objects(TABLES["text"], "Texts themselves", "texts documents docs content contents text")
+Format = choice(("concise", "detailed"), "format")
+Cursor = argument(Annotated[str, BeforeValidator(as_cursor)], "cursor")
+Answer = argument(Flag, "answer")
+ResponseType = argument(Text, "response_type")
+Instructions = argument(Text, "instructions")
+GeneralKnowledge = argument(Flag, "general_knowledge")
+Filters = argument(Strings, "filters")
+History = argument(Annotated[list[str], BeforeValidator(as_turns)], "history")
+Explain = argument(Flag, "explain")
+Keywords = argument(Strings, "keywords")
+Queries = argument(Strings, "queries")
+Breadth = choice(("passages", "sentences"), "breadth")
+Sort = choice(("rank", "time"), "sort")
+SessionId = argument(Text, "session_id")
+JobId = argument(Text, "job_id")
+Texts = objects(TABLES["text"], "texts")
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------
 
-# What models call things that go by another name here, where the spelling gives no clue.
-GUESSES = {
-    **dict.fromkeys(("top_k", "k", "n", "limit", "num_results", "max_results"), "max_tokens"),
-    **dict.fromkeys(("community", "depth", "mode"), "level"),
-    "offset": "cursor",
-}
-# What pydantic's error types are about, by how they begin.
-EXPECTED = {
-    "int": "a whole number",
-    "string": "text",
-    "bool": "true or false",
-    "list": "a list",
-    "float": "a number",
-}
+GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
 
 
 class OurTool(Tool):

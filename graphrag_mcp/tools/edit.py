@@ -42,29 +42,13 @@ def as_fields(value: Any) -> Any:
     return contract.as_strings(value)
 
 
-DryRun = contract.argument(
-    Annotated[bool, BeforeValidator(contract.as_flag(True))],
-    "false: do it",
-    "dry_run dryrun preview",
-)
+DryRun = contract.argument(Annotated[bool, BeforeValidator(contract.as_flag(True))], "dry_run")
 Op = contract.choice(
-    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"),
-    "merge: the first id stays; proposals: pairs to merge or reject; log: edits",
-    "op operation action",
+    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"), "op"
 )
-EditIds = contract.argument(
-    contract.Strings,
-    "e12, r7, names; of a new relationship both ends; undo_id",
-    "ids id entities names undo_id",
-)
-Fields = contract.argument(
-    Annotated[list[str], BeforeValidator(as_fields)],
-    "name=value: title, type, description, keywords, weight",
-    "fields values set",
-)
-DocumentIds = contract.argument(
-    contract.Strings, "d4, uris or file names", "ids id documents document_ids uris paths"
-)
+EditIds = contract.argument(contract.Strings, "edit_ids")
+Fields = contract.argument(Annotated[list[str], BeforeValidator(as_fields)], "fields")
+DocumentIds = contract.argument(contract.Strings, "document_ids")
 
 
 async def remove_documents(

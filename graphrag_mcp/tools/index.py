@@ -40,28 +40,15 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = contract.argument(
-    contract.Strings, "Folders or files", "paths path folder folders files file directory dir"
-)
-Method = contract.choice(
-    ("auto", "fast", "llm", "agent"),
-    "auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)",
-)
-RemoveMissing = contract.argument(
-    contract.Flag,
-    "Allow removing over half of the corpus: its files are gone",
-    "remove_missing delete_missing prune",
-)
-Wait = contract.number(20, "0 to 50; longer work goes on as a job", "wait_seconds wait timeout")
+Paths = contract.argument(contract.Strings, "paths")
+Method = contract.choice(("auto", "fast", "llm", "agent"), "method")
+RemoveMissing = contract.argument(contract.Flag, "remove_missing")
+Wait = contract.number(20, "wait")
 Listed = contract.choice(
-    ("counts", "all", "pending", "processing", "processed", "failed"),
-    "List the job's",
-    "documents state states status filter",
+    ("counts", "all", "pending", "processing", "processed", "failed"), "listed"
 )
-Since = contract.argument(contract.Text, "Day or generation: what changed since", "since after")
-AboutEntity = contract.argument(
-    contract.Text, "With since: what is new on this entity", "about entity"
-)
+Since = contract.argument(contract.Text, "since")
+AboutEntity = contract.argument(contract.Text, "about_entity")
 
 
 async def index_documents(

@@ -26,9 +26,7 @@ DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several que
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = contract.number(
-    -1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level"
-)
+Level = contract.number(-1, "level")
 
 
 async def local_search(

@@ -25,12 +25,10 @@ _HOW = {
     '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
     "other": 'Hand in {"work_id", "text"}.',
 }
-Kind = contract.choice(("any", "extract", "describe", "report"), "")
-Level = contract.number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
-MaxItems = contract.number(5, "1 to 20", "max_items limit count n")
-Results = contract.objects(
-    contract.TABLES["result"], "One per work_id", "results items result work"
-)
+Kind = contract.choice(("any", "extract", "describe", "report"), "kind")
+Level = contract.number(-1, "work_level")
+MaxItems = contract.number(5, "max_items")
+Results = contract.objects(contract.TABLES["result"], "results")
 
 
 async def claim_work(
