@@ -24,20 +24,7 @@ from typing import Any
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs import run
-from graphrag_mcp.jobs.queue import (
-    FINAL,
-    MERGE,
-    RESUME,
-    Job,
-    close,
-    flag,
-    load,
-    marker,
-    process_mark,
-    read,
-    save,
-    started,
-)
+from graphrag_mcp.jobs.queue import FINAL, MERGE, RESUME, Job, close, flag, load, read, save
 from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.fencing import SUBJECT
@@ -61,11 +48,9 @@ TOO_MANY = f"{run.DEATHS} processes ended while they did it"
 
 log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
-_keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
 # why this process cannot do what is open, where no record can say so
 _troubles: dict[tuple[Path, str], str] = {}
-_woken = threading.Event()
 
 
 # ---- starting and stopping ----------------------------------------------------------------------
@@ -94,7 +79,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 subject=SUBJECT.get(),
                 own=not small,
                 pid=os.getpid(),
-                process=process_mark(os.getpid()),
+                process=records.process_mark(os.getpid()),
             )
             with writing(home / "corpora" / corpus):
                 # May this user take the lead, which may be another's? Else the job would wait for ever.
@@ -113,9 +98,8 @@ def cancel(home: Path, job_id: str) -> Job:
     job = load(home, job_id)
     if job.status not in FINAL:
         flag(home, job_id).touch()
-        if not marker(home, job.corpus, job_id).exists():
+        if not records.marker(home, job.corpus, job_id).exists():
             flag(home, job_id).unlink(missing_ok=True)  # it came to its end meanwhile
-        _woken.set()
         return load(home, job_id)
     if job.status == "failed" and (stored := read(home, job_id)) and stored.status not in FINAL:
         close(home, job, "cancelled")  # its process is gone, so no one else writes this record
@@ -150,7 +134,7 @@ def merge_later(settings: Settings, corpus: str) -> None:
 
     A mark on disk, which says when the first of it came and is as old as the last: the one that
     leads the corpus then merges, whatever becomes of this process."""
-    path = marker(settings.home, corpus, MERGE)
+    path = records.marker(settings.home, corpus, MERGE)
     body = {"since": time.time(), "settings": records.settings_record(settings)}
     with writing(settings.home / "corpora" / corpus):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,22 +147,13 @@ def merge_later(settings: Settings, corpus: str) -> None:
 @contextlib.contextmanager
 def keeping(settings: Settings) -> Iterator[None]:
     """While this lasts, a thread of this process looks for work that no one does: after a start,
-    and when another process has died. One for all who want it."""
-    home = settings.home
-    with _leading:
-        count, over = _keepers.get(home, (0, threading.Event()))
-        _keepers[home] = (count + 1, over)
-    if not count:
-        threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
+    and when another process has died."""
+    over = threading.Event()
+    threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
     try:
         yield
     finally:
-        with _leading:
-            count = _keepers[home][0] - 1
-            _keepers[home] = (count, over)
-            if not count:
-                del _keepers[home]
-                over.set()
+        over.set()
 
 
 def trouble(home: Path, corpus: str) -> str:
@@ -194,7 +169,7 @@ def hand_over(settings: Settings) -> None:
         mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
         if mine:
             with contextlib.suppress(OSError):
-                started(settings.home, mine[0].job_id)
+                records.started(settings.home, mine[0].job_id)
 
 
 def _keep(settings: Settings, over: threading.Event) -> None:
@@ -221,7 +196,6 @@ def _lead(settings: Settings, corpus: str) -> None:
                 target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}"
             )
             _leaders[place].start()
-    _woken.set()
 
 
 def _wait_and_lead(settings: Settings, corpus: str) -> None:
@@ -249,8 +223,7 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
                 del _leaders[place]
                 return
         if not worked:
-            _woken.wait(LEAD_EVERY)
-            _woken.clear()
+            time.sleep(LEAD_EVERY)
 
 
 @contextlib.contextmanager
@@ -309,7 +282,7 @@ def _ours(job: Job) -> bool:
 
 
 def _merge_is_due(home: Path, corpus: str) -> bool:
-    path = marker(home, corpus, MERGE)
+    path = records.marker(home, corpus, MERGE)
     try:
         last, first = path.stat().st_mtime, _mark(path).get("since", 0.0)
     except OSError:
@@ -328,7 +301,7 @@ def _mark(path: Path) -> dict[str, Any]:
 def _merge(settings: Settings, corpus: str) -> None:
     """The job first: killed between the two, the merge is done twice and not never. It runs when
     this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
-    path = marker(settings.home, corpus, MERGE)
+    path = records.marker(settings.home, corpus, MERGE)
     settings = from_record(settings, _mark(path).get("settings", {}))
     from graphrag_mcp.index.work import method_of
     from graphrag_mcp.store import manifest
@@ -353,11 +326,11 @@ def _again(home: Path, job: Job) -> None:
 def _spawn(home: Path, job: Job) -> None:
     """A process of its own for this job, written down as who does it."""
     try:
-        process = started(home, job.job_id)
+        process = records.started(home, job.job_id)
     except OSError as error:
         close(home, job, "failed", f"no process could be started ({error.strerror}). {RESUME}")
         return
-    job.pid, job.process = process.pid, process_mark(process.pid)
+    job.pid, job.process = process.pid, records.process_mark(process.pid)
     save(home, job)
     threading.Thread(target=process.wait, daemon=True).start()  # or it would stay as a zombie
 

@@ -117,13 +117,13 @@ def _hash(file: FoundFile) -> str:
 class Plan:
     found: Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
+    quota: walk.Quota
     # uri of a file -> uris of its documents
     by_file: dict[str, list[str]] = field(default_factory=dict)
     to_read: list[FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
-    quota: walk.Quota = field(default_factory=lambda: walk.Quota.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     # those that do not any more, since this call names them
     asked: list[str] = field(default_factory=list)
@@ -145,8 +145,7 @@ def make(
     if manifest is not None:
         live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
     found, moved, notes = look(request, manifest, live.values, settings)
-    quota = walk.Quota.of(settings)
-    plan = Plan(found, live, errors=list(found.errors), quota=quota, notes=notes)
+    plan = Plan(found, live, walk.Quota(settings), errors=list(found.errors), notes=notes)
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -19,15 +19,15 @@ from typing import Any
 from graphrag_mcp.sources.decode import ReadError
 
 # suffix -> (module without which it cannot be read, the distributions whose versions decide its
-# text). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
+# text, markitdown's converter). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
 # pages told apart. Sheets are read row by row; markitdown makes a page of HTML of them first.
-NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "pdf": ("pypdfium2", ("pypdfium2",)),
-    "xlsx": ("openpyxl", ("openpyxl",)),
-    "docx": ("mammoth", ("markitdown", "mammoth")),
-    "pptx": ("pptx", ("markitdown", "python-pptx")),
-    "epub": ("markitdown", ("markitdown",)),
-    "msg": ("olefile", ("markitdown", "olefile")),
+NEEDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "pdf": ("pypdfium2", ("pypdfium2",), ""),
+    "xlsx": ("openpyxl", ("openpyxl",), ""),
+    "docx": ("mammoth", ("markitdown", "mammoth"), "DocxConverter"),
+    "pptx": ("pptx", ("markitdown", "python-pptx"), "PptxConverter"),
+    "epub": ("markitdown", ("markitdown",), "EpubConverter"),
+    "msg": ("olefile", ("markitdown", "olefile"), "OutlookMsgConverter"),
 }
 OFFICE = frozenset(NEEDS)
 NO_EXTRA = 'needs more to be read: pip install "graphrag-mcp[docs]"'
@@ -57,7 +57,7 @@ def prepare(suffix: str) -> None:
     """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not
     installed."""
     try:
-        if suffix in ("docx", "pptx", "epub", "msg"):
+        if NEEDS[suffix][2]:
             import_module("markitdown.converters")
         import_module(NEEDS[suffix][0])
     except ImportError as error:
@@ -70,7 +70,8 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     if suffix in ("docx", "pptx", "xlsx", "epub"):
         _check_zip(data, suffix)
     try:
-        text, title, metadata = _READERS.get(suffix, _converted)(data, suffix)
+        reader = {"pdf": _pdf, "xlsx": _xlsx}.get(suffix, _converted)
+        text, title, metadata = reader(data, suffix)
     except (MemoryError, ReadError):
         raise
     except Exception as error:  # whatever the libraries say of bytes that they do not expect
@@ -238,19 +239,7 @@ def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     and asks no one."""
     from markitdown import StreamInfo, converters
 
-    converter = getattr(converters, _CONVERTERS[suffix])()
+    converter = getattr(converters, NEEDS[suffix][2])()
     result = converter.convert(io.BytesIO(data), StreamInfo(extension=f".{suffix}"))
     text = _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or "")
     return text, result.title or "", {}
-
-
-_CONVERTERS = {
-    "docx": "DocxConverter",
-    "pptx": "PptxConverter",
-    "epub": "EpubConverter",
-    "msg": "OutlookMsgConverter",
-}
-_READERS: dict[str, Callable[[bytes, str], tuple[str, str, dict[str, Any]]]] = {
-    "pdf": _pdf,
-    "xlsx": _xlsx,
-}

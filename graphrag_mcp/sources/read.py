@@ -119,7 +119,7 @@ class _Child(Child):
         return f"its parser crashed (status {code})"
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _child: _Child | None = None
 
 
@@ -129,7 +129,7 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
 
     with _lock:
         if _child is not None and _child.process.poll() is not None:
-            _drop()
+            close()
         child = _child = _child or _Child()
         watch = threading.Timer(seconds + GRACE, child.kill)
         watch.daemon = True
@@ -139,21 +139,17 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
         finally:
             watch.cancel()
             if child.late or not child.sound:
-                _drop()
-
-
-def _drop() -> None:
-    global _child
-
-    if _child is not None:
-        _child.end()
-        _child = None
+                close()
 
 
 def close() -> None:
     """End the process, if there is one."""
+    global _child
+
     with _lock:
-        _drop()
+        if _child is not None:
+            _child.end()
+            _child = None
 
 
 atexit.register(close)

@@ -267,16 +267,10 @@ class Found:
 class Quota:
     """How much one call reads."""
 
-    max_files: int
-    max_bytes: int
-    max_text_units: int
+    settings: Settings
     files: int = 0
     bytes: int = 0
     text_units: int = 0
-
-    @classmethod
-    def of(cls, settings: Settings) -> Quota:
-        return cls(settings.max_files, settings.max_bytes, settings.max_text_units)
 
     def take(self, file: FoundFile) -> None:
         self.files += 1
@@ -285,7 +279,7 @@ class Quota:
     def full(self) -> str:
         """The setting whose limit is reached; "" while there is room."""
         for name in ("files", "bytes", "text_units"):
-            if getattr(self, name) >= getattr(self, f"max_{name}"):
+            if getattr(self, name) >= getattr(self.settings, f"max_{name}"):
                 return f"max_{name}"
         return ""
 
@@ -296,7 +290,7 @@ class Quota:
         if len(files) > 1:
             many = f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB"
         reason = (
-            f"left for the next call ({many} from here on): one call takes {name} = {getattr(self, name):,}. "
+            f"left for the next call ({many} from here on): one call takes {name} = {getattr(self.settings, name):,}. "
             f"Index again to go on, or raise {name} in the settings"
         )
         return {"path": files[0].uri, "reason": reason}

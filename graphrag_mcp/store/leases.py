@@ -142,6 +142,11 @@ def corrected(folder: Path, done: Iterable[Correction]) -> None:
 
 
 _COLUMNS = "work_id, key, kind, subject, who"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT, who TEXT,
+    until REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, subject TEXT);
+"""
 
 
 def _lease(row: Sequence[str]) -> Lease:
@@ -161,13 +166,7 @@ def _open(folder: Path) -> Iterator[sqlite3.Connection]:
     path = folder / "work.db"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=30)) as db:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT,"
-                " who TEXT, until REAL) WITHOUT ROWID"
-            )
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, subject TEXT)"
-            )
+            db.executescript(_TABLES)
             with db:
                 yield db
     except sqlite3.OperationalError as error:

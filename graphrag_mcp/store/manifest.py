@@ -42,6 +42,7 @@ DERIVATION = 13
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and the last of this many runs whatever their age
+REPAIR = "Run graphrag-mcp doctor --repair"
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
@@ -77,12 +78,8 @@ class Manifest:
         body = asdict(self)
         if self.format == FORMAT and all(segment["kind"] == FIRST_LOG for segment in self.segments):
             body["format"] = WITHOUT_LOGS
-        return (
-            json.dumps(
-                {**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False
-            )
-            + "\n"
-        )
+        whole = {**body, "check": _check(body)}
+        return json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
     def following(self, **changes: Any) -> Manifest:
         """The next generation; communities that are those of this one stay so."""
@@ -98,7 +95,7 @@ class Manifest:
         found |= {f"files/{one['file']}": one["sha256"] for one in self.files}
         known, broken = recorded(folder, self.files)
         if broken:
-            raise errors.Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
+            raise errors.Damaged(f"the record {broken[0]}", REPAIR)
         for table in self.tables:
             for path, (_, sha256) in known.get(table, {}).items():
                 found[f"tables/{table}.lance/{path}"] = sha256
@@ -123,9 +120,7 @@ def parse(raw: bytes, where: str) -> Manifest:
         # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
         later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise errors.Damaged(
-            f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair"
-        ) from error
+        raise errors.Damaged(f"{where} is not a complete manifest", REPAIR) from error
     # A later release may make the check value of something else. Taken for damage, an earlier
     # generation would be built on and replace it.
     if later:
@@ -134,9 +129,7 @@ def parse(raw: bytes, where: str) -> Manifest:
             "Upgrade graphrag-mcp, or index again",
         )
     if wrong:
-        raise errors.Damaged(
-            f"{where} does not match its check value", "Run graphrag-mcp doctor --repair"
-        )
+        raise errors.Damaged(f"{where} does not match its check value", REPAIR)
     if body.get("format") == WITHOUT_LOGS:
         body["format"] = FORMAT
     body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
@@ -351,9 +344,8 @@ def local_lock(folder: Path, timeout: float) -> Iterator[None]:
 
 
 def _check(body: dict[str, Any]) -> str:
-    return hashlib.sha256(
-        json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")
-    ).hexdigest()
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
 # ---- what the files of tables must be ------------------------------------------------------------

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.manifest import Manifest, spoiled
+from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
 from graphrag_mcp.store.schema import (
     BATCH,
     FULL_TEXT,
@@ -53,7 +53,6 @@ from graphrag_mcp.text.prose import furniture
 INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
 # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 FLAT = 60_000
-REPAIR = "Run graphrag-mcp doctor --repair"
 TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
 T = TypeVar("T")
 _connections: dict[tuple[str, int, bool], Any] = {}
@@ -296,15 +295,6 @@ class Snapshot:
             return empty(table, columns)
         query = handle.query().where(where) if where else handle.query()
         return self._run(table, query.limit(limit) if limit is not None else query, names)
-
-    def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """The rows that another read of this snapshot gave these row ids for, in no promised order."""
-        if (kept := self._in_memory(table, columns)) is not None:
-            return kept.take(kept.places(ROW_ID, row_ids), columns)
-        handle = self._handle(table)
-        if not len(row_ids):
-            return empty(table, columns)
-        return self._run(table, handle.take_row_ids(row_ids), columns)
 
     def by_key(
         self, table: str, values: Values, key: str | None = None, columns: Wanted = None
