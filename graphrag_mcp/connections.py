@@ -64,8 +64,7 @@ class Pool(ServerState):
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
 
     def has_room(self) -> bool:
-        """Whether there is room for the newest connection, after another has been closed if need be.
-        False when all are being served."""
+        """Is there room for the newest connection, if need be after closing one that waits?"""
         if len(self.connections) <= self.most:
             return True
         oldest = next(iter(self.waiting), None)
@@ -138,8 +137,7 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn with `Connection`. `ending` ends the event streams of the application, since they do
-    not end by themselves."""
+    """uvicorn with `Connection`. `ending` ends event streams, which do not end by themselves."""
 
     def __init__(
         self,
@@ -166,9 +164,8 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A stop by SIGTERM, Ctrl-C, or the end of the process that this worker belongs to.
-        uvicorn's own handler would end the event streams in which calls are answered
-        (sse-starlette looks for it)."""
+        """A stop by SIGTERM, Ctrl-C, or the end of the parent process. sse-starlette looks for
+        uvicorn's own handler, and would end streams in which calls are answered."""
 
         def stop(*_: Any) -> None:
             self.should_exit = True

@@ -1,13 +1,10 @@
-"""One way to spread work: a function over items, in this process, in processes of this machine or as
-tasks of a Ray cluster.
+"""A function over items: in this process, in processes of this machine, or as Ray's tasks.
 
 Takes a function of a module, which depends on its item alone, and items that can be pickled; gives
-the results in the order of the items, so that what is made of them does not depend on who computed
-them. Work goes out in parts, some ahead of what was taken. A process that dies costs the part it had:
-another one does that part, and nothing that was answered is done again. Knows nothing of documents.
+the results in the order of the items. Work goes out in parts, some ahead of what was taken. Another
+process does the part of one that dies. Knows nothing of documents.
 
-`python -m graphrag_mcp.executors` is such a process: it takes parts from its input until that ends.
-"""
+`python -m graphrag_mcp.executors` is such a process: it takes parts until its input ends."""
 
 from __future__ import annotations
 
@@ -64,8 +61,7 @@ class InProcess:
 
 
 class Processes:
-    """Processes of this machine, started when there is work for them. They end with this process,
-    whatever ends it."""
+    """Processes of this machine, started when there is work. They end with this process."""
 
     def __init__(self, count: int) -> None:
         self._threads = ThreadPoolExecutor(count, "executor")
@@ -198,8 +194,7 @@ def _greet(address: str) -> None:
 
 def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
-    there are several cores and FEW items or more. `processes` 0: one for each core, at most MOST.
-    """
+    there are several cores and FEW items. `processes` 0: one for each core, at most MOST."""
     if engine == "ray":
         return Ray(address)
     count = processes or min(cores(), MOST)
@@ -220,8 +215,7 @@ def _in_order(
     items: Iterable[T],
     weigh: Callable[[T], int],
 ) -> Iterator[R]:
-    """`begin` has a part computed and gives what waits for it. Results wait as bytes: they take a
-    tenth of the memory."""
+    """`begin` has a part computed and gives what waits for it. Bytes take a tenth of the memory."""
     under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
     total, parts = 0, _parts(items, weigh)
     for weight, part in itertools.chain(parts, [(0, [])]):

@@ -1,8 +1,8 @@
 """The server over streamable HTTP. Host, Origin and token of every request are checked first.
 
 Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
-Without tokens only programs of this machine may come in, so another address is refused; with tokens
-each names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
+Without tokens only programs of this machine may come in, so another address is refused; each token
+names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
 tool."""
 
 from __future__ import annotations
@@ -325,8 +325,7 @@ async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str)
 
 
 def _user(name: str) -> Any:
-    """The SDK's authenticated user: its session manager lets no one else into a session that this
-    one opened."""
+    """The SDK's authenticated user: no one else is let into a session that this one opened."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 
@@ -349,8 +348,7 @@ def origin_name(origin: str) -> str:
 
 
 def tokens_of(text: str) -> dict[bytes, str]:
-    """The names of the tokens in `name=token,name=token`, by the SHA-256 of the token. BadInput never
-    repeats what stands there."""
+    """Names in `name=token,name=token` by SHA-256 of the token. BadInput repeats no token."""
     found: dict[bytes, str] = {}
     for number, entry in enumerate((part.strip() for part in text.split(",")), 1):
         if not entry:
@@ -392,8 +390,7 @@ def tenants_of(text: str, names: set[str]) -> dict[str, str]:
 
 
 def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[str]:
-    """The names that a Host header may hold. BadInput for an address that others reach, without
-    tokens."""
+    """What a Host header may hold. BadInput for an address that others reach, without tokens."""
     if not is_loopback(host) and not tokens:
         raise BadInput(
             f"on {host} anybody in the network could use this server, and no token is set",

@@ -1,9 +1,8 @@
 """The MCP server: from settings to tools, served over stdio.
 
-The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what the
-first search needs is imported behind them. A line on stdin that the SDK could not read is corrected
-(half an emoji, as models write) or refused with its id: the SDK drops it without a word, and the host
-would wait for its time-out."""
+The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what
+the first search needs is imported behind them. A line on stdin that the SDK would drop without a
+word is corrected (half an emoji) or refused with its id, else the host waits."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ log = logging.getLogger(__name__)
 
 
 class Incoming:
-    """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the
-    other side."""
+    """The lines of a file, for `stdio_server`. `answer` sends a message to the other side."""
 
     def __init__(self, lines: Any) -> None:
         self.lines = lines
@@ -73,8 +71,7 @@ class Incoming:
 
 
 def checked(line: str) -> tuple[str, tuple[str | int | None, int, str] | None]:
-    """The line, put right if need be, or "" and the id, code and message of a refusal. Notifications
-    and answers are not refused."""
+    """The line, corrected, or "" and a refusal (id, code, message; none of what has no id)."""
     from mcp.types import jsonrpc_message_adapter
 
     if not line:
@@ -207,8 +204,7 @@ def _instructions(names: set[str]) -> str:
 
 
 class _Once:
-    """Runs a function in a daemon thread, once, after the shortest of the delays it was started
-    with."""
+    """Runs a function in a daemon thread, once, after the shortest of the delays given."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work, self.lock, self.begun = work, threading.Lock(), False
@@ -239,8 +235,7 @@ def serve(
     compat: bool = False,
     corpus: str = "",
 ) -> None:
-    """Serve over stdio until the client goes away. Ends the process: threads left behind must not
-    keep it."""
+    """Serve over stdio until the client goes away, then end the process whatever threads run."""
     wire = take_stdio()
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
@@ -280,11 +275,9 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
 
 
 def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
-    """The protocol's own (in, out); after it fd 0 is empty and fd 1 and sys.stdout are stderr, for
-    good.
+    """The protocol's (in, out); fd 0 is empty, fd 1 and sys.stdout are stderr from now on.
 
-    For good, unlike the SDK's: what a C library has in its buffer is written when the process ends.
-    """
+    Unlike the SDK's for good: C libraries write their buffers when the process ends."""
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

@@ -1,8 +1,7 @@
 """Settings: read once from the environment and one optional TOML file.
 
-Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no
-index. Each algorithm keeps its own parameters beside its code; only what a user may turn stands
-here."""
+Takes `os.environ`-like mappings; gives a frozen `Settings`. Knows no MCP and opens no index. Only
+what a user may turn stands here; each algorithm keeps its parameters beside its code."""
 
 from __future__ import annotations
 
@@ -145,18 +144,15 @@ _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
-    """The working directory, unless it is `/`, a drive or a home folder: then nothing may be
-    indexed."""
+    """The working directory; none where that is `/`, a drive or a home folder."""
     here = (cwd or Path.cwd()).resolve()
     return () if here in (Path(here.anchor), Path.home().resolve()) else (here,)
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Settings from defaults, then the TOML file, then the environment, then `overrides` that are
-    not None.
+    """Settings from defaults, the TOML file, the environment, and `overrides` that are not None.
 
-    Raises BadInput for an unknown name (with the nearest known one), a wrong value or a missing
-    `${VAR}`."""
+    BadInput for an unknown name (with the nearest known one), a wrong value, a missing `${VAR}`."""
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if path := env.get("GRAPHRAG_MCP_SETTINGS"):
@@ -195,8 +191,8 @@ def address_of(home: Path) -> str:
 
 
 def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
-    """The settings of one of several tenants of a home: `tenants/<name>` below it, and below each
-    root the folder of that name."""
+    """The settings of one tenant of several: `tenants/<name>` of the home, `<name>` of each
+    root."""
     address = address_of(settings.home)
     home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
     return replace(
@@ -213,8 +209,7 @@ def _types() -> TypeAdapter[Settings]:
 
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the types of their settings. BadInput repeats none of them: a text may be a key
-    in the wrong place."""
+    """The values in the types of their settings. BadInput repeats none: a text may be a key."""
     known = [one.name for one in fields(Settings)]
     if unknown := [name for name in values if name not in known]:
         near = difflib.get_close_matches(unknown[0], known, n=1)
@@ -271,8 +266,7 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
-    """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments
-    do not count."""
+    """Every `${NAME}` in a text replaced from the environment (not in comments: after parsing)."""
     if isinstance(value, dict):
         return {name: _substituted(one, path, env) for name, one in value.items()}
     if isinstance(value, list):
@@ -330,8 +324,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
 
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
-    """The settings of a record. What it does not hold is as it is here, and so is what was made of
-    a variable that is not set here."""
+    """The settings of a record; as here what it does not hold or takes from an unset variable."""
     known = {item.name for item in fields(Settings)} - {"home"}
     values = {name: record[name] for name in record if name in known}
     values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
@@ -344,8 +337,7 @@ def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Texts of the options and addresses that may be keys, so that no reply or error repeats
-    them."""
+    """Texts of options and addresses that may be keys, which no reply or error repeats."""
     found = []
     for path, text in _texts(settings.chat_options):
         placed = _secret_place(path)

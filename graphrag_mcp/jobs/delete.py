@@ -33,8 +33,7 @@ class Stored:
 
 
 def stored(home: Path, corpus: str) -> Stored:
-    """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or
-    a file."""
+    """What a corpus is on disk. NotFound without one, BadInput where a link or a file is there."""
     folder = _folder(home, corpus)
     inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     try:

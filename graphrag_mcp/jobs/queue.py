@@ -46,8 +46,7 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
 
 
 def process_mark(pid: int) -> str:
-    """What tells this process from a later one with the same number; "" when there is no such
-    process."""
+    """What tells a process from a later one with its number; "" when there is none."""
     if pid <= 0:
         return ""
     if sys.platform.startswith("linux"):
@@ -98,8 +97,7 @@ TAKEN_OVER_SOON = (
 
 @dataclass(slots=True)
 class Job:
-    """The record on disk. `key` is what makes two requests the same job; `process` tells a reused
-    pid apart."""
+    """The record on disk. Requests of one `key` are the same job; `process` tells a reused pid."""
 
     job_id: str
     corpus: str
@@ -157,8 +155,7 @@ def read(home: Path, job_id: str) -> Job | None:
 
 
 def as_it_is(home: Path, job: Job) -> Job:
-    """A job of a dead process waits for another one; one of an earlier release, that no one takes
-    over, has failed."""
+    """A job of a dead process waits for another one; one that no one takes over has failed."""
     if job.status in FINAL:
         return job
     if job.status == "queued":
@@ -213,8 +210,7 @@ def save(home: Path, job: Job) -> None:
 
 
 def open_up(home: Path, job: Job) -> None:
-    """Make a job known: its marker first, so that no record is ever without one while it is not
-    over."""
+    """Make a job known: its marker first, so that no open record is without one."""
     path = marker(home, job.corpus, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(job.key, "ascii")
@@ -263,8 +259,7 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
 
 
 def behind(home: Path, corpus: str) -> str:
-    """The start of a job that comes now: later than that of all that are open, also where the clock
-    was put back."""
+    """The start of a job that comes now: later than those of all open ones, whatever the clock."""
     jobs = filter(None, (read(home, name) for name in waiting(home, corpus)))
     last, at = max((job.started for job in jobs), default=""), now()
     if at > last:
@@ -274,8 +269,7 @@ def behind(home: Path, corpus: str) -> str:
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For the one
-    that leads."""
+    """Open records, oldest first; markers without work are cleared away. For the one that leads."""
     found = []
     for name in waiting(home, corpus):
         job, path = read(home, name), marker(home, corpus, name)

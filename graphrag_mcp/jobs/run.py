@@ -1,5 +1,4 @@
-"""Jobs done in this process, one after another or several small ones in one run, and the states of
-their documents.
+"""Jobs done in this process, alone or small ones together, and the states of their documents.
 
 What the job names stands in `<home>/jobs/<job_id>.documents.json` from its begin on; what became of
 each document follows from that list, the job's record and the index."""
@@ -58,8 +57,7 @@ def states(home: Path, job: Job) -> list[State]:
 
 
 def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
-    """So many documents in that state ("all": in each), how many there are by state, and the cursor
-    of the next."""
+    """PAGE documents in a state ("all": in any), counts by state, the cursor of the next page."""
     start = 0
     if cursor:
         owner, _, number = cursor.rpartition(".")
@@ -119,8 +117,7 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
 
 
 def begun(home: Path, job: Job) -> bool:
-    """Count a process that begins the job; False when too many have died of it without the index
-    moving on."""
+    """Count a process that begins the job; False when DEATHS did without the index moving on."""
     generation = _generation(home / "corpora" / job.corpus)
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation

@@ -1,9 +1,9 @@
-"""Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
-over when that process dies.
+"""Jobs: started or joined by any process, done by the one with the corpus's lease.
 
-The lease is a lock that ends with its process. Its holder does what is open in the order it came,
-small jobs that wait in one run (jobs/run.py). All others try the lock a few times a second. Large jobs have a process of their own,
-which neither the end of the server nor a cancelled call stops."""
+The lease is a lock that ends with its process: then another one takes over. Its holder does what is
+open in the order it came, small jobs that wait in one run (jobs/run.py). All others try the lock a
+few times a second. Large jobs have a process of their own, which neither the end of the server nor
+a cancelled call stops."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ _troubles: dict[tuple[Path, str], str] = {}
 
 
 def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
-    """Write the record, see to it, return at once. The same request while it is open is the same
-    job."""
+    """Write the record, see to it, return at once. An open job of the same request is joined."""
     home, small, state = settings.home, *_survey(request)
     body = json.loads(json.dumps(asdict(request)))
     key = hashlib.sha256(
@@ -107,8 +106,7 @@ def cancel(home: Path, job_id: str) -> Job:
 
 
 def run_job(settings: Settings, job_id: str) -> Job:
-    """Do a job in this process as soon as the lead is free, then what else is open. Returns the
-    final record."""
+    """Do a job here as soon as the lead is free, then what else is open. Gives the final record."""
     job = load(settings.home, job_id)
     while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
         with _lead_of(settings.home, job.corpus) as led:
@@ -121,8 +119,7 @@ def run_job(settings: Settings, job_id: str) -> Job:
 
 
 def finish_open(settings: Settings, corpus: str) -> None:
-    """Do now, in this thread, what dead processes have left open in a corpus; nothing while another
-    one leads."""
+    """Do in this thread what dead processes have left open; nothing while another one leads."""
     if records.waiting(settings.home, corpus):
         with _lead_of(settings.home, corpus) as led:
             if led:
@@ -163,8 +160,7 @@ def trouble(home: Path, corpus: str) -> str:
 
 
 def hand_over(settings: Settings) -> None:
-    """This process ends. What is still open, it leaves to a process that does that and nothing
-    else."""
+    """This process ends: leave what is open to a process that does nothing else."""
     for corpus in records.corpora_at_work(settings.home):
         mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
         if mine:
@@ -186,8 +182,7 @@ def _keep(settings: Settings, over: threading.Event) -> None:
 
 
 def _lead(settings: Settings, corpus: str) -> None:
-    """See that a thread of this process waits for the lead of the corpus as long as something is
-    open there."""
+    """See that a thread waits for the lead of the corpus as long as something is open there."""
     place = (settings.home, corpus)
     with _leading:
         if place not in _leaders:

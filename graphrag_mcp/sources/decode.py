@@ -41,8 +41,7 @@ _BLANK = re.compile("[\xa0\u2007\u2009\u202f]")
 
 
 def clean(text: str) -> str:
-    """The text as documents hold it: LF only, one kind of blank, no byte order mark, no NUL, no lone
-    surrogate."""
+    """Text as documents hold it: LF, one kind of blank, no byte order mark, NUL, lone surrogate."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
@@ -88,8 +87,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
-    """As `decode` where the encoding is known; bytes that it does not allow are replaced and
-    counted."""
+    """As `decode` where the encoding is known; wrong bytes are replaced and counted."""
     try:
         text, lost = data.decode(encoding), 0
     except UnicodeDecodeError:
@@ -141,8 +139,7 @@ def _first_line(area: str) -> str:
 
 
 def headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """(offset, level, words) of the headings of a Markdown text, without front matter and code
-    blocks."""
+    """(offset, level, words) of Markdown headings outside of front matter and code blocks."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     at = 0
     for match in _HEADINGS.finditer(text, front_matter(text)[1]):

@@ -1,10 +1,8 @@
-"""One function per file type: bytes in, pieces of text out. To add a type, write one and name it in
-FORMATS.
+"""One function per file type: bytes in, pieces of text out. A new one is named in FORMATS.
 
 A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
-tables. It raises ReadError with a reason in plain words. HTML is read in one pass without the
-standard library's HTMLParser, which is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on
-Python 3.11)."""
+tables. It raises ReadError with a reason. HTML is read in one pass without the standard library's
+HTMLParser, which is quadratic on unclosed tags (`<a<a...`: 4.6 s for 80 KB on Python 3.11)."""
 
 from __future__ import annotations
 
@@ -83,8 +81,7 @@ def readable(markup: str) -> tuple[str, str]:
 
 
 class _Writer:
-    """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes
-    it."""
+    """Collects text between tags: whitespace as in a browser, structure as in Markdown."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -222,8 +219,7 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
-    """A row as a document: its text column, or all of it as `key: value` lines; other scalars are
-    metadata."""
+    """A row as a document: its text column or `key: value` lines; other scalars are metadata."""
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
@@ -279,8 +275,7 @@ def _shown(value: Any) -> str:
 
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
-    """csv and tsv: the first line names the columns; the separator of a csv is the one its first
-    line uses most."""
+    """csv and tsv: the first line names the columns; the separator is what it uses most."""
     text, _ = decode(data)
     first = text.lstrip("\n").partition("\n")[0]
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
@@ -300,8 +295,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
-    """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
-    else text."""
+    """Rows of an array of objects or {"documents": [...]}; an object with a text; else text."""
     text, metadata = decode(data)
     value = _parsed(text)
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
@@ -355,8 +349,7 @@ def _joined(lines: Any) -> str:
 
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
-    """The document that a file's only object is: it has a text, and a title or nothing that a row
-    would lose."""
+    """The document of a file's only object: a text, and a title or nothing that a row loses."""
     texts = {name: one for name, one in values.items() if isinstance(one, str) and one.strip()}
     names = {name.strip().casefold() for name in texts}
     tables = (one for one in values.values() if one and isinstance(one, dict | list))
@@ -367,8 +360,7 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
-    """One object a line. A line that is none (a torn last line) is kept as it stands, so that
-    nothing is lost."""
+    """One object a line. A line that is none (a torn last one) is kept as it stands."""
     text, metadata = decode(data)
     number = parsed = 0
     pieces: list[Piece] = []

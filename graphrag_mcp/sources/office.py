@@ -1,9 +1,8 @@
-"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra
-graphrag-mcp[docs].
+"""Text of pdf, docx, pptx, xlsx, epub and msg files, by libraries of graphrag-mcp[docs].
 
-Runs in the parser's own process only (parser_child.py). What a packed file would unpack to is added
-up before anything is unpacked. `<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and
-slide, `## name` before each sheet."""
+Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first.
+`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
+sheet."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ def missing(suffix: str) -> bool:
 
 
 def prepare(suffix: str) -> None:
-    """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not
-    installed."""
+    """Import what a suffix needs. ReadError where the extra is not installed."""
     try:
         if NEEDS[suffix][2]:
             import_module("markitdown.converters")
@@ -81,8 +79,7 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def parser(suffix: str) -> str:
-    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0": part of the document, so another
-    version is seen."""
+    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0", so that another version is seen."""
     named = []
     for name in NEEDS[suffix][1]:
         try:
@@ -235,8 +232,7 @@ def _cell(value: Any) -> str:
 
 
 def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses,
-    and asks no one."""
+    """docx, pptx, epub, msg: by markitdown's converter of that type, which guesses nothing."""
     from markitdown import StreamInfo, converters
 
     converter = getattr(converters, NEEDS[suffix][2])()

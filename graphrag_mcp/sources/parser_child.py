@@ -1,12 +1,11 @@
-"""The child process that parses untrusted files, one after another, each within limits of memory
-and time.
+"""The process that parses untrusted files, one by one, within limits of memory and time.
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
 {"error": reason}. Wall time is limited by a thread in C that ends this process even when Python
 hangs. While bytes are parsed no socket, no other process, no file outside the installed Python can
-be opened from Python. The environment holds no key, and the process is never given a file's name.
-"""
+be opened from Python. The environment holds no key, and the process is never given a file's
+name."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ _sealed = False
 
 
 def _guard(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else
-    be done."""
+    """An audit hook: while bytes are parsed only Python's own files can be read."""
     if not _sealed:
         return
     if event == "open":

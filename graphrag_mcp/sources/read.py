@@ -1,8 +1,7 @@
 """A file's hash and its documents, and the parser process.
 
-The parser is started for the first file that needs it and serves the files after it (`close` ends
-it). A parser that dies, hangs or floods costs that one document; what comes back is checked like
-anything from outside."""
+The parser is started for the first file that needs it and serves those after it, until `close`. One
+that dies, hangs or floods costs one document; what comes back is checked."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRAR
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
-    absolute."""
+    """A document. `uri`: `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
 
     uri: str
     title: str
@@ -180,8 +178,7 @@ def sha(file: FoundFile) -> str:
 
 
 def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
-    """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it
-    cannot be read."""
+    """The documents of a file, none when it is blank. ReadError with the reason."""
     name = os.path.basename(file.path)
     try:
         data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
@@ -242,8 +239,7 @@ def _one_line(title: object) -> str:
 
 
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
-    """Texts handed over in a call as documents, blank ones left out; of two with one id the last
-    counts."""
+    """Texts of a call as documents, without blank ones; of two with one id the last counts."""
     documents: dict[str, Document] = {}
     for given in texts:
         text = clean(given.text)

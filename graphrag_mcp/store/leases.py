@@ -1,9 +1,7 @@
-"""Leases of work items among agents, and corrections of submissions, in the SQLite file `work.db`
-beside the index.
+"""Leases of work items among agents, and corrections of submissions, in SQLite (`work.db`).
 
-An item has a short id (`w1a2b3c4d5e6`) that stays the same for the same question. A lease belongs
-to a client and not to its connection. Corrections are questions whose answer was replaced after it
-had been merged."""
+An item's short id (`w1a2b3c4d5e6`) is that of its question. A lease belongs to a client, not to its
+connection. Corrections are questions whose answer was replaced after it was merged."""
 
 from __future__ import annotations
 
@@ -25,9 +23,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed question. `kind` and `subject` are those of the row in the table `pending`;
-    `client` is who claimed it last, `process` the server that it came through (0: none that could
-    end)."""
+    """A claimed question: `kind` and `subject` as in the table `pending`, `client` who claimed it
+    last, `process` the server that it came through (0: none that could end)."""
 
     work_id: str
     key: str
@@ -70,8 +67,7 @@ def _active(folder: Path) -> list[Lease]:
 
 
 def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
-    """Claim items, or claim them for longer; gives the work ids that were had: another may have
-    been quicker."""
+    """Claim items, or for longer; gives the work ids that were had: others may be quicker."""
     now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -161,8 +157,7 @@ def _parts(who: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _open(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The file; one that is no database any more goes, and with it the leases, which is all that is
-    lost."""
+    """The file. One that is no database any more goes; only leases are lost."""
     path = folder / "work.db"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=30)) as db:

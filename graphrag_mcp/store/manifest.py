@@ -1,8 +1,7 @@
 """The manifest: the file that names the content of an index. Replacing it is the commit.
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
-in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
-generation.
+in between leaves a generation that no one reads; a lost `manifest.json` loses none.
 
 What the tables' files must be is recorded first, as sizes and SHA-256. Lance never changes a file
 that it has written, so what a commit adds is hashed once: a record in `files/` lists all files, and
@@ -50,8 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Manifest:
-    """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as
-    read-only."""
+    """One generation of one corpus. Change it with `dataclasses.replace` only."""
 
     corpus: str
     generation: int = 0
@@ -102,8 +100,7 @@ class Manifest:
         return found
 
     def of_another_release(self) -> bool:
-        """Do rows mean something else here than what this release derives? Not told while they are
-        in part."""
+        """Do rows mean other things than what this release derives? Not told while in part."""
         return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
 
 
@@ -138,11 +135,10 @@ def parse(raw: bytes, where: str) -> Manifest:
 
 
 def read(folder: Path) -> Manifest | None:
-    """The committed generation of a corpus folder; None when nothing was ever committed there.
+    """The committed generation of a corpus folder; None when nothing was ever committed.
 
-    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a
-    warning is logged); where it is complete but does not match its check value, and no kept
-    generation does, Damaged."""
+    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (a warning
+    is logged). Damaged where it does not match its check value and no generation does."""
     path = folder / "manifest.json"
     try:
         return parse(path.read_bytes(), str(path))
@@ -187,11 +183,10 @@ def generations(folder: Path) -> list[Manifest]:
 
 
 def commit(folder: Path, manifest: Manifest) -> None:
-    """Make `manifest` the current generation, durably and all at once; then forget generations past
-    keeping.
+    """Make `manifest` current, durably and all at once; then forget generations past keeping.
 
-    Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written:
-    nothing has changed then, or, at the very end, everything."""
+    Only for the holder of the writer's lock. GraphRAGError: nothing, or at the end all, was
+    written."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
         files, new = record(
@@ -217,8 +212,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
 
 
 def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
-    """Truth segments and records that none of these generations names. Safe to remove for the
-    holder of the lock."""
+    """Truth segments and records that no generation names. The lock's holder may remove them."""
     named = {entry["file"] for one in kept for entry in [*one.segments, *one.files]}
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in there if path.name not in named]
@@ -226,8 +220,7 @@ def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the system says of a disk that is full, failing or not ours, as an error with a next
-    move."""
+    """What the system says of a disk that is full, failing or not ours, as an error of ours."""
     try:
         yield
     # the latter is what LanceDB raises, with lines of its source

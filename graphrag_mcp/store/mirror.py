@@ -53,8 +53,7 @@ class Generation(Protocol):
 
 @dataclass(frozen=True)
 class Tag:
-    """Which content of an object is meant. Some stores compare the e-tag (S3, Azure), some the
-    version (GCS)."""
+    """Which content of an object is meant: by e-tag (S3, Azure) or by version (GCS)."""
 
     e_tag: str | None
     version: str | None = field(default=None, compare=False)
@@ -193,8 +192,7 @@ class Store:
         return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
 
     def probe(self) -> None:
-        """BadInput unless conditional puts are honoured: without them two writers would lose
-        commits. Tried once a process."""
+        """BadInput unless conditional puts are honoured, else writers would lose commits."""
         if self._probed:
             return
         path, good = f"probe-{secrets.token_hex(8)}", False
@@ -390,8 +388,8 @@ class Mirror:
             return False
 
     def push(self, manifest: Generation, raw: bytes) -> None:
-        """Take a commit to the store, all at once: Busy when another writer was first, and any
-        error leaves the store as it was."""
+        """Take a commit to the store: all at once or, where another was first (Busy), not at
+        all."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
         base, files = self._state(), self._files(manifest)

@@ -1,9 +1,7 @@
-"""The reply cache: every reply and vector of a model, durable as it arrives, found by a hash of its
-request.
+"""The reply cache: replies and vectors of models, durable, found by a hash of the request.
 
-One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several
-processes. It belongs to no generation: a key names content. SQLite keeps no checksums, so each row
-carries one."""
+One SQLite file beside the index, `answers.db`, shared by indexing, querying and processes. It
+belongs to no generation: a key names content. SQLite has no checksums, so each row has one."""
 
 from __future__ import annotations
 
@@ -75,8 +73,7 @@ class _Line:
 
 
 class AnswerBook:
-    """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be
-    used at all."""
+    """The book of one corpus, for several threads. Damaged when the file cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -88,8 +85,7 @@ class AnswerBook:
     # ---- answers --------------------------------------------------------------------------------
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
-        """The answers to one question: the preferred answerer's first, then models', then agents',
-        by name."""
+        """Answers to a question: the preferred answerer's, then models', then agents', by name."""
         found = [
             Stored(*row[:6])
             for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
@@ -101,13 +97,11 @@ class AnswerBook:
         )
 
     def put(self, answers: Iterable[Stored]) -> None:
-        """Write answers so that they survive a kill and a power cut; an answerer's later one
-        replaces its own."""
+        """Write answers durably; an answerer's later one replaces its own."""
         self._write("answers", map(_row, answers))
 
     def replace(self, answers: Iterable[Stored]) -> None:
-        """As `put`; and what other agents answered to the same questions goes. An answer of a model
-        stays."""
+        """As `put`; other agents' answers to the same questions go, those of models stay."""
         answers = list(answers)
         with self._session(self._writes) as connection:
             gone = [(one.key, one.answerer) for one in answers]
@@ -157,8 +151,7 @@ class AnswerBook:
         return found
 
     def length(self, model: str) -> int:
-        """The bytes of a vector of this model, as the first that was kept has them; 0 when none is
-        there."""
+        """The bytes of the first kept vector of this model; 0 when none is there."""
         first = "SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1"
         return sum(length for (length,) in self._read(first, (model,)))
 
@@ -177,8 +170,7 @@ class AnswerBook:
             self._read(f"SELECT * FROM {table} LIMIT 1")
 
     def verify(self) -> list[str]:
-        """What is wrong with the book, one line each: rows that do not match their check value, or
-        SQLite's words."""
+        """What is wrong, one line each: rows that do not match check values, SQLite's words."""
         if not self.path.exists():
             return []
         wrong = []
@@ -224,8 +216,7 @@ class AnswerBook:
 
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
-        """One transaction on one of the two connections; what SQLite says of damage becomes
-        Damaged."""
+        """A transaction on one of two connections; what SQLite says of damage is Damaged."""
         with line.lock:
             try:
                 if line.connection is None:
@@ -276,9 +267,8 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any,
 
 
 def salvage(folder: Path) -> int:
-    """Copy every whole entry of a damaged book into a new one that takes its place; gives how many.
-    A copy of what was damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full
-    disk, the book is as it was."""
+    """Copy the whole entries of a damaged book into a new one that replaces it; gives how many. A
+    copy (`answers.db.damaged`) stays. Stopped on the way, the book is as it was."""
     path = folder / NAME
     aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
     if path.is_dir():  # no book at all, and perhaps someone's files

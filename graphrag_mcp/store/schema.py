@@ -91,11 +91,9 @@ def sealed(table_name: str, rows: pa.Table) -> pa.Table:
 
 
 def check_values(table: pa.Table) -> pa.Array:
-    """One value a row (int64): over numbers and lengths first, then over the bytes of texts and the
-    parts of lists.
+    """One value a row (int64): over numbers and lengths, then bytes of texts and parts of lists.
 
-    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of every row costs about ten times
-    that."""
+    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of each costs ten times that."""
     import numpy as np
 
     values: list[int] = []
@@ -120,8 +118,7 @@ def check_values(table: pa.Table) -> pa.Array:
 def _take_apart(
     array: pa.Array, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]
 ) -> None:
-    """Sort the content of `array` into `numbers` (one a row, only at the `top`) and `pieces`
-    (ranges of bytes).
+    """Sort content of `array` into `numbers` (one a row, at the `top`) and `pieces` (of bytes).
 
     `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below."""
     import numpy as np

@@ -73,11 +73,9 @@ def _trusted(folder: Path, segments: Sequence[dict[str, Any]]) -> None:
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
     """Merge the segments of a kind where there are many, or more dead rows than live ones, as a
-    generation of its own; gives the generation that is current then. Only for the holder of the
-    writer's lock.
+    generation; gives the current one. Only for the holder of the writer's lock.
 
-    Older generations keep their segments. What cannot be trusted is left as it is, for doctor to
-    find."""
+    Older generations keep their segments. What cannot be trusted is left to doctor."""
     segments = list(manifest.segments)
     try:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
@@ -124,8 +122,7 @@ def _merged(
 def load(
     folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """All rows of a kind in the order they were written. Raises Damaged when a segment cannot be
-    trusted."""
+    """All rows of a kind as they were written. Damaged when a segment cannot be trusted."""
     parts = [
         _load_segment(folder, segment, columns)
         for segment in manifest.segments
@@ -139,8 +136,7 @@ def load(
 
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
-    """The documents as of this generation, by uri: the last row of a uri wins, those whose last is
-    gone are out."""
+    """The documents of this generation, by uri: the last row of each, unless it is "gone"."""
     segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
     wanted = list(dict.fromkeys(["uri", "op", *columns]))
     schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
@@ -175,8 +171,7 @@ def _live(
 
 
 def verify(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
-    """What is wrong with these segments, one line each: missing, or other bytes than the manifest
-    promises."""
+    """What is wrong with segments, one line each: missing, or other bytes than the manifest's."""
     return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 

@@ -155,8 +155,7 @@ class SharedBook(AnswerBook):
         self._send()
 
     def _send(self) -> None:
-        """Take what was written to the store. What cannot be sent now is sent with the next row, or
-        when the book is opened again."""
+        """Take what was written to the store; what fails goes with the next row or opening."""
         with self._sending:
             if time.monotonic() < self._next_send:
                 return
@@ -218,8 +217,7 @@ class SharedBook(AnswerBook):
     # ---- from the store -------------------------------------------------------------------------
 
     def _pull(self) -> bool:
-        """Take in what other machines were answered, unless that was looked for a moment ago. Is
-        there anything new?"""
+        """Take in others' answers, unless that was done a moment ago. Is anything new?"""
         with self._pulling:
             if time.monotonic() < self._next_look:
                 return False

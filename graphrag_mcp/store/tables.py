@@ -1,12 +1,11 @@
-"""LanceDB: its import (1.2 s of CPU), its connections and indexes, and its tables, which are read at
-the versions that a manifest names and written by the holder of the lock.
+"""LanceDB: its import (1.2 s of CPU), connections, indexes and tables, which are read at the
+versions that a manifest names and written by the holder of the lock.
 
 A table's files are compared with their records when it is opened (manifest.py). Of a damaged table
 only rows that match their check values are given. The manifest says which versions belong together;
 what a crash left behind is rolled back before the next write.
 
-Vector tables of up to FLAT rows are kept in memory as one matrix (2 ms at 20,000 x 384); larger
-ones are searched by Lance."""
+Vectors of up to FLAT rows are one matrix in memory (2 ms at 20,000 x 384), else Lance searches."""
 
 from __future__ import annotations
 
@@ -128,8 +127,7 @@ async def following(reader: Any) -> pa.RecordBatch | None:
 
 
 def writable(database: Any, name: str, version: int) -> Any:
-    """The table at its latest version, which is made equal to `version` first if a crash left
-    others behind it."""
+    """The table at its latest version, first made equal to `version` if a crash left others."""
     try:
         table = database.open_table(name)
         if table.version != version:
@@ -195,8 +193,8 @@ log = logging.getLogger(__name__)
 class Change:
     """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
 
-    A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional,
-    no nulls."""
+    A changed row's key must be in `gone`. `rows`: columns of the schema, `check` optional, no
+    nulls."""
 
     gone: Sequence[str] = ()
     rows: pa.Table | None = None
@@ -245,12 +243,10 @@ def _literal(value: str | int) -> str:
 
 
 class Snapshot:
-    """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by
-    threads.
+    """A reader of one generation. Opens tables when first asked, never locks, for any thread.
 
-    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once
-    more) and Damaged when the table itself cannot be read: on damaged files Lance raises anything,
-    panics of its Rust code included."""
+    NotFound when its generation has been cleaned away (open a new snapshot and ask once more),
+    Damaged when a table cannot be read: Lance raises anything, panics of Rust included."""
 
     def __init__(
         self,
@@ -285,8 +281,7 @@ class Snapshot:
     def rows(
         self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
     ) -> pa.Table:
-        """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
-        column."""
+        """Rows that fulfil an SQL condition (all when empty), unordered. ROW_ID may be a column."""
         names = names_of(table, columns)
         if (kept := self._in_memory(table, names)) is not None and not where:
             return kept.rows.select(names).slice(0, limit)
@@ -299,8 +294,7 @@ class Snapshot:
     def by_key(
         self, table: str, values: Values, key: str | None = None, columns: Wanted = None
     ) -> pa.Table:
-        """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
-        `values`."""
+        """Rows whose `key` (default: KEY of the table, else id) is in `values`, in their order."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
         values = list(dict.fromkeys(values))
         if (kept := self._in_memory(table, [key, *names])) is not None:
@@ -330,8 +324,7 @@ class Snapshot:
     def full_text(
         self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
     ) -> pa.Table:
-        """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
-        depends on history)."""
+        """Rows that hold a term, best first by Lance's `_score` (which depends on history)."""
         from lancedb.query import MatchQuery
 
         names = [name for name in names_of(table, columns) if name != "_score"]
@@ -348,8 +341,8 @@ class Snapshot:
         return found.append_column("_score", ranking["_score"].filter(pc.is_valid(at)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
-        """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
-        one, best first."""
+        """(id, cosine similarity) of rows of a vector table, by Lance's index if any, best
+        first."""
         query = self._handle(table).query().nearest_to(vector).column("vector")
         query = query.distance_type("cosine").nprobes(20).refine_factor(5).limit(limit)
         found = self._run(table, query, ["id", "_distance"])
@@ -405,8 +398,7 @@ class Snapshot:
             return self._handles[table]
 
     def _look_at_files(self, table: str) -> None:
-        """Damaged rows can be left out where rows have check values; an index, or a table without,
-        cannot be used."""
+        """Damaged rows are left out where rows have check values; other files cannot be used."""
         for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
             log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
@@ -509,18 +501,17 @@ class Imagination:
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
-    """A reader of the given generation, or of the current one. NotFound when nothing was ever
-    indexed there. `keep`: for searches."""
+    """A reader of that generation, else the current one (NotFound without). `keep`: for
+    searches."""
     return Snapshot(folder, manifest or manifests.current(folder), keep)
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-    """Write the changes beside what `manifest` names; gives {table: version} for the next manifest.
-    NOT a commit.
+    """Write changes beside what `manifest` names; gives {table: version} of the next. NOT a commit.
 
     Only for the holder of the writer's lock. For a second call before the commit pass
-    `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are
-    rolled back."""
+    `replace(manifest, tables=<what the first gave>)`, else the first call's writes are rolled
+    back."""
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
@@ -543,8 +534,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
 def compact(
     folder: Path, manifest: Manifest, margin: float = 60.0, *, idle: bool = False
 ) -> dict[str, int] | None:
-    """Merge tails into indexes and small files into big ones where it pays; new versions, or None.
-    NOT a commit.
+    """Merge tails and small files where it pays; new versions, or None. NOT a commit.
 
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
@@ -584,8 +574,7 @@ def compact(
 
 
 def _age(written: datetime) -> float:
-    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
-    local times is an hour short."""
+    """In seconds, of instants: local times are an hour off at the end of summer."""
     return max(time.time() - written.timestamp(), 0.0)
 
 
@@ -638,9 +627,8 @@ _lock = threading.Lock()
 
 
 def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[tuple[str, float]]:
-    """At most `limit` rows of `table` whose vectors point the same way as `vector` (float32 bytes);
-    [] when there are none, or of another dimension: another model made them, and the next indexing
-    replaces them."""
+    """At most `limit` rows of `table` with vectors nearest to `vector` (float32 bytes); [] when
+    there are none, or of another dimension (another model's, until the next indexing)."""
     found = similarities(snapshot, table, vector, limit)
     return sorted(found.items(), key=lambda one: (-one[1], one[0]))
 
@@ -700,8 +688,7 @@ def _searched(
 
 
 def _compared(matrix: Any, wanted: Any) -> Any:
-    """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many
-    there are."""
+    """Not by `@`: that wakes a thread per core for 2 ms, and their number decides the sums."""
     import numpy as np
 
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)

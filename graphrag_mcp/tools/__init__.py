@@ -1,7 +1,7 @@
 """The MCP tools, in a fixed order.
 
-Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
-package and server.py know MCP."""
+Gives the `Tool` objects of a server, with flat schemas. Only this package and server.py know
+MCP."""
 
 from __future__ import annotations
 
@@ -106,8 +106,7 @@ def _pair() -> Sequence[Tool]:
 
 
 def all_tools() -> list[Tool]:
-    """Every tool of this release, built again: name and description from the function, schemas
-    without noise."""
+    """Every tool, built again: name and description from the function, schemas without noise."""
     return [_tool(function, title, annotations) for function, title, annotations in TOOLS]
 
 
@@ -124,8 +123,7 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
 
 
 def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
-    """The schema without pydantic's titles and model docstrings, and with every $ref replaced by
-    what it names.
+    """The schema without pydantic's titles and docstrings, each $ref replaced by what it names.
 
     `names` is True inside `properties`, where "title" is a field and not a keyword."""
     if isinstance(schema, list):

@@ -158,8 +158,7 @@ def reply(result: types.Result, budget: int = MOST, page: str = "") -> CallToolR
 
 
 def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
-    """Make the result ready to be sent with its text uncut; False where it passes its budget even
-    without what ends the text."""
+    """Make the result ready to be sent uncut; False where even its bare text passes the budget."""
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
         result.hint, result.text = hint, body
@@ -186,8 +185,7 @@ def encodable(text: str) -> str:
 
 
 def sendable(value: Any) -> Any:
-    """The value as it can be sent: lone surrogates, which file names that are not UTF-8 have, are
-    escaped."""
+    """The value as it can be sent: lone surrogates (of file names, not UTF-8) are escaped."""
     if isinstance(value, str):
         if value.isascii():
             return value
@@ -286,8 +284,7 @@ async def serve(
 
 
 async def apart(ctx: Ctx, tool: str, work: Callable[[], T]) -> T:
-    """The result of `work` in a worker thread, which only reads: a cancelled call does not wait for
-    it."""
+    """The result of `work`, which only reads, in a thread: a cancelled call does not wait."""
     with telling(tool):
         threads = desk_of(ctx).threads
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
@@ -332,8 +329,7 @@ def staying(advice: str, corpus: str) -> str:
 
 @contextmanager
 def telling(tool: str) -> Iterator[None]:
-    """The one place where failures become text for a model: ours as they are, anything else without
-    its insides."""
+    """Where failures become text for a model: ours as they are, others without their insides."""
     try:
         yield
     except ToolError:

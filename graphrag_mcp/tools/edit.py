@@ -1,5 +1,4 @@
-"""Tools that edit an index: edit_graph and remove_documents. Everything can be undone, and survives
-every re-indexing."""
+"""Tools that edit an index. Everything can be undone, and survives every re-indexing."""
 
 from __future__ import annotations
 
@@ -210,8 +209,7 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
 def remove(
     app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
 ) -> RemoveResult:
-    """The tool without its wire; with `wait`, the rows have gone before it returns, however long
-    that takes."""
+    """The tool without its wire; with `wait`, the rows have gone before it returns."""
     from graphrag_mcp.index import edits
     from graphrag_mcp.text.terms import counted
 
@@ -266,8 +264,7 @@ def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
 
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
-    """The rows, in a job that asks no model: reports that spoke of them are written from what is
-    left."""
+    """The rows, in a job that asks no model: their reports are written from what is left."""
     settings = replace(app.settings, max_calls=-1)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents

@@ -1,5 +1,4 @@
-"""The explorer as an MCP App: its resource and the tool `explore_data`, which is for the page
-alone."""
+"""The explorer as an MCP App: its resource, and the tool `explore_data` of the page alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tools for indexing: index_documents, graph_status, cancel_job. How long a call waits never
-changes what its job does."""
+"""Tools for indexing. How long a call waits never changes what its job does."""
 
 from __future__ import annotations
 
@@ -176,8 +175,7 @@ def _wrong_text(body: Any) -> str:
 
 
 async def _watch(ctx: Ctx, job: Job, seconds: float) -> Job:
-    """The job as it is when it has ended or the time is up, reporting progress at most twice a
-    second."""
+    """The job when it has ended or the time is up. Reports progress twice a second at most."""
     began = reported = time.monotonic()
     home = desk_of(ctx).app.home
     while job.status not in FINAL and (left := began + seconds - time.monotonic()) > 0:

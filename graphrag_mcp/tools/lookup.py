@@ -1,5 +1,4 @@
-"""Tools for ids and names (entities, community reports, sources, documents) and for the graph
-around and between them."""
+"""Tools for ids and names (entities, reports, sources, documents) and the graph around them."""
 
 from __future__ import annotations
 

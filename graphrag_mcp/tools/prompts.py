@@ -54,8 +54,7 @@ def register_completion(server: MCPServer[Any], app: App) -> None:
 
 
 def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str]) -> list[str]:
-    """All values that fit, best first: those that begin with what is typed before those that hold
-    it."""
+    """All values that fit: those that begin with what is typed before those that hold it."""
     try:
         if name == "corpus":
             return _matching(app.corpora(), value)
@@ -177,8 +176,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
 
 def _filled(name: str, **values: str) -> str:
-    """The prompt with the person's words on one line each, so that they cannot pass for its
-    structure."""
+    """The prompt with the person's words on one line each, so that they are no structure of it."""
     lines = {
         key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()
     }

@@ -1,8 +1,6 @@
-"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts, of bounded size,
-with the same content as the tools give.
+"""MCP resources: corpora, entities, reports, texts, sessions, jobs, prompts; as in the tools.
 
-And subscriptions to them, with the task that notifies subscribers when the files behind a resource
-change."""
+And subscriptions to them: a task tells when the files behind a resource have changed."""
 
 from __future__ import annotations
 
@@ -233,8 +231,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Subscription:
-    """`seen`: what `stamp` gave last. `session` is that of a protocol before 2026-07-28; streams of
-    later ones are told through the bus."""
+    """`seen`: what `stamp` gave last. `session`: of protocols before 2026-07-28, else the bus
+    tells."""
 
     stamp: Stamp
     seen: object
@@ -272,8 +270,8 @@ class Updates:
         return EmptyResult()
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Serve one `subscriptions/listen` stream; what may not be listened to is left out of its
-        acknowledgement."""
+        """Serve a `subscriptions/listen` stream; what may not be listened to is not
+        acknowledged."""
         params = dict(ctx.params or {})
         asked = params.get("notifications")
         uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None

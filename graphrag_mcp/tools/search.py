@@ -1,5 +1,4 @@
-"""Search tools: questions in, cited context out. A model's answer goes out as progress while it is
-written."""
+"""Search tools: questions in, cited context out. A model's answer goes out as progress too."""
 
 from __future__ import annotations
 
