@@ -290,8 +290,7 @@ def _name_character(ch: str) -> bool:
 
 
 def _is_corpus(folder: Path) -> bool:
-    # A kept generation stands in for a lost manifest (store/manifest.py), so such a corpus is still
-    # there.
+    # A kept generation stands in for a lost manifest (store/manifest.py).
     return (folder / "manifest.json").is_file() or any((folder / "generations").glob("*.json"))
 
 

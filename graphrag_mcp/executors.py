@@ -34,8 +34,7 @@ AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that ar
 GREETED = 10.0  # seconds for a cluster to accept a connection
 TRIES = 3  # processes that may die of one part
 FEW = 300  # items below which starting processes takes longer than they save
-# New objects, and rounds, between two searches for circles of garbage: of which indexing makes none,
-# and which took a fifth of its CPU.
+# New objects, and rounds, between searches for circles of garbage, a fifth of indexing's CPU.
 RARELY = (100_000, 20, 100)
 MOST = 8  # processes; more do not help, since one process takes what they give
 

@@ -233,8 +233,7 @@ class Door:
         if name:
             scope["user"] = _user(name)
         if scope["method"] == "GET":
-            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to a
-            # client that asks for it.
+            # No event of ours has an id; the SDK has no answer to a client that asks to resume.
             kept = [one for one in scope["headers"] if one[0] != b"last-event-id"]
             scope = {**scope, "headers": kept}
         self.requests[name or ""] += 1

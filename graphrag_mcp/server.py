@@ -256,8 +256,7 @@ def serve(
     last_moments(LAST_MOMENTS)
     if not read_only:
         start.hand_over(settings)
-    # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited
-    # for.
+    # A thread may still read stdin, or an abandoned search run: they are not waited for.
     logging.shutdown()
     os._exit(status)
 

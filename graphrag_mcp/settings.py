@@ -73,8 +73,7 @@ class Settings:
     processes: Count = 0  # 0 = one for each core, at most 8
     max_cluster_size: int = 10
     seed: int = 42
-    # Which models, where, how fast. A key is never a setting: only the name of the variable that
-    # holds it is.
+    # Which models, where, how fast. A key is no setting: the name of its variable is.
     chat_model: str = ""  # "" = none: nothing ever calls out
     # "local:<folder or name>" runs in this process (extra [local])
     embedding_model: str = ""  # "" = no vectors

@@ -31,8 +31,7 @@ from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
-# Up to so many files and characters a job is over before a process of its own has started, and
-# takes little of a server.
+# Up to so many files and characters a job is over before a process of its own has started.
 SMALL_FILES, SMALL_SIZE = 100, 1_000_000
 PACKED = frozenset(
     ".docx .pptx .xlsx .xlsm .epub .odt .zip .pdf .parquet .doc .xls .ppt .gz".split()

@@ -30,8 +30,7 @@ _BOMS = (
 )
 # bytes that windows-1252 gives no letter worth keeping
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
-# Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
-# win on short texts.
+# Encodings that files have: of all of Python's, mac_iceland or iso8859_10 win on short texts.
 _LEGACY = (
     "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 cp1256 cp874"
 ).split()
@@ -63,8 +62,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     good = len(text) - len(text.encode("ascii", "ignore")) - bad
-    # Sequences that are valid UTF-8 hardly occur by chance: where they outnumber the bad bytes it
-    # is UTF-8, damaged.
+    # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return decode_as(data, "utf-8")
     from charset_normalizer import from_bytes

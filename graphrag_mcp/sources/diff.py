@@ -27,11 +27,9 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import IndexRequest
 
-# A folder that was moved has been worked on since, as a rule; half of its files unchanged is no
-# chance.
+# A moved folder has been worked on since, as a rule; half of its files unchanged is no chance.
 ENOUGH = 0.5
-# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted,
-# a wrong path).
+# A call may empty a small corpus, not most of a larger one by mistake (a folder not mounted).
 GUARDED = 20
 REMOVED = "removed by remove_documents"  # why a file is skipped
 Sources = Mapping[str, Mapping[str, str]]

@@ -62,8 +62,7 @@ def readable(markup: str) -> tuple[str, str]:
                 position = at + 1
             continue
         closed = _QUOTED_END.match(markup, tag.end()) if quoted else None
-        # A quote that never closes fails once, after which quotes are not looked at: still one pass
-        # in all.
+        # A quote that never closes fails once, after which quotes are not looked at.
         quoted = quoted and closed is not None
         position = closed.end() if closed else markup.find(">", tag.end()) + 1
         name = tag[2].lower()
@@ -403,8 +402,7 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
 
 
-# Parsed in a process of their own (read.py), whatever their size; the next ones when they are
-# large.
+# Parsed in a process of their own (read.py): always; and when they are large.
 APART = packed.OFFICE | {"parquet"}
 ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
 

@@ -37,8 +37,7 @@ _ENTRIES = 10_000
 # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _RATIO, _SMALL = (200, 10_000_000)
 _PAGES = 20_000
-# columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars
-# else
+# columns from which on empty cells are left out, else a stray cell takes 16,000 bars
 _WIDE = 256
 _ROWS = 1_048_576  # of a sheet, as Excel has it
 _ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
@@ -163,8 +162,7 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
             continue
         size += len(words)
         _check_size(size)
-        # pdfium marks a hyphen at the end of a line, where it joins both halves, with U+0002: _tidy
-        # takes it out.
+        # pdfium marks a hyphen at the end of a line with U+0002, which _tidy takes out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
     if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
         if broken and broken == len(pdf):

@@ -45,9 +45,8 @@ _MINIFIED = re.compile(
 _PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-# What a home keeps indexes, walks and jobs in, and its key. It may lie among the documents: its own
-# files read as such would change with every run, and bring back what was removed and what belongs to
-# another token.
+# Folders and key of a home, which may lie among the documents: read as such, they would change with
+# every run, and bring back what was removed and what belongs to another token.
 OF_HOME = ("corpora", "drift", "jobs", "key", "tenants")
 HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 # it. Without such logs 2 is written.
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
-# Bump when the meaning of derived rows changes: the next indexing then derives everything again
-# from the truth.
+# Bump when the meaning of derived rows changes: the next indexing derives everything again.
 DERIVATION = 13
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
@@ -67,8 +66,7 @@ class Manifest:
     stale: list[str] = field(default_factory=list)
     communities_generation: int = 0
     began: int = 0  # the first generation of the run that this one is of; 0: of no other
-    # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is
-    # handed.
+    # Records of what the tables' files are, {file, sha256}; `commit` makes them.
     files: list[dict[str, str]] = field(default_factory=list, compare=False)
 
     def to_json(self) -> str:

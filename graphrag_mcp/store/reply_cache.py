@@ -23,13 +23,11 @@ from graphrag_mcp.errors import Busy, Damaged
 from graphrag_mcp.store.manifest import now
 
 NAME = "answers.db"
-# Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written
-# at once.
+# Of a damaged book: rows read at once, looked for where it does not say, written at once.
 ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
 WAIT_SECONDS = 30.0  # for another process that is writing
 # Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers
-# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Books from before are read
-# and written as they are.
+# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Earlier books stay.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
     output_tokens INTEGER, time TEXT, mark TEXT, PRIMARY KEY (key, answerer)) WITHOUT ROWID;
@@ -77,8 +75,7 @@ class AnswerBook:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        # Reading and writing do not wait for each other: a commit waits for the disk, a look-up
-        # must not.
+        # A commit waits for the disk; a look-up must not wait for it.
         self._reads, self._writes = _Line(), _Line()
         self.torn = False  # SQLite said that the file is damaged, not that it cannot be reached
 
@@ -243,8 +240,7 @@ class AnswerBook:
         connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, check_same_thread=False)
         try:
             connection.text_factory = _text
-            # Reading beside writing. SQLite does not wait where two connections ask for it at once;
-            # the file keeps what one of them got.
+            # Reading beside writing. Of two connections that ask at once one fails; that is enough.
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")

@@ -35,8 +35,7 @@ def columns(text: str) -> pa.Schema:
 # Truth: appended, never changed. op is "put" or "gone"; the last row of a uri wins.
 DOCUMENT_LOG = columns("op uri id file file_sha title text metadata created n:int")
 
-# The edit log, the same way: one row a change, those of one call with one id. fields is JSON
-# (store/edit_log.py).
+# The edit log: one row a change, those of one call with one id. fields is JSON (edit_log.py).
 EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 
 _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

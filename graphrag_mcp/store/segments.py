@@ -28,8 +28,7 @@ EDITS = "edits"  # and that of the edit log
 IMPORTS, GRAPHS = "imports", "import-graphs"
 SCHEMAS = {DOCUMENTS: DOCUMENT_LOG, EDITS: EDIT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
-# Every call opens each segment for its uris, 0.7 ms CPU apiece: 42 ms after many notes with 64 of
-# them.
+# Every call opens each segment for its uris: 42 ms of CPU with 64 of them.
 SEGMENTS = 24
 DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
@@ -179,8 +178,7 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
     path = folder / "truth" / segment["file"]
     wanted = None if columns is None else list(columns)
     try:
-        # A third of what read_table costs; a few short columns are read before other threads would
-        # have begun.
+        # A third of what read_table costs; threads begin too late for a few short columns.
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             table = file.read(columns=wanted, use_threads=wanted is None or "text" in wanted)
     except (OSError, pa.ArrowException) as error:

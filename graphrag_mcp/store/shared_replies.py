@@ -37,8 +37,7 @@ SEGMENTS = 32  # of a kind; more are merged
 EMBEDDING = "embedding"
 # What indexing asks. It is most of a book, and a search has no use for it.
 OF_INDEXING = frozenset({"extract", "glean", "claims", "describe", "report", EMBEDDING})
-# A trigger sees each row that is written or deleted. `gone` keeps deletions, so
-# that a merge of segments knows them.
+# A trigger sees each row written or deleted. `gone` keeps deletions for merges of segments.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fetched (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT, key TEXT, by TEXT, kind TEXT);

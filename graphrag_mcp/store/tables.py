@@ -45,10 +45,9 @@ from graphrag_mcp.text.prose import furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
-# A server that commits all day puts every version it ever opened into these caches, and Lance's own
-# limits are 6 GB and 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities are as
-# fast with these as with 32 and 16 MB, of which they fill 37. What they hold takes twice what they
-# count. Both are shared by all corpora of the process.
+# A server that commits all day puts every version it opened into these caches: with Lance's limits,
+# 6 and 1 GB, half an hour of notes took 1 GB. Searches over 105,000 entities are as fast with these
+# as with 32 and 16 MB. Both are shared by all corpora of the process.
 INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
 # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 FLAT = 60_000
@@ -171,8 +170,7 @@ def disconnect(folder: Path) -> None:
 Wanted = Sequence[str] | None  # columns; None: all of them
 Values = Sequence[str] | Sequence[int]  # of a key
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
-# What searches keep in memory, where a read takes 0.2 ms instead of 2 to 5: these columns (None: all
-# of them) of a table of at most so many rows.
+# In memory a read takes 0.2 ms, not 2 to 5: a table's most rows, columns that are kept (None: all).
 KEPT: dict[str, tuple[int, Sequence[str] | None]] = {
     "terms": (200_000, None),
     "passages": (60_000, None),
@@ -617,8 +615,7 @@ def _worth_compacting(table: Any, name: str) -> bool:
 
 # ---- nearest rows --------------------------------------------------------------------------------
 
-# Digits of a similarity that are kept: the same text embedded in another batch differs in the
-# seventh.
+# Digits of a similarity: the same text in another batch of an embedding differs in the seventh.
 DIGITS = 5
 
 Matrix = tuple[list[str], dict[str, int], Any]
@@ -659,8 +656,7 @@ def similarities(
         return {}
     scores = _compared(matrix, wanted)
     if limit < count:
-        # Of rows that are equally near, those whose ids come first, whatever their order in the
-        # table.
+        # Of rows that are equally near, those whose ids come first.
         edge = np.partition(scores, count - limit)[count - limit]
         inside = np.flatnonzero(scores > edge).tolist()
         ties = sorted(np.flatnonzero(scores == edge).tolist(), key=ids.__getitem__)

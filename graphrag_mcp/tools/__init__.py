@@ -22,8 +22,7 @@ def _annotations(*true: str) -> ToolAnnotations:
 
 
 READS = _annotations("read_only_hint", "idempotent_hint")
-# A synchronised folder's vanished files leave the index: it destroys, and a second call changes
-# nothing more.
+# Vanished files leave the index: it destroys, and a second call changes nothing more.
 SYNCHRONISES = _annotations("destructive_hint", "idempotent_hint")
 RECORDS = _annotations("idempotent_hint")
 STARTS = _annotations()
@@ -51,8 +50,7 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 )
 
 
-# What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its
-# order.
+# What `--tools` leaves: to ask with, or to feed and tend an index with; "all": every tool.
 SETS = {name: frozenset(tools.split()) for name, tools in TABLES["sets"].items()}
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.

@@ -49,9 +49,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
-# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
-# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. See
-# docs/hosts.md.
+# Of a result of over 8,192 characters of JSON VS Code's chat shows its model the name of a file, and
+# of a line of that, which our text is, 2,000 characters. See docs/hosts.md.
 SHORT = 2_000
 SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
@@ -85,8 +84,7 @@ class Desk:
 
 Ctx = Context[Desk]
 
-# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its
-# `hint`.
+# Remarks about the arguments of this call (clamped, unknown, cut); they end in its `hint`.
 REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 

@@ -26,8 +26,7 @@ Breadth = contract.number(20, "drift_breadth")
 MaxNodes = contract.number(40, "drift_max_nodes")
 NodeId = contract.argument(contract.Text, "node_id")
 Answer = contract.argument(contract.Text, "drift_answer")
-# What models send as a score or as questions is read, and explained where it cannot be, by
-# query/drift_state.py.
+# What models send as a score or as questions is read by query/drift_state.py.
 Score = contract.argument(Annotated[Any, WithJsonSchema({"type": "number"})], "score")
 FollowUps = contract.argument(
     Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})], "follow_ups"

@@ -334,8 +334,7 @@ def status(app: App, corpus: str) -> StatusResult:
         if corpus:
             raise
         listed = [f"- {one}: {_documents(app, one)}" for one in known]
-        # What to do stands outside of the fence: inside it our own advice would be flagged as
-        # someone's order.
+        # What to do stands outside of the fence, inside which it would be flagged as an order.
         text = "\n".join([f"{error.what}.", *listed])
         return StatusResult(text=text, corpora=known, hint=f"{error.next_move}.")
     return _corpus_status(app, name, known)
