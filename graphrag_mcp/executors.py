@@ -20,6 +20,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,15 +40,28 @@ RARELY = (100_000, 20, 100)
 MOST = 8  # processes; more do not help, since one process takes what they give
 
 
-# Each executor has `map`, which gives the results in the order of the items (`weigh`: how much memory
-# an item takes), and `close`, which ends what was started for it.
-
-
 def _light(_: object) -> int:
     return 0
 
 
-class InProcess:
+class Executor:
+    """`weigh`: how much memory an item takes. `close` ends what was started."""
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
+    ) -> Iterator[R]:
+        """The results in the order of the items."""
+        return _in_order(self._begin, function, items, weigh)
+
+    def close(self) -> None:
+        pass
+
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        """Have a part computed; gives what waits for it."""
+        raise NotImplementedError
+
+
+class InProcess(Executor):
     """Each item when its result is taken."""
 
     def map(
@@ -55,11 +69,8 @@ class InProcess:
     ) -> Iterator[R]:
         return map(function, items)
 
-    def close(self) -> None:
-        pass
 
-
-class Processes:
+class Processes(Executor):
     """Processes of this machine, started when there is work. They end with this process."""
 
     def __init__(self, count: int) -> None:
@@ -68,13 +79,8 @@ class Processes:
         self._children: list[Child] = []
         self._closed = False
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
-        def begin(part: bytes) -> Callable[[], bytes]:
-            return self._threads.submit(self._do, part).result
-
-        return _in_order(begin, function, items, weigh)
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        return self._threads.submit(self._do, part).result
 
     def close(self) -> None:
         self._closed = True
@@ -141,7 +147,7 @@ class Child:
                 pipe.close()  # type: ignore[union-attr]
 
 
-class Ray:
+class Ray(Executor):
     """Tasks of a Ray cluster: that of an address, else one of this machine. Ray does a task again
     whose process or node has died. Every node needs the same release of this package."""
 
@@ -167,21 +173,12 @@ class Ray:
                 ) from error
         self._task = ray.remote(max_retries=TRIES, num_cpus=1)(_of_release)
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
-        def begin(part: bytes) -> Callable[[], bytes]:
-            task = self._task.remote(__version__, part)
-            return lambda: self._ray.get(task)
-
-        return _in_order(begin, function, items, weigh)
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        return partial(self._ray.get, self._task.remote(__version__, part))
 
     def close(self) -> None:
         if self._ours:
             self._ray.shutdown()
-
-
-Executor = InProcess | Processes | Ray
 
 
 def _greet(address: str) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listening, most_connections
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
-from graphrag_mcp.logs import Repeats
+from graphrag_mcp.logs import Repeats, to_stderr
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings, of_tenant
 
@@ -76,9 +76,7 @@ def serve(
     names = allowed_names(host, allow_hosts, bool(tokens))
     count = checked(workers)
     listener = listening(host, port)
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
+    to_stderr()
     for handler in logging.getLogger().handlers:
         handler.addFilter(Repeats())
     for name in (__name__, Server.__module__):
@@ -90,7 +88,8 @@ def serve(
         app.page = f"{page.BASE}/"
         servers[tenant] = build_server(app, **offer, warm=True)
         _add_routes(servers[tenant], page.routes(app, corpus))
-    door = Door.of_servers(servers, tenants, names, tokens, sessions=count == 1)
+    callers: dict[str, Any] = {"tenants": tenants, "names": names, "tokens": tokens}
+    door = Door.of_servers(servers, sessions=count == 1, **callers)
     who = "without tokens, for this machine only"
     if tokens:
         who = f"with the tokens of {', '.join(sorted(set(tokens.values())))}"
@@ -186,12 +185,7 @@ class Door:
 
     @classmethod
     def of_servers(
-        cls,
-        servers: Mapping[str, MCPServer[Any]],
-        tenants: Mapping[str, str] = MappingProxyType({}),
-        names: Iterable[str] = LOOPBACK,
-        tokens: Mapping[bytes, str] = MappingProxyType({}),
-        sessions: bool = True,
+        cls, servers: Mapping[str, MCPServer[Any]], sessions: bool = True, **callers: Any
     ) -> Door:
         """A door with `/mcp` and `/health` of a server for each tenant. Without `sessions` each
         request of an earlier protocol stands alone, so that any worker can answer it."""
@@ -208,7 +202,7 @@ class Door:
                 stateless_http=not sessions,
                 max_sessions=None,
             )
-        door = cls(apps, tenants, names, tokens)
+        door = cls(apps, **callers)
         door.servers, door.with_sessions = servers, sessions
         return door
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 import time
 from collections.abc import Hashable
 
 KINDS = 100  # that are told apart
 PAUSE = 60.0  # seconds between two records of one kind
+
+
+def to_stderr() -> None:
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format=form)
 
 
 class Repeats(logging.Filter):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
+from graphrag_mcp.logs import to_stderr
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
@@ -207,7 +208,7 @@ class _Once:
     """Runs a function in a daemon thread, once, after the shortest of the delays given."""
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self.work, self.lock, self.begun = work, threading.Lock(), False
+        self.work, self.begun = work, threading.Lock()
 
     def start(self, delay: float) -> None:
         timer = threading.Timer(delay, self._run)
@@ -215,10 +216,8 @@ class _Once:
         timer.start()
 
     def _run(self) -> None:
-        with self.lock:
-            if self.begun:
-                return
-            self.begun = True
+        if not self.begun.acquire(blocking=False):
+            return
         try:
             self.work()
         except Exception as error:
@@ -237,9 +236,7 @@ def serve(
 ) -> None:
     """Serve over stdio until the client goes away, then end the process whatever threads run."""
     wire = take_stdio()
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
+    to_stderr()
     status = 0
     try:
         import anyio

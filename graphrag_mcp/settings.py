@@ -10,7 +10,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
@@ -266,12 +266,6 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
     """Every `${NAME}` in a text replaced from the environment (not in comments: after parsing)."""
-    if isinstance(value, dict):
-        return {name: _substituted(one, path, env) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_substituted(one, path, env) for one in value]
-    if not isinstance(value, str):
-        return value
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in env:
@@ -279,9 +273,20 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
             raise BadInput(what, f"Set {match[1]} or remove it")
         return env[match[1]]
 
-    text = re.sub(_VARIABLE, variable, value)
-    names = re.findall(_VARIABLE, value)
-    return Substituted(text, value, tuple(env[name] for name in names)) if names else value
+    def changed(text: str) -> str:
+        made, names = re.sub(_VARIABLE, variable, text), re.findall(_VARIABLE, text)
+        return Substituted(made, text, tuple(env[name] for name in names)) if names else text
+
+    return _mapped(value, changed)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed."""
+    if isinstance(value, Mapping):
+        return {name: _mapped(one, change) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(one, change) for one in value)
+    return change(value) if isinstance(value, str) else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,7 +316,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
         value, name = getattr(settings, item.name), item.name
         if name == "home":
             continue
-        written = _written(value)
+        written = _mapped(value, shown_as)
         if _holds_key(name, value):
             withheld.append(name)
         elif written != value:
@@ -352,15 +357,6 @@ def secrets_of(settings: Settings) -> list[str]:
 def shown_as(text: str) -> str:
     """A setting's text as it may be shown: as it was written."""
     return text.template if isinstance(text, Substituted) else text
-
-
-def _written(value: Any) -> Any:
-    """The value with `${NAME}` where a variable was substituted."""
-    if isinstance(value, Mapping):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_written(one) for one in value)
-    return value.template if isinstance(value, Substituted) else value
 
 
 def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -20,6 +20,7 @@ from graphrag_mcp.errors import BadInput, Busy, GraphRAGError
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs.queue import FINAL, RESUME, Job, close, flag, request_of, save
 from graphrag_mcp.settings import Settings, from_record
+from graphrag_mcp.store import manifest
 from graphrag_mcp.types import IndexResult
 
 STATES = ("pending", "processing", "processed", "failed")
@@ -83,7 +84,6 @@ def _texts(job: Job) -> Iterable[str]:
 
 def _held(folder: Path) -> dict[str, dict[str, str]]:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
-    from graphrag_mcp.store import manifest
     from graphrag_mcp.store.segments import live_documents
 
     held, found = manifest.read(folder), {}
@@ -96,7 +96,6 @@ def _held(folder: Path) -> dict[str, dict[str, str]]:
 def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
     """The uris that each job names, noted down; not worth a flush."""
     from graphrag_mcp.sources import diff
-    from graphrag_mcp.store import manifest
     from graphrag_mcp.store.segments import live_documents
 
     folder = settings.home / "corpora" / jobs[0].corpus
@@ -125,8 +124,6 @@ def begun(home: Path, job: Job) -> bool:
 
 
 def _generation(folder: Path) -> int:
-    from graphrag_mcp.store import manifest
-
     try:
         held = manifest.read(folder)
     except GraphRAGError:  # the run says so, and the job has failed

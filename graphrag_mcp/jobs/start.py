@@ -26,6 +26,7 @@ from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs import run
 from graphrag_mcp.jobs.queue import FINAL, MERGE, RESUME, Job, close, flag, load, read, save
 from graphrag_mcp.settings import Settings, from_record
+from graphrag_mcp.store import manifest
 from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import IndexRequest
@@ -298,7 +299,6 @@ def _merge(settings: Settings, corpus: str) -> None:
     path = records.marker(settings.home, corpus, MERGE)
     settings = from_record(settings, _mark(path).get("settings", {}))
     from graphrag_mcp.index.work import method_of
-    from graphrag_mcp.store import manifest
 
     held = manifest.read(settings.home / "corpora" / corpus)
     start(settings, corpus, IndexRequest(method=method_of(held) if held else "agent"))

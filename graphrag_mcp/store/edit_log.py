@@ -108,7 +108,7 @@ class Overlay:
 
 def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
     """The whole log, oldest first. Raises Damaged when a segment cannot be trusted."""
-    if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
+    if manifest is None:
         return []
     found = []
     for row in segment_store.load(folder, manifest, EDITS).to_pylist():
@@ -125,12 +125,8 @@ def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def renamed(folder: Path, manifest: Manifest) -> bool:
     """Does this release normalise names of the log otherwise than the one that wrote them?"""
-    if not any(segment["kind"] == EDITS for segment in manifest.segments):
-        return False
-    return any(
-        tuple(row["keys"]) != _keys(row)
-        for row in segment_store.load(folder, manifest, EDITS).to_pylist()
-    )
+    rows = segment_store.load(folder, manifest, EDITS).to_pylist()
+    return any(tuple(row["keys"]) != _keys(row) for row in rows)
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:

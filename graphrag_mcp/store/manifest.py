@@ -85,6 +85,9 @@ class Manifest:
         fields |= {"communities_generation": number} if settled else {}
         return replace(self, **fields | changes)
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [segment for segment in self.segments if segment["kind"] == kind]
+
     def named_files(self, folder: Path) -> dict[str, str]:
         """The SHA-256 of every file of this generation, by its path in the folder."""
         found = {f"truth/{one['file']}": one["sha256"] for one in self.segments}

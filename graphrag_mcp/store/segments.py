@@ -78,7 +78,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     segments = list(manifest.segments)
     try:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
-            own = [segment for segment in segments if segment["kind"] == kind]
+            own = manifest.of_kind(kind)
             if _pays(folder, manifest, kind, own):
                 _trusted(folder, own)
                 made = _merged(folder, manifest, kind, own)
@@ -122,11 +122,7 @@ def load(
     folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """All rows of a kind as they were written. Damaged when a segment cannot be trusted."""
-    parts = [
-        _load_segment(folder, segment, columns)
-        for segment in manifest.segments
-        if segment["kind"] == kind
-    ]
+    parts = [_load_segment(folder, segment, columns) for segment in manifest.of_kind(kind)]
     if parts:
         return pa.concat_tables(parts)
     schema = SCHEMAS.get(kind, pa.schema([]))
@@ -136,10 +132,9 @@ def load(
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
     """The documents of this generation, by uri: the last row of each, unless it is "gone"."""
-    segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
     wanted = list(dict.fromkeys(["uri", "op", *columns]))
     schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
-    parts = [part.cast(schema) for part in _live(folder, segments, wanted)]
+    parts = [part.cast(schema) for part in _live(folder, manifest.of_kind(DOCUMENTS), wanted)]
     live = pa.concat_tables([schema.empty_table(), *parts])
     # `sort_by` would import pandas.
     return live.take(pc.sort_indices(live["uri"])).select(list(columns))

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult
 from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable
+from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable, sent
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 
 if TYPE_CHECKING:
@@ -111,5 +111,4 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
 async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
     """Only the fields that these hosts know, in both channels."""
     body = sendable(packing_budget.shown((await apart(ctx, tool, work)).model_dump()))
-    text = json.dumps(body, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body)
+    return sent(json.dumps(body, ensure_ascii=False), body)

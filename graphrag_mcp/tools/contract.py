@@ -18,7 +18,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -172,9 +172,13 @@ def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
 def _sent(result: types.Result) -> CallToolResult:
     """Text; and for results on which programs act, their fields. A host that is given fields may
     show the model these alone, so other results have none."""
-    content = [TextContent(type="text", text=sendable(result.text))]
     fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
-    return CallToolResult(content=content, structured_content=fields, _meta=meta_of(result))
+    return sent(sendable(result.text), fields, _meta=meta_of(result))
+
+
+def sent(text: str, fields: Any = None, **more: Any) -> CallToolResult:
+    content = [TextContent(type="text", text=text)]
+    return CallToolResult(content=content, structured_content=fields, **more)
 
 
 def encodable(text: str) -> str:
@@ -403,12 +407,16 @@ def as_list(value: Any) -> Any:
     """null is [], a JSON list in a string is that list, a single value is a list of one."""
     if value is None or value == "":
         return []
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+    value = as_json(value, "[")
     return value if isinstance(value, list) else [value]
+
+
+def as_json(value: Any, opening: str) -> Any:
+    """What a text of JSON says that begins so; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(opening):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def as_strings(value: Any) -> Any:
@@ -498,20 +506,17 @@ class OurTool(Tool):
         strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
         reads = self.annotations is not None and self.annotations.read_only_hint
         if wrong or (strange and not reads):
-            return _refusal(" ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."]))
+            said = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
+            return sent(said, is_error=True)
         token = REMARKS.set([f"{sentence} It was ignored." for sentence in strange])
         try:
             return await super().run(arguments, context, convert_result)
         except UnexpectedToolError:
             raise
         except ToolError as error:  # the SDK puts its own words before those of the tool
-            return _refusal(str(error.__cause__ or error))
+            return sent(str(error.__cause__ or error), is_error=True)
         finally:
             REMARKS.reset(token)
-
-
-def _refusal(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def usage(tool: Tool) -> str:

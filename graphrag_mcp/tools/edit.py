@@ -31,11 +31,7 @@ ECHOED = 300  # characters of ids or fields that the next call repeats
 
 def as_fields(value: Any) -> Any:
     """Fields however they come: an object, its JSON, or a list of `name=value`."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+    value = contract.as_json(value, "{")
     if isinstance(value, dict):
         return [f"{name}={one}" for name, one in value.items()]
     return contract.as_strings(value)

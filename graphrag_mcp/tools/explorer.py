@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult
 from pydantic import Field
 
-from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable
+from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable, sent
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -38,10 +38,7 @@ async def explore_data(
         return load(app, view, given, corpus)
 
     found = await apart(ctx, "explore_data", work)
-    said = f"Data of the view {view} for the explorer page."
-    return CallToolResult(
-        content=[TextContent(type="text", text=said)], structured_content=sendable(found)
-    )
+    return sent(f"Data of the view {view} for the explorer page.", sendable(found))
 
 
 def extension(tools: Iterable[Tool]) -> list[Extension]:

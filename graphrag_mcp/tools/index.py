@@ -17,6 +17,7 @@ from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
@@ -430,9 +431,7 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
 
 
 def _documents(app: App, corpus: str) -> str:
-    from graphrag_mcp.store import manifest
-
-    held = manifest.read(app.folder(corpus))
+    held = manifests.read(app.folder(corpus))
     return counted(held.counters.get("documents", 0) if held else 0, "documents")
 
 

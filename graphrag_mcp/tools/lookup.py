@@ -14,9 +14,7 @@ from graphrag_mcp.tools.contract import MOST, Ctx, budgets, clamp, desk_of, read
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
-    from graphrag_mcp.store.tables import Snapshot
-
-    Parts = list[tuple[str, Snapshot]]
+    from graphrag_mcp.tools.contract import Parts
 
 
 Start = contract.argument(contract.Text, "start")

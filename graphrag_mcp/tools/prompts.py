@@ -32,7 +32,6 @@ MOST = 100  # as the protocol allows
 SECONDS = 3.0  # then the host has typed on
 TABLE = {"entity": "entities", "community": "reports", "text_unit": "text_units"}
 TABLE |= {"document": "documents"}
-LETTER = {"entity": "e", "community": "c", "text_unit": "t", "document": "d"}
 
 
 def register_completion(server: MCPServer[Any], app: App) -> None:
@@ -65,7 +64,7 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "session_id":
             held = sessions.listing(app.drift_path("x").parent)
             return _matching([path.stem for path in held[: 10 * MOST]], value)
-        kind = next((kind for kind in LETTER if kind == name or f"/{kind}/" in target), "")
+        kind = next((kind for kind in TABLE if kind == name or f"/{kind}/" in target), "")
         if kind and name in ("id", "entity"):
             return _ids(app, said.get("corpus", ""), kind, value.strip())
         return []
@@ -81,7 +80,6 @@ def _matching(known: Sequence[str], value: str) -> list[str]:
 
 def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
     snapshot = app.snapshot(app.corpus_for_reading(corpus))
-    letter = LETTER[kind]
     if kind == "entity" and not re.fullmatch(r"e?\d+", value):
         wanted = value.casefold().replace("'", "''")
         where = f"contains(lower(title), '{wanted}')" if wanted else "degree > 0"
@@ -90,7 +88,7 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
         titles = list(dict.fromkeys(row["title"] for row in rows))
         return _matching(titles, value)
     numbers = sorted(snapshot.rows(TABLE[kind], columns=["n"])["n"].to_pylist())
-    ids = ((f"{letter}{n}", str(n)) for n in numbers)
+    ids = ((f"{kind[0]}{n}", str(n)) for n in numbers)
     return [id for id, n in ids if id.startswith(value) or n.startswith(value)]
 
 

@@ -24,6 +24,7 @@ from graphrag_mcp.app import App, file_stamp
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.store import manifest
 from graphrag_mcp.tools import index
 from graphrag_mcp.tools.contract import encodable
 from graphrag_mcp.trust import fencing
@@ -122,8 +123,6 @@ def register(server: MCPServer[Any], app: App) -> None:
 
 
 def all_corpora(app: App) -> str:
-    from graphrag_mcp.store import manifest
-
     names, found = app.corpora(), []
     for name in names[:SHOWN]:
         held = manifest.read(app.folder(name))

@@ -17,9 +17,7 @@ from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
-    from graphrag_mcp.store.tables import Snapshot
-
-    Parts = list[tuple[str, Snapshot]]
+    from graphrag_mcp.tools.contract import Parts
 
 DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several questions
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
