@@ -151,7 +151,6 @@ class App:
         return rows.sort_by(first).to_pandas()
 
     def _fetch(self, folder: Path) -> None:
-        """The newest generation of a corpus on object storage."""
         if not self.store:
             return
         from graphrag_mcp.store import mirror

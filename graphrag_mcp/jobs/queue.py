@@ -182,7 +182,6 @@ def as_it_is(home: Path, job: Job) -> Job:
 
 
 def alive(job: Job) -> bool:
-    """Does the process that the record names still run?"""
     return bool(job.process) and process_mark(job.pid) == job.process
 
 

@@ -270,8 +270,6 @@ def _share(
 
 
 class _Watch:
-    """What the run tells and asks while it goes on."""
-
     def __init__(self, home: Path, jobs: Sequence[Job]) -> None:
         self.home, self.jobs = home, jobs
         self.written = self.looked = time.monotonic()

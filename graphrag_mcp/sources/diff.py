@@ -367,7 +367,6 @@ def _of_file(
 
 
 def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iterator[Edit]:
-    """Documents as they are stored, to be derived again."""
     if not uris or manifest is None:
         return
     columns = ["uri", "title", "text", "metadata", "created", "file", "file_sha"]

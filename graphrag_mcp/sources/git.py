@@ -126,7 +126,6 @@ def _line(path: str, limit: int = 4_096) -> str:
 
 
 def _commit(place: str, folder: str) -> str:
-    """The id of the commit that HEAD names."""
     said = _line(os.path.join(place, "HEAD"))
     for _ in range(5):  # a reference may name another one
         named = _REF.fullmatch(said)

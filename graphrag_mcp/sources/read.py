@@ -141,7 +141,6 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
 
 
 def close() -> None:
-    """End the process, if there is one."""
     global _child
 
     with _lock:

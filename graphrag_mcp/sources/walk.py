@@ -531,7 +531,6 @@ class _Walk:
         return IGNORED if ignored(path + "/" * folder, rules) else ""
 
     def _take(self, entry: os.DirEntry[str], path: str, place: _Place) -> None:
-        """Take a file, unless its size or its first bytes say not to."""
         status, settings = entry.stat(follow_symlinks=False), self.settings
         if status.st_size > settings.max_file_bytes:
             reason = f"over {settings.max_file_bytes / 1e6:g} MB"

@@ -453,7 +453,6 @@ _seen: set[tuple[str, int, str]] = set()
 
 
 def _paths(root: Path) -> list[str]:
-    """The files of a table, in order."""
     found = []
     for folder, _, names in os.walk(root):
         inside = Path(folder).relative_to(root).as_posix()

@@ -94,7 +94,6 @@ class Head:
 
 @lru_cache(maxsize=256)
 def of(folder: Path) -> Mirror:
-    """The mirror of a corpus folder in the copy of a home."""
     return Mirror(folder, store_of(folder.parent.parent))
 
 
@@ -494,6 +493,5 @@ def _write(path: Path, raw: bytes) -> None:
 
 
 def used(folder: Path) -> None:
-    """Note that a copy was read."""
     with contextlib.suppress(OSError):
         os.utime(folder / STATE)

@@ -107,7 +107,6 @@ def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, A
 def _merged(
     folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """One segment of the rows that count."""
     documents = None
     if kind == IMPORTS:
         log = live_documents(folder, manifest, ["uri", "file_sha"])

@@ -447,7 +447,6 @@ def names_of(table: str, columns: Wanted) -> list[str]:
 
 
 def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """The rows as tuples of their columns."""
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 

@@ -94,7 +94,6 @@ async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
 
 
 def _text(snapshot: Snapshot, source: dict[str, Any]) -> str:
-    """The exact characters of a source, from its document."""
     row = document_row(snapshot, source["document_id"])
     return row["text"][source["char_start"] : source["char_end"]] if row else ""
 

@@ -93,7 +93,6 @@ def desk_of(ctx: Ctx) -> Desk:
 
 
 def remark(sentence: str) -> None:
-    """Say something about this call's arguments in its hint."""
     remarks = REMARKS.get()
     if remarks is None:
         REMARKS.set(remarks := [])
@@ -229,7 +228,6 @@ def meta_of(result: types.Result) -> dict[str, Any] | None:
 
 
 def search_view(query: str) -> str:
-    """The view of the page that searches for a question."""
     return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
 
 

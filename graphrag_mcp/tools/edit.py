@@ -250,7 +250,6 @@ def remove(
 
 
 def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
-    """What is no document, with the nearest names."""
     listed = [
         f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "")
         for one, near in list(unknown.items())[:10]

@@ -197,7 +197,6 @@ def _where(job: Job) -> str:
 
 
 def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
-    """The job as the result of index_documents."""
     result = IndexResult(**(job.result or {"done": job.done, "total": job.total}))
     result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
     errors = [*errors, *result.errors]
