@@ -343,20 +343,17 @@ def _siblings(path: Path) -> list[str]:
 def _names_in(folder: Path) -> list[str]:
     from graphrag_mcp.sources.opening import entries
 
-    try:
-        with entries(str(folder)) as listed:
-            return [entry.name for entry in listed]
-    except (OSError, ValueError):
-        return []
+    with contextlib.suppress(OSError, ValueError), entries(str(folder)) as listed:
+        return [entry.name for entry in listed]
+    return []
 
 
 def file_stamp(path: Path) -> tuple[int, int, int]:
     """What changes when a file is replaced; zeros where there is none."""
-    try:
+    with contextlib.suppress(OSError):
         stat = path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return (0, 0, 0)
 
 
 def _short(path: object) -> str:

@@ -12,7 +12,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -202,11 +201,6 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
     )
 
 
-@cache
-def _types() -> TypeAdapter[Settings]:
-    return TypeAdapter(Settings)
-
-
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values in the types of their settings. BadInput repeats none: a text may be a key."""
     known = [one.name for one in fields(Settings)]
@@ -215,7 +209,7 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
         raise BadInput(f"unknown setting {unknown[0]!r}", advice)
     try:
-        settings = _types().validate_python(values)
+        settings = TypeAdapter(Settings).validate_python(values)
     except ValidationError as error:
         wrong = error.errors()[0]
         said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"

@@ -302,7 +302,7 @@ def _derived(
         the call ends with the same document whatever the engine."""
         while True:
             ahead = sum(units for _, units in waiting)
-            if waiting and plan.quota.text_units + ahead >= plan.quota.max_text_units:
+            if waiting and plan.quota.text_units + ahead >= plan.quota.settings.max_text_units:
                 return
             with run.stage("read"):
                 edit = next(edits, None)

@@ -5,6 +5,7 @@ once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -236,23 +237,19 @@ def corpora_at_work(home: Path) -> list[str]:
 
 
 def _entries(folder: Path) -> list[str]:
-    try:
+    with contextlib.suppress(OSError):
         return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    return []
 
 
 def joined(home: Path, corpus: str, key: str) -> Job | None:
     """The open job of the same request, unless it is being cancelled."""
     for name in waiting(home, corpus):
-        if not name.startswith("job-") or flag(home, name).exists():
-            continue
-        try:
-            same = marker(home, corpus, name).read_text("ascii") == key
-        except (OSError, ValueError):
-            continue
-        job = read(home, name) if same else None
-        if job is not None and job.status not in FINAL:
+        same = False
+        if name.startswith("job-") and not flag(home, name).exists():
+            with contextlib.suppress(OSError, ValueError):
+                same = marker(home, corpus, name).read_text("ascii") == key
+        if same and (job := read(home, name)) is not None and job.status not in FINAL:
             return job
     return None
 
@@ -281,20 +278,17 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
 
 def _is_young(path: Path) -> bool:
     """May the record behind this marker still be being written?"""
-    try:
+    with contextlib.suppress(OSError):
         return abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
-    except OSError:
-        return False
+    return False
 
 
 def forget_old(home: Path) -> None:
     """Records of long ago go, with what lies beside them."""
     at, ages = time.time(), []
     for path in (home / "jobs").glob("job-*.json"):
-        try:
+        with contextlib.suppress(OSError):
             ages.append((at - path.stat().st_mtime, path))
-        except OSError:
-            continue
     for place, (age, path) in enumerate(sorted(ages)):
         if age > KEEP_DAYS * 86_400 or (place >= KEEP_JOBS and age > 3600):
             for beside in path.parent.glob(f"{path.stem}.*"):

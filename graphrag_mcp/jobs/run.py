@@ -5,6 +5,7 @@ each document follows from that list, the job's record and the index."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -124,11 +125,9 @@ def begun(home: Path, job: Job) -> bool:
 
 
 def _generation(folder: Path) -> int:
-    try:
-        held = manifest.read(folder)
-    except GraphRAGError:  # the run says so, and the job has failed
-        return -1
-    return held.generation if held else 0
+    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
+        return held.generation if (held := manifest.read(folder)) else 0
+    return -1
 
 
 def together(jobs: Sequence[Job]) -> list[Job]:

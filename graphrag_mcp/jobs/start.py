@@ -278,19 +278,17 @@ def _ours(job: Job) -> bool:
 
 def _merge_is_due(home: Path, corpus: str) -> bool:
     path = records.marker(home, corpus, MERGE)
-    try:
+    with contextlib.suppress(OSError):
         last, first = path.stat().st_mtime, _mark(path).get("since", 0.0)
-    except OSError:
-        return False
-    # or the clock was put back
-    return not last - 60.0 < time.time() < min(last + QUIET_SECONDS, first + LONGEST)
+        # or the clock was put back
+        return not last - 60.0 < time.time() < min(last + QUIET_SECONDS, first + LONGEST)
+    return False
 
 
 def _mark(path: Path) -> dict[str, Any]:
-    try:
+    with contextlib.suppress(ValueError):  # half of it, on a disk that was full
         return json.loads(path.read_bytes())
-    except ValueError:  # half of it, on a disk that was full
-        return {}
+    return {}
 
 
 def _merge(settings: Settings, corpus: str) -> None:
@@ -338,14 +336,12 @@ def _survey(request: IndexRequest) -> tuple[bool, str]:
     files, size = 0, sum(len(text.text) for text in request.texts)
     seen = hashlib.sha256()
     for path in islice(_files_of(request), LOOKED_AT):
-        try:
+        with contextlib.suppress(OSError):
             status = os.stat(path)
-        except OSError:
-            continue
-        files += 1
-        size += status.st_size * (UNPACKED if Path(path).suffix.lower() in PACKED else 1)
-        mark = f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
-        seen.update(mark.encode("utf-8", "surrogateescape"))
+            files += 1
+            size += status.st_size * (UNPACKED if Path(path).suffix.lower() in PACKED else 1)
+            mark = f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
+            seen.update(mark.encode("utf-8", "surrogateescape"))
     return files <= SMALL_FILES and size <= SMALL_SIZE, seen.hexdigest()
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -102,10 +103,9 @@ def _name(uri: str) -> str:
 
 def _hash(file: FoundFile) -> str:
     """The file's SHA-256; "" where it cannot be read, which the reading says."""
-    try:
+    with suppress(OSError):
         return read.sha(file)
-    except OSError:
-        return ""
+    return ""
 
 
 # ---- the plan -------------------------------------------------------------------------------------

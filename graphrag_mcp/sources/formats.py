@@ -309,10 +309,9 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _parsed(text: str) -> Any:
     """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 SHOWN = 2_000  # characters of the text that a cell of a notebook has printed

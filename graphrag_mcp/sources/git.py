@@ -119,10 +119,9 @@ def _opened(root: str) -> Repository | None:
 
 def _line(path: str, limit: int = 4_096) -> str:
     """The text of a small file; "" where there is none."""
-    try:
+    with suppress(FileNotFoundError):
         return os.fsdecode(read(path, limit)).strip()
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def _commit(place: str, folder: str) -> str:

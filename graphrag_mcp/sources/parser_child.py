@@ -9,6 +9,7 @@ name."""
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -21,12 +22,9 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = tuple(
-    (
-        "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system "
-        "os.startfile pty. os.remove os.rename os.mkdir os.rmdir os.link os.symlink "
-        "os.truncate os.chmod os.chown shutil. tempfile. urllib. http. ftplib. smtplib. "
-        "winreg. webbrowser."
-    ).split()
+    "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system os.startfile pty. "
+    "os.remove os.rename os.mkdir os.rmdir os.link os.symlink os.truncate os.chmod os.chown shutil. "
+    "tempfile. urllib. http. ftplib. smtplib. winreg. webbrowser.".split()
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _sealed = False
@@ -88,11 +86,9 @@ def _limit(seconds: float) -> None:
 
 
 def _try(resource: Any, name: str, value: int) -> None:
-    try:
+    with contextlib.suppress(AttributeError, ValueError, OSError):
         _, hard = resource.getrlimit(getattr(resource, name))
         resource.setrlimit(getattr(resource, name), (value if hard < 0 else min(value, hard), hard))
-    except (AttributeError, ValueError, OSError):
-        pass
 
 
 def _try_unlimited() -> None:
@@ -117,13 +113,11 @@ def _resident() -> int:
             return next(
                 (int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0
             )
-    try:
+    with contextlib.suppress(ImportError):
         import resource
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
-    except ImportError:
-        pass
     try:
         import ctypes
 

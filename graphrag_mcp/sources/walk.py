@@ -13,6 +13,7 @@ import stat
 import tomllib
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase, translate
 from itertools import islice
@@ -181,10 +182,8 @@ def _rules_above(top: str) -> list[Rules]:
         folder = parent
     rules: list[Rules] = []
     for folder in reversed(above):
-        try:
+        with suppress(OSError):
             rules += _rules_in(folder, {".git", *IGNORE_FILES})
-        except OSError:
-            continue
     return [] if ignored(f"{top}/", rules) else rules
 
 
@@ -207,11 +206,10 @@ def _tame(line: str) -> str:
 
 def _valid(line: str) -> bool:
     """Git passes over a pattern that it cannot read; so do we, instead of failing the folder."""
-    try:
+    with suppress(ValueError):
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 # ---- what is found ------------------------------------------------------------------------------
@@ -290,10 +288,9 @@ class Quota:
 
 
 def _size(file: FoundFile) -> int:
-    try:
+    with suppress(OSError):
         return os.lstat(file.path).st_size
-    except OSError:
-        return 0
+    return 0
 
 
 def find(
@@ -554,7 +551,6 @@ class _Walk:
 
 def _start(path: str) -> bytes:
     """The first bytes; none where it cannot be read, which the reading says."""
-    try:
+    with suppress(OSError):
         return head(path, HEAD)
-    except OSError:
-        return b""
+    return b""

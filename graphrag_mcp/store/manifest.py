@@ -19,7 +19,6 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -385,25 +384,18 @@ def record(
 
 def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
     """What the records say, by table; and the names of records that cannot be used."""
-    return _parsed(str(folder), tuple((entry["file"], entry["sha256"]) for entry in entries))
-
-
-@lru_cache(maxsize=4)  # a server asks once a table
-def _parsed(
-    folder: str, entries: tuple[tuple[str, str], ...]
-) -> tuple[Mapping[str, Files], list[str]]:
     known: dict[str, Files] = {}
     broken = []
-    for name, sha256 in entries:
+    for entry in entries:
         try:
-            raw = Path(folder, "files", name).read_bytes()
-            if hashlib.sha256(raw).hexdigest() != sha256:
-                raise ValueError(name)
+            raw = (folder / "files" / entry["file"]).read_bytes()
+            if hashlib.sha256(raw).hexdigest() != entry["sha256"]:
+                raise ValueError(entry["file"])
             for table, files in json.loads(raw).items():
                 found = {path: tuple(value[:2]) for path, value in files.items()}
                 known.setdefault(table, {}).update(found)
         except (OSError, ValueError):
-            broken.append(name)
+            broken.append(entry["file"])
     return known, broken
 
 

@@ -151,11 +151,9 @@ class Store:
 
     def tag(self, path: str) -> Tag | None:
         """None when it is not there."""
-        try:
-            with self._told():
-                return Tag.of(self._obstore.head(self._store, path))
-        except Absent:
-            return None
+        with contextlib.suppress(Absent), self._told():
+            return Tag.of(self._obstore.head(self._store, path))
+        return None
 
     def put(self, path: str, raw: bytes | Path) -> None:
         with self._told():
@@ -265,18 +263,16 @@ class Mirror:
             return Head()
         if tag == state.tag:
             return state
-        try:
+        with contextlib.suppress(Absent):
             return Head.of(*self.store.get(self._prefix + HEAD))
-        except Absent:
-            return Head()
+        return Head()
 
     def _state(self) -> Head:
         """The head that the copy was brought to."""
-        try:
-            body = json.loads((self.folder / STATE).read_bytes())
-            return Head.of((self.folder / STATE).read_bytes(), Tag(*body["tag"]))
-        except (OSError, ValueError, KeyError, TypeError, Damaged):
-            return Head()
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, Damaged):
+            raw = (self.folder / STATE).read_bytes()
+            return Head.of(raw, Tag(*json.loads(raw)["tag"]))
+        return Head()
 
     def _note(self, head: Head) -> None:
         tag = [head.tag.e_tag, head.tag.version] if head.tag else None
@@ -308,10 +304,9 @@ class Mirror:
         self._note(head)
 
     def _older(self) -> list[str]:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             return list(json.loads((self.folder / "older.json").read_bytes()))
-        except (OSError, ValueError):
-            return []
+        return []
 
     def _load(self, path: str, size: int, sha: str) -> None:
         raw, _ = self.store.get(f"{self._prefix}objects/{sha}")
@@ -380,11 +375,10 @@ class Mirror:
 
     def _over(self) -> bool:
         """Has the lease run out a while ago by its own words? Clocks differ by less."""
-        try:
+        with contextlib.suppress(Absent, ValueError, KeyError, TypeError):
             raw, _ = self.store.get(self._prefix + LEASE)
             return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
-        except (Absent, ValueError, KeyError, TypeError):
-            return False
+        return False
 
     def push(self, manifest: Generation, raw: bytes) -> None:
         """Take a commit to the store: all at once or, where another was first (Busy), not at
@@ -414,12 +408,8 @@ class Mirror:
     def _files(self, manifest: Generation) -> dict[str, list[Any]]:
         """Every file that a manifest speaks of and that is there."""
         found = manifest.named_files(self.folder)
-        sizes = {path: self.folder / path for path in found}
-        return {
-            path: [file.stat().st_size, found[path]]
-            for path, file in sorted(sizes.items())
-            if file.exists()
-        }
+        there = [path for path in sorted(found) if (self.folder / path).exists()]
+        return {path: [(self.folder / path).stat().st_size, found[path]] for path in there}
 
     def _sweep(self, named: set[str]) -> None:
         """Delete objects that killed writers have left: old ones that no head names."""

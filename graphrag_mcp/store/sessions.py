@@ -63,10 +63,9 @@ def read(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
+        event = None
+        with contextlib.suppress(ValueError):
             event = json.loads(line)
-        except ValueError:
-            event = None
         if isinstance(event, dict):
             events.append(event)
         else:
