@@ -1,10 +1,9 @@
-"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients, in one process
-or in several that are given their clients by another.
+"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients, in one
+process or in several that are given their clients by another.
 
-uvicorn limits neither the number of connections (it answers 503 when there are too many, also where
-most of them are idle) nor the time in which a client has to send a request or to read a response. A
-connection whose request is being answered is never closed here: a call may take minutes, and an event
-stream stays open for days. Knows no MCP."""
+uvicorn answers 503 when there are too many connections, also idle ones, and does not limit the time
+of a client's request or reading. A connection whose request is being answered is never closed here:
+a call may take minutes, an event stream days. Knows no MCP."""
 
 from __future__ import annotations
 

@@ -57,8 +57,7 @@ class OutOfMemory(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """No reply of a model. `final`: asking again is useless (wrong key, unknown model, no
-    credit)."""
+    """No reply of a model. `final`: asking again is useless (wrong key, no such model)."""
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
     def __init__(

@@ -1,8 +1,7 @@
 """A function over items: in this process, in processes of this machine, or as Ray's tasks.
 
-Takes a function of a module, which depends on its item alone, and items that can be pickled; gives
-the results in the order of the items. Work goes out in parts, some ahead of what was taken. Another
-process does the part of one that dies. Knows nothing of documents.
+The function is of a module and depends on its item alone; results come in the order of the items.
+Work goes out in parts, some ahead. Another process does the part of one that dies.
 
 `python -m graphrag_mcp.executors` is such a process: it takes parts until its input ends."""
 

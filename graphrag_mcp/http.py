@@ -1,9 +1,8 @@
 """The server over streamable HTTP. Host, Origin and token of every request are checked first.
 
-Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
-Without tokens only programs of this machine may come in, so another address is refused; each token
-names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
-tool."""
+Serves until SIGTERM or Ctrl-C. Without tokens only programs of this machine may come in, so another
+address is refused; each token names the subject whose handles it may open. Tokens are kept as
+hashes in memory only. Knows no tool."""
 
 from __future__ import annotations
 
@@ -67,8 +66,8 @@ def serve(
     workers: int = 1,
     **offer: Any,
 ) -> None:
-    """Serve until told to stop, with `build_server(app, **offer)` in as many processes as `workers`.
-    Ends the process: threads left behind must not keep it."""
+    """Serve with `build_server(app, **offer)` in `workers` processes until told to stop; end
+    then."""
     from graphrag_mcp.app import App
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
@@ -264,8 +263,7 @@ class Door:
     # ---- shares ----------------------------------------------------------------------------------
 
     def _full(self, scope: Scope, headers: Headers, name: str) -> Refusal | None:
-        """(status, reason) where the owner of a token has too many requests or sessions. A new
-        session ends the one that has been idle longest."""
+        """(status, reason) of too many requests or sessions. A new session ends the idlest one."""
         from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
         if (count := self.requests[name]) >= self.most_requests:

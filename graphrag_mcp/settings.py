@@ -189,8 +189,7 @@ def address_of(home: Path) -> str:
 
 
 def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
-    """The settings of one tenant of several: `tenants/<name>` of the home, `<name>` of each
-    root."""
+    """The settings of one of the tenants: `tenants/<name>` of the home, `<name>` of each root."""
     address = address_of(settings.home)
     home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
     return replace(

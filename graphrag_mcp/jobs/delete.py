@@ -1,8 +1,7 @@
 """Deletion of a corpus: its folder alone, and only while no process works on it.
 
-Killed in the middle, what is left is the corpus without its older generations, or none any more,
-and the next deletion takes it along. Records of jobs and DRIFT sessions stay; so do the documents.
-"""
+A killed deletion leaves the corpus without its older generations, or parts that the next deletion
+takes along. Records of jobs, DRIFT sessions and documents stay."""
 
 from __future__ import annotations
 

@@ -143,8 +143,7 @@ def merge_later(settings: Settings, corpus: str) -> None:
 
 @contextlib.contextmanager
 def keeping(settings: Settings) -> Iterator[None]:
-    """While this lasts, a thread of this process looks for work that no one does: after a start,
-    and when another process has died."""
+    """Meanwhile a thread looks for work that no one does, as after a start or another's death."""
     over = threading.Event()
     threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
     try:
@@ -269,8 +268,7 @@ def _turn(settings: Settings, corpus: str) -> bool:
 
 
 def _ours(job: Job) -> bool:
-    """May another process do this while the one that it was given to lives? Not where a model
-    answers: its key is in the environment of that one."""
+    """May any process do this? Not where a model answers: its key is in one's environment."""
     held = {**job.settings, **job.settings.get("templates", {})}
     asks = held.get("chat_model") or held.get("embedding_model")
     return job.pid == os.getpid() or not asks

@@ -119,8 +119,7 @@ def find_title(text: str) -> str:
 
 
 def top_title(text: str) -> str:
-    """What stands at the top of a text as its title: a heading of the first level, else a first
-    line as in `find_title`. Headings further down do not change it."""
+    """The title at the top of a text: a first-level heading, else a line as in `find_title`."""
     area = _NO_WORDS.sub("", text[front_matter(text)[1] :][:TITLE_AREA])
     offset, level, words = next(headings(area), (-1, 0, ""))
     if offset == 0:

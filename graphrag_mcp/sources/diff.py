@@ -1,9 +1,9 @@
 """The difference between a folder and the index: documents to add, update and remove.
 
 Opens no LanceDB: an unchanged folder costs a walk, a hash per file and nothing else. A document
-goes only when its file lay under a folder named in this call, that folder was read completely, and
-the file is not there; or when its folder has moved. Unreadable is not gone. What was removed by
-hand stays out until a call names that file, or gives that text, itself.
+goes only when its file is not in a folder that this call names and that was read completely; or
+when its folder has moved. Unreadable is not gone. What was removed by hand stays out until a call
+names that file, or gives that text, itself.
 
 A source whose folder is gone is looked for by the hashes of its files. Where too few of them are
 found, nothing is taken for moved; it is said, with what to do."""

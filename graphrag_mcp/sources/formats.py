@@ -318,8 +318,7 @@ SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
 
 
 def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
-    """The cells of a Jupyter notebook: text as it is, code between fences with what it printed. Images
-    and other data of outputs are left out."""
+    """The cells of a Jupyter notebook: text, and code between fences with what it printed."""
     text, metadata = decode(data)
     try:
         book = json.loads(text)

@@ -2,16 +2,16 @@
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
-{"error": reason}. Wall time is limited by a thread in C that ends this process even when Python
-hangs. While bytes are parsed no socket, no other process, no file outside the installed Python can
-be opened from Python. The environment holds no key, and the process is never given a file's
-name."""
+{"error": reason}. A thread in C limits wall time even when Python hangs. While bytes are parsed
+Python can open no socket, process or file outside of the installed Python. The environment holds no
+key, and the process is given no file's name."""
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
 import json
+import math
 import os
 import sys
 import threading
@@ -62,7 +62,7 @@ def _prepare(suffix: str) -> None:
     from graphrag_mcp.sources import office
 
     before = _address_space()
-    _try_unlimited()
+    _try("RLIMIT_AS", math.inf)
     if suffix in office.OFFICE:
         office.prepare(suffix)
     elif suffix == "parquet":
@@ -73,30 +73,24 @@ def _prepare(suffix: str) -> None:
 def _limit(seconds: float) -> None:
     """Before each file: memory and CPU time on top of what this process has taken until now."""
     faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
-    try:
-        import resource
-    except ImportError:  # Windows: _watch alone
-        return
     used = sum(os.times()[:2])
-    _try(resource, "RLIMIT_CPU", int(used + seconds) + 2)
-    _try(resource, "RLIMIT_CORE", 0)
-    _try(resource, "RLIMIT_FSIZE", 0)
-    if sys.platform.startswith("linux"):
-        _try(resource, "RLIMIT_AS", _libraries + MEMORY)
+    _try("RLIMIT_CPU", int(used + seconds) + 2)
+    _try("RLIMIT_CORE", 0)
+    _try("RLIMIT_FSIZE", 0)
+    _try("RLIMIT_AS", _libraries + MEMORY)
 
 
-def _try(resource: Any, name: str, value: int) -> None:
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        _, hard = resource.getrlimit(getattr(resource, name))
-        resource.setrlimit(getattr(resource, name), (value if hard < 0 else min(value, hard), hard))
-
-
-def _try_unlimited() -> None:
-    if sys.platform.startswith("linux"):
+def _try(name: str, value: float) -> None:
+    """Limit this process where the system can: Windows has `_watch` alone, macOS no RLIMIT_AS."""
+    if name == "RLIMIT_AS" and not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        limit = getattr(resource, name)
+        _, hard = resource.getrlimit(limit)
+        most = min(value, math.inf if hard < 0 else hard)
+        resource.setrlimit(limit, (hard if most == math.inf else int(most), hard))
 
 
 def _address_space() -> int:

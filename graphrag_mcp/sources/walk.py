@@ -99,8 +99,7 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
 
 
 def machine_made(names: Collection[str]) -> bool:
-    """A folder whose own entries say so: a Python virtual environment, a cache by the CACHEDIR.TAG
-    convention, or a corpus of another home."""
+    """By its entries: a virtual environment, a cache (CACHEDIR.TAG) or a corpus of another home."""
     corpus = {"manifest.json", "truth", "tables"}
     return "pyvenv.cfg" in names or "cachedir.tag" in names or corpus <= set(names)
 
@@ -118,8 +117,7 @@ def start_reason(name: str, start: bytes) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as uris hold it: NFC; bytes that are no UTF-8 and characters that break lines as
-    \\xNN."""
+    """A name as uris have it: NFC; what is no UTF-8, and characters that break lines, as \\xNN."""
     if not name.isascii():
         given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
         name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))

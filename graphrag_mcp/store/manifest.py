@@ -3,9 +3,8 @@
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
 in between leaves a generation that no one reads; a lost `manifest.json` loses none.
 
-What the tables' files must be is recorded first, as sizes and SHA-256. Lance never changes a file
-that it has written, so what a commit adds is hashed once: a record in `files/` lists all files, and
-the manifest names the record."""
+Sizes and SHA-256 of the tables' files are recorded first, in `files/`; the manifest names the
+record. Lance never changes a file that it has written, so each is hashed once."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A home on object storage: a store holds what was committed, and each machine a copy of it on disk.
+"""A home on object storage: a store holds what was committed, and each machine a copy of it on
+disk.
 
-Takes the folder of a corpus in the local copy of such a home; gives it the newest generation of the
-store, and takes its commits there. Files go up under their SHA-256, so none is ever changed; then
-`head.json`, which holds the manifest and the list of its files, is swapped by a conditional put. Two
-writers cannot both do that from the same head, whatever becomes of the lease that keeps them apart.
-Everything else works on the local copy. The address of the store is part of the path of the copy;
-credentials come from the environment and are kept nowhere. Knows no rows."""
+Brings the newest generation of the store to a corpus folder, and its commits to the store. Files go
+up under their SHA-256, so none is ever changed; then `head.json`, which holds the manifest and the
+list of its files, is swapped by a conditional put. Two writers cannot both do that from the same
+head, whatever becomes of their lease. Everything else works on the copy, whose path holds the
+store's address; credentials come from the environment and are kept nowhere. Knows no rows."""
 
 from __future__ import annotations
 
@@ -225,8 +225,8 @@ class Mirror:
     # ---- reading ---------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Bring the copy to the newest generation, unless that was done a moment ago. Where the
-        store cannot be reached, what is there is read on."""
+        """Bring the copy to the newest generation, unless that was just done or the store is
+        away."""
         with self._lock:
             if time.monotonic() - self._looked < POLL_SECONDS:
                 return
@@ -381,8 +381,7 @@ class Mirror:
         return False
 
     def push(self, manifest: Generation, raw: bytes) -> None:
-        """Take a commit to the store: all at once or, where another was first (Busy), not at
-        all."""
+        """Take a commit to the store at once or, where another was first (Busy), not at all."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
         base, files = self._state(), self._files(manifest)
@@ -450,8 +449,7 @@ def corpora(home: Path) -> list[str]:
 
 
 def evict(home: Path, most: int, keep: str) -> list[str]:
-    """Take copies of corpora off this machine, those that were read longest ago first, until all
-    take `most` bytes or less; `keep` stays. Gives their names."""
+    """Take the oldest copies off this machine until all take `most` bytes; gives their names."""
     from filelock import FileLock, Timeout
 
     held = []

@@ -1,11 +1,9 @@
 """The reply cache of a corpus on object storage: what one machine was answered, the others know.
 
-Takes the folder of a corpus; gives its book. On object storage that is the SQLite file of this
-machine, of which rows go to the store a moment after they were written, and into which those of
-other machines come when a question finds no answer. On the store rows are Parquet segments under
-the SHA-256 of their content, by kind. Of two rows with one key the later one counts, and so does
-the deletion of a row: the order in which segments arrive changes nothing. Small segments are merged.
-"""
+A corpus's book is the SQLite file of this machine, of which rows go to the store a moment after
+they were written, and into which those of other machines come when a question finds no answer. On
+the store rows are Parquet segments under the SHA-256 of their content, by kind. Of two rows with
+one key, deletions too, the later counts: the order of segments changes nothing."""
 
 from __future__ import annotations
 
@@ -189,8 +187,7 @@ class SharedBook(AnswerBook):
         return (name,)
 
     def _merge(self, kind: str) -> None:
-        """Make one of the small segments of a kind, where there are many. Who does the same at the
-        same time leaves the rows twice, and the next merge once."""
+        """Make one of many small segments of a kind. Two that do so at once leave rows twice."""
         there = self._store.listed(f"{self._prefix}{kind}/")
         if len(there) <= SEGMENTS:
             return

@@ -1,9 +1,8 @@
 """LanceDB: its import (1.2 s of CPU), connections, indexes and tables, which are read at the
 versions that a manifest names and written by the holder of the lock.
 
-A table's files are compared with their records when it is opened (manifest.py). Of a damaged table
-only rows that match their check values are given. The manifest says which versions belong together;
-what a crash left behind is rolled back before the next write.
+A table's files are compared with their records when it is opened (manifest.py); of a damaged one
+only rows that match their check values are given. What a crash left behind is rolled back.
 
 Vectors of up to FLAT rows are one matrix in memory (2 ms at 20,000 x 384), else Lance searches."""
 
@@ -115,8 +114,7 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def collected(query: Any) -> pa.Table:
-    """All rows. Left to itself LanceDB hands them over by 1,024, each time between two threads:
-    half of the CPU of reading 200,000 ids."""
+    """All rows at once: by 1,024 as usual, threads take half of the CPU of 200,000 ids."""
     reader = await query.to_batches(max_batch_length=TOGETHER)
     return pa.Table.from_batches(await reader.read_all(), reader.schema)
 
@@ -339,8 +337,7 @@ class Snapshot:
         return found.append_column("_score", ranking["_score"].filter(pc.is_valid(at)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
-        """(id, cosine similarity) of rows of a vector table, by Lance's index if any, best
-        first."""
+        """(id, cosine similarity) of rows of a vector table, by its index if any, best first."""
         query = self._handle(table).query().nearest_to(vector).column("vector")
         query = query.distance_type("cosine").nprobes(20).refine_factor(5).limit(limit)
         found = self._run(table, query, ["id", "_distance"])
@@ -498,8 +495,7 @@ class Imagination:
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
-    """A reader of that generation, else the current one (NotFound without). `keep`: for
-    searches."""
+    """A reader of that generation, else the current one (or NotFound). `keep`: for searches."""
     return Snapshot(folder, manifest or manifests.current(folder), keep)
 
 

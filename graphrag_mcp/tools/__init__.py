@@ -73,8 +73,7 @@ def offered(
 
 
 def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
-    """The tools and the extensions of a server whose results the explorer page shows in hosts that
-    render apps; as they are where none of the tools has such results."""
+    """Tools and extensions of a server for hosts that render apps, where a tool has a page."""
     extensions = explorer.extension(tools)
     data = _tool(explorer.explore_data, "Explorer data", READS)
     data.meta = {"ui": {"resourceUri": explorer.URI, "visibility": ["app"]}}

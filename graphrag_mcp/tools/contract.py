@@ -1,10 +1,9 @@
 """Arguments: the types that the tools share, and tools that say what is wrong with a call.
 
-The SDK drops an unknown argument silently and shows pydantic's own text for a wrong one; here the
-first is named with its nearest known name, the second becomes two sentences. A tool that only reads
-still answers and says what it ignored; one that writes refuses. Types take what models send
-(numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
-oneOf, allOf or $ref, because clients reject them.
+The SDK drops an unknown argument silently and shows pydantic's text for a wrong one; here the first
+is named with its nearest known name, the second becomes two sentences. A tool that reads says what
+it ignored; one that writes refuses. Types take what models send (numbers as strings, null for "not
+given"); their schemas have no anyOf, oneOf, allOf or $ref, which clients reject.
 
 From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
 `GraphRAGError` becomes a `ToolError`."""
@@ -169,8 +168,7 @@ def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
 
 
 def _sent(result: types.Result) -> CallToolResult:
-    """Text; and for results on which programs act, their fields. A host that is given fields may
-    show the model these alone, so other results have none."""
+    """Text; fields only of results on which programs act: hosts may show models these alone."""
     fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
     return sent(sendable(result.text), fields, _meta=meta_of(result))
 
@@ -238,8 +236,7 @@ def _base_of_page(ctx: Ctx) -> str:
 
 
 def _address(ctx: Ctx, result: types.Result) -> str:
-    """Where the page shows a result. It never holds a token: the page asks for one where it has
-    none. For a long question it is that of the map."""
+    """Where the page shows a result (a long question: the map). It never holds a token."""
     base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
     if not base or not shown:
         return ""

@@ -44,8 +44,7 @@ JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
 
 
 def _resources(server: MCPServer[Any]) -> Callable[..., Callable[[Read], Read]]:
-    """A decorator that puts a function on a server as a resource, with errors as the protocol wants
-    them. `fence`: its text is words of documents."""
+    """A decorator that makes a function a resource of a server. `fence`: for documents' words."""
 
     def resource(uri: str, title: str, kind: str, fence: bool = False) -> Callable[[Read], Read]:
         def add(function: Read) -> Read:
@@ -230,8 +229,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Subscription:
-    """`seen`: what `stamp` gave last. `session`: of protocols before 2026-07-28, else the bus
-    tells."""
+    """`seen`: the last of `stamp`. `session`: of protocols before 2026-07-28, others use the
+    bus."""
 
     stamp: Stamp
     seen: object
@@ -269,8 +268,7 @@ class Updates:
         return EmptyResult()
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Serve a `subscriptions/listen` stream; what may not be listened to is not
-        acknowledged."""
+        """Serve a `subscriptions/listen` stream; what is not allowed is not acknowledged."""
         params = dict(ctx.params or {})
         asked = params.get("notifications")
         uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None

@@ -153,8 +153,7 @@ def _wishes(
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
-    """The one door to models by corpus, "" for the one that is meant; only where an answer of one
-    corpus is wanted or the question can be embedded."""
+    """Who asks models, by corpus ("": the one meant); none where no model has anything to do."""
     app = desk_of(ctx).app
     # for the question's vector, or to look at passages again
     always = app.settings.embedding_model or app.settings.rerank_model
