@@ -231,10 +231,8 @@ def checked(count: int) -> int:
     if not 1 <= count <= WORKERS:
         raise BadInput(f"--workers {count} is not possible", f"Give a number from 1 to {WORKERS}")
     if count > 1 and not hasattr(os, "fork"):
-        raise BadInput(
-            "several workers need a system that forks processes",
-            "Leave --workers out, or serve from Linux or macOS",
-        )
+        what = "several workers need a system that forks processes"
+        raise BadInput(what, "Leave --workers out, or serve from Linux or macOS")
     return count
 
 

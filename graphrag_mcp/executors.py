@@ -104,10 +104,9 @@ class Processes(Executor):
                 continue
             self._idle.put(child)
             return done
-        raise GraphRAGError(
-            f"{TRIES} processes ended over the same part of the work",
-            "Set engine to inline to see which document it is, or give the machine more memory",
-        )
+        what = f"{TRIES} processes ended over the same part of the work"
+        advice = "Set engine to inline to see which document it is, or give the machine more memory"
+        raise GraphRAGError(what, advice)
 
 
 def with_package(environment: Mapping[str, str]) -> dict[str, str]:
@@ -154,9 +153,8 @@ class Ray(Executor):
         try:
             import ray
         except ImportError as error:
-            raise BadInput(
-                "the engine ray needs Ray", "Install it: pip install 'graphrag-mcp[ray]'"
-            ) from error
+            what = "the engine ray needs Ray"
+            raise BadInput(what, "Install it: pip install 'graphrag-mcp[ray]'") from error
         self._ray = ray
         self._ours = not ray.is_initialized()
         if self._ours:

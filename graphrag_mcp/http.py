@@ -367,26 +367,20 @@ def tenants_of(text: str, names: set[str]) -> dict[str, str]:
     pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
     found = dict(pairs)
     if not all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant) for _, tenant in pairs):
-        raise BadInput(
-            f"{TENANTS} has an entry whose tenant cannot be a prefix",
-            "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -",
-        )
+        what = f"{TENANTS} has an entry whose tenant cannot be a prefix"
+        raise BadInput(what, "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -")
     if pairs and (names != set(found) or len(found) < len(pairs)):
         odd = ", ".join(sorted(names ^ set(found))) or "a name that stands there twice"
-        raise BadInput(
-            f"{TENANTS} and {TOKENS} do not have the same names ({odd})",
-            f"Give each name of {TOKENS} one tenant",
-        )
+        what = f"{TENANTS} and {TOKENS} do not have the same names ({odd})"
+        raise BadInput(what, f"Give each name of {TOKENS} one tenant")
     return found
 
 
 def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[str]:
     """What a Host header may hold. BadInput for an address that others reach, without tokens."""
     if not is_loopback(host) and not tokens:
-        raise BadInput(
-            f"on {host} anybody in the network could use this server, and no token is set",
-            f"Set {TOKENS}=name=token,... or leave --host at {HOST}",
-        )
+        what = f"on {host} anybody in the network could use this server, and no token is set"
+        raise BadInput(what, f"Set {TOKENS}=name=token,... or leave --host at {HOST}")
     names = {*LOOPBACK, *(allow.strip().strip("[]").lower() for allow in allow_hosts)} - {""}
     if is_loopback(host):
         return names

@@ -213,9 +213,8 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         wrong = error.errors()[0]
         said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
         what = f"setting {str(wrong['loc'][0])!r} cannot be used: {said}"
-        raise BadInput(
-            what, "Correct it in the settings file, the environment or the option"
-        ) from None
+        advice = "Correct it in the settings file, the environment or the option"
+        raise BadInput(what, advice) from None
     found = {name: getattr(settings, name) for name in values}
     for name, value in values.items():  # pydantic makes plain texts of them
         if isinstance(value, Substituted) and isinstance(found[name], str):

@@ -73,13 +73,11 @@ def _folder(home: Path, corpus: str) -> Path:
     try:
         kind = os.lstat(folder).st_mode
     except OSError as error:
-        raise NotFound(
-            f"there is no corpus {corpus!r}", "graphrag-mcp status lists them"
-        ) from error
+        what = f"there is no corpus {corpus!r}"
+        raise NotFound(what, "graphrag-mcp status lists them") from error
     if not stat.S_ISDIR(kind):
-        raise BadInput(
-            f"{folder} is a link or a file, and not a corpus of this home", "Remove it yourself"
-        )
+        what = f"{folder} is a link or a file, and not a corpus of this home"
+        raise BadInput(what, "Remove it yourself")
     return folder
 
 

@@ -120,10 +120,8 @@ def parse(raw: bytes, where: str) -> Manifest:
     # A later release may make the check value of something else. Taken for damage, an earlier
     # generation would be built on and replace it.
     if later:
-        raise errors.NewerFormat(
-            f"{where} has format {body['format']}, this release reads up to {FORMAT}",
-            "Upgrade graphrag-mcp, or index again",
-        )
+        what = f"{where} has format {body['format']}, this release reads up to {FORMAT}"
+        raise errors.NewerFormat(what, "Upgrade graphrag-mcp, or index again")
     if wrong:
         raise errors.Damaged(f"{where} does not match its check value", REPAIR)
     if body.get("format") == WITHOUT_LOGS:
@@ -148,9 +146,8 @@ def read(folder: Path) -> Manifest | None:
         return kept[-1] if kept else None
     except OSError as error:
         what = f"{path} cannot be read ({error.strerror})"
-        raise errors.Damaged(
-            what, "Give this user the right to read it, or restore it from a backup"
-        ) from error
+        advice = "Give this user the right to read it, or restore it from a backup"
+        raise errors.Damaged(what, advice) from error
     except errors.Damaged as error:
         kept = generations(folder)
         if not kept:
@@ -318,17 +315,14 @@ def local_lock(folder: Path, timeout: float) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        raise errors.Busy(
-            f"another process is indexing corpus {folder.name}",
-            "Wait for it with graph_status, or try again",
-        ) from error
+        what = f"another process is indexing corpus {folder.name}"
+        raise errors.Busy(what, "Wait for it with graph_status, or try again") from error
     except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
         if errors.out_of_files(error):
             raise errors.too_many_files() from error
         what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
-        raise errors.GraphRAGError(
-            what, "Free disk space or give this user the right to write there, then retry"
-        ) from error
+        advice = "Free disk space or give this user the right to write there, then retry"
+        raise errors.GraphRAGError(what, advice) from error
     try:
         yield
     finally:

@@ -83,9 +83,8 @@ class Head:
             body = json.loads(raw)
             return cls(tag, body["manifest"], body["files"], body["dropped"])
         except (ValueError, KeyError, TypeError) as error:
-            raise Damaged(
-                f"{HEAD} of the store cannot be read", "Restore it from a backup"
-            ) from error
+            what = f"{HEAD} of the store cannot be read"
+            raise Damaged(what, "Restore it from a backup") from error
 
     def raw(self) -> bytes:
         body = {"manifest": self.manifest, "files": self.files, "dropped": self.dropped}
@@ -111,10 +110,9 @@ class Store:
             from obstore import exceptions
             from obstore.store import from_url
         except ImportError as error:
-            raise BadInput(
-                f"the home {url} is on object storage, which needs obstore",
-                "Install it: pip install 'graphrag-mcp[object-storage]'",
-            ) from error
+            what = f"the home {url} is on object storage, which needs obstore"
+            advice = "Install it: pip install 'graphrag-mcp[object-storage]'"
+            raise BadInput(what, advice) from error
         self.url, self._obstore, self._errors = url, obstore, exceptions
         self._probed = False
         options: dict[str, Any] = {
@@ -133,9 +131,8 @@ class Store:
         except (GraphRAGError, self._errors.AlreadyExistsError, self._errors.PreconditionError):
             raise
         except (FileNotFoundError, self._errors.NotFoundError) as error:
-            raise Absent(
-                f"there is no such object or bucket in {self.url}", "Check the address of the home"
-            ) from error
+            what = f"there is no such object or bucket in {self.url}"
+            raise Absent(what, "Check the address of the home") from error
         except (self._errors.BaseError, ValueError) as error:
             said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise GraphRAGError(
@@ -311,10 +308,8 @@ class Mirror:
     def _load(self, path: str, size: int, sha: str) -> None:
         raw, _ = self.store.get(f"{self._prefix}objects/{sha}")
         if len(raw) != size or hashlib.sha256(raw).hexdigest() != sha:
-            raise Damaged(
-                f"object {sha} of the store is not what was written",
-                "Index the documents into a new corpus",
-            )
+            what = f"object {sha} of the store is not what was written"
+            raise Damaged(what, "Index the documents into a new corpus")
         target = self.folder / path
         if not target.resolve().is_relative_to(self.folder.resolve()):
             raise Damaged(f"{HEAD} of the store names {path[:80]!r}", "Restore it from a backup")

@@ -223,9 +223,8 @@ class AnswerBook:
             except sqlite3.OperationalError as error:
                 if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     raise self._unusable(error) from error
-                raise Busy(
-                    f"another process has been writing {self.path} for long", "Run it again later"
-                ) from error
+                what = f"another process has been writing {self.path} for long"
+                raise Busy(what, "Run it again later") from error
             except (sqlite3.DatabaseError, OSError) as error:
                 raise self._unusable(error) from error
 

@@ -183,10 +183,8 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
     if len(table.schema) != len(fields) or any(field not in fields for field in table.schema):
         raise Damaged(f"the truth segment {path} has other columns than were written", _REPAIR)
     if table.num_rows != segment["rows"]:
-        raise Damaged(
-            f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}",
-            _REPAIR,
-        )
+        what = f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}"
+        raise Damaged(what, _REPAIR)
     return table
 
 

@@ -131,9 +131,8 @@ def writable(database: Any, name: str, version: int) -> Any:
             table.restore(version)
         return table
     except Exception as error:
-        raise Damaged(
-            f"table {name} cannot be opened at version {version} ({error})", REPAIR
-        ) from error
+        what = f"table {name} cannot be opened at version {version} ({error})"
+        raise Damaged(what, REPAIR) from error
 
 
 def indexed(table: Any, name: str) -> None:

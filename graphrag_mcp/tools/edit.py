@@ -116,9 +116,8 @@ def _check_ids(op: str, ids: Sequence[str]) -> None:
     if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
         said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
         example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
-        raise BadInput(
-            f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}'
-        )
+        what = f"{op} takes two or more entities, and {said}"
+        raise BadInput(what, f'Give ids=["e7", "e12"]; {example}')
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
 

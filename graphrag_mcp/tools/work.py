@@ -86,9 +86,8 @@ async def submit_work(
         from graphrag_mcp.index.work import submit
 
         if not results:
-            raise BadInput(
-                "there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]'
-            )
+            what = "there is nothing to submit"
+            raise BadInput(what, 'Give results=[{"work_id": "...", "entities": [...]}]')
         name = app.corpus_for_reading(corpus.strip())
         # Before as well: killed behind the first answer, the merge comes all the same.
         done = submit(
