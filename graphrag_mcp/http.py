@@ -25,7 +25,7 @@ from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listeni
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
 from graphrag_mcp.logs import Repeats, to_stderr
-from graphrag_mcp.server import build_server, last_moments
+from graphrag_mcp.server import build_server, to_the_end
 from graphrag_mcp.settings import Settings, of_tenant
 
 if TYPE_CHECKING:
@@ -94,28 +94,14 @@ def serve(
         who = f"with the tokens of {', '.join(sorted(set(tokens.values())))}"
     who += f", {count} workers" if count > 1 else ""
     log.info("listening on %s (%s)", address_of(listener), who)
-    if count > 1:
-        Supervisor(lambda channel: _serve_here(door, channel=channel), count, 2 * GRACE + 2).run(
-            listener
-        )
-        logging.shutdown()
-        os._exit(0)
-    _serve_here(door, listener)
 
+    def here(*listeners: socket.socket, channel: socket.socket | None = None) -> None:
+        to_the_end(lambda: asyncio.run(run(door, *listeners, channel=channel)), GRACE)
 
-def _serve_here(
-    door: Door, *listeners: socket.socket, channel: socket.socket | None = None
-) -> None:
-    """Serve in this process, and end it."""
-    status = 0
-    try:
-        asyncio.run(run(door, *listeners, channel=channel))
-    except Exception as error:
-        log.error("the server ended: %s", error, exc_info=error)
-        status = 1
-    last_moments(GRACE)
-    logging.shutdown()
-    os._exit(status)
+    if count == 1:
+        here(listener)
+    supervisor = Supervisor(lambda channel: here(channel=channel), count, 2 * GRACE + 2)
+    to_the_end(lambda: supervisor.run(listener), 0)
 
 
 async def run(

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -237,25 +238,17 @@ def serve(
     """Serve over stdio until the client goes away, then end the process whatever threads run."""
     wire = take_stdio()
     to_stderr()
-    status = 0
-    try:
+
+    def work() -> None:
         import anyio
 
         from graphrag_mcp.app import App
 
         server = build_server(App(settings, corpus), tools, read_only, compat, warm=True)
         anyio.run(_serve, server, wire)
-    except KeyboardInterrupt:
-        status = 130
-    except Exception as error:
-        log.error("the server ended: %s", error, exc_info=error)
-        status = 1
-    last_moments(LAST_MOMENTS)
-    if not read_only:
-        start.hand_over(settings)
-    # A thread may still read stdin, or an abandoned search run: they are not waited for.
-    logging.shutdown()
-    os._exit(status)
+
+    then = (lambda: None) if read_only else partial(start.hand_over, settings)
+    to_the_end(work, LAST_MOMENTS, then)
 
 
 async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
@@ -292,9 +285,23 @@ def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
     )
 
 
-def last_moments(seconds: float) -> None:
-    """Let small jobs end that run in threads of this process."""
+def to_the_end(
+    work: Callable[[], None], seconds: float, then: Callable[[], None] = lambda: None
+) -> None:
+    """Do `work`, leave small jobs in threads of this process some seconds, and end the process. A
+    thread may still read stdin, or an abandoned search run: they are not waited for."""
+    status = 0
+    try:
+        work()
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:
+        log.error("the server ended: %s", error, exc_info=error)
+        status = 1
     end = time.monotonic() + seconds
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))
+    then()
+    logging.shutdown()
+    os._exit(status)

@@ -192,12 +192,8 @@ def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
     """The settings of one of the tenants: `tenants/<name>` of the home, `<name>` of each root."""
     address = address_of(settings.home)
     home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
-    return replace(
-        settings,
-        home=home,
-        roots=tuple(root / tenant for root in settings.roots),
-        cache_bytes=settings.cache_bytes // tenants,
-    )
+    roots = tuple(root / tenant for root in settings.roots)
+    return replace(settings, home=home, roots=roots, cache_bytes=settings.cache_bytes // tenants)
 
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,9 +40,8 @@ def stored(home: Path, corpus: str) -> Stored:
     except GraphRAGError:  # damaged, or of a later release: it can be deleted all the same
         manifest = None
     documents = manifest.counters.get("documents", 0) if manifest else 0
-    return Stored(
-        corpus, str(folder), documents, len(inside), sum(os.lstat(path).st_size for path in inside)
-    )
+    size = sum(os.lstat(path).st_size for path in inside)
+    return Stored(corpus, str(folder), documents, len(inside), size)
 
 
 def delete(home: Path, corpus: str) -> Stored:

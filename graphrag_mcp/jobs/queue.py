@@ -31,12 +31,8 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
     command = [sys.executable, *words]
     with open(home / "jobs" / f"{job_id}.log", "ab") as output:
-        options: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": output,
-            "stderr": output,
-            "env": with_package(os.environ),
-        }
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "env": with_package(os.environ)}
+        options |= {"stdout": output, "stderr": output}
         if os.name == "nt":
             detached = 0x00000008 | 0x00000200  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
             try:  # out of the host's job object too, where that is permitted
@@ -141,12 +137,9 @@ def load(home: Path, job_id: str) -> Job:
 
 def listing(home: Path, corpus: str = "") -> list[Job]:
     """The caller's jobs, or those of one corpus, newest first."""
-    jobs = [_parsed(path) for path in (home / "jobs").glob("job-*.json")]
-    mine = [
-        as_it_is(home, job)
-        for job in jobs
-        if job and corpus in ("", job.corpus) and may_open(job.subject)
-    ]
+    jobs = filter(None, map(_parsed, (home / "jobs").glob("job-*.json")))
+    wanted = (job for job in jobs if corpus in ("", job.corpus) and may_open(job.subject))
+    mine = [as_it_is(home, job) for job in wanted]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 
@@ -177,9 +170,8 @@ def as_it_is(home: Path, job: Job) -> Job:
     later = read(home, job.job_id)
     if later is not None and later.status in FINAL:
         return later
-    return replace(
-        job, status="failed", error=f"interrupted: the process that did it is gone. {RESUME}"
-    )
+    error = f"interrupted: the process that did it is gone. {RESUME}"
+    return replace(job, status="failed", error=error)
 
 
 def alive(job: Job) -> bool:
@@ -319,7 +311,6 @@ def _parsed(path: Path) -> Job | None:
         body = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    known = {item.name for item in fields(Job)}
-    if "job_id" in body:
-        return Job(**{name: value for name, value in body.items() if name in known})
-    return None
+    if "job_id" not in body:
+        return None
+    return Job(**{item.name: body[item.name] for item in fields(Job) if item.name in body})

@@ -60,9 +60,8 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
     """Write the record, see to it, return at once. An open job of the same request is joined."""
     home, small, state = settings.home, *_survey(request)
     body = json.loads(json.dumps(asdict(request)))
-    key = hashlib.sha256(
-        json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()
-    ).hexdigest()[:32]
+    named = json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True)
+    key = hashlib.sha256(named.encode()).hexdigest()[:32]
     with _starting, _lock(home, f"{corpus}.start", 30.0):
         records.forget_old(home)
         job = records.joined(home, corpus, key)
@@ -206,9 +205,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             known = (getattr(error, name, None) for name in ("strerror", "what"))
             said = next(filter(None, known), type(error).__name__)
             if _troubles.get(place) != said:  # once, not every second of a night with a full disk
-                log.exception(
-                    "the open jobs of %s were not done; tried again until they are", corpus
-                )
+                said_once = "the open jobs of %s were not done; tried again until they are"
+                log.exception(said_once, corpus)
             _troubles[place] = said
             time.sleep(1.0)
         me.name = f"waits-{corpus}"

@@ -72,9 +72,8 @@ def _moved(
         for label in missing
     }
     names = {name for old in files.values() for name, _ in old}
-    there = {
-        file.uri: (_name(file.uri), _hash(file)) for file in found.files if _name(file.uri) in names
-    }
+    same = [file for file in found.files if _name(file.uri) in names]
+    there = {file.uri: (_name(file.uri), _hash(file)) for file in same}
     new = {pair for uri, pair in there.items() if uri not in hashes}
     complete = all(scope.complete for scope in found.scopes) and not found.errors
     moved, notes = set(), []
@@ -157,9 +156,8 @@ def make(
         plan.gone += _missing(plan, moved)
     _guard(plan, request)
     gone = set(plan.gone)
-    plan.gone += [
-        uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
-    ]
+    out = [uri for uri, row in live.items() if plan.stays_out(uri, row["file"])]
+    plan.gone += [uri for uri in out if uri not in gone]
     return plan
 
 
@@ -223,12 +221,8 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
     heads = {label: git.heads(inside.get(label, ())) for label in sources}
     other = {label for label in sources if heads[label] != sources[label].get("commits", "")}
     reading = {file.path for file in plan.to_read}
-    days = git.commits(
-        pair
-        for label, pairs in inside.items()
-        for pair in pairs
-        if label in other or pair[1].path in reading
-    )
+    every = (pair for pairs in inside.values() for pair in pairs)
+    days = git.commits(one for one in every if one[1].source in other or one[1].path in reading)
     if other and manifest is not None:
         known = _days(folder, manifest)
         for file in plan.found.files:

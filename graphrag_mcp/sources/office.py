@@ -178,9 +178,8 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     import openpyxl
 
-    book = openpyxl.load_workbook(
-        io.BytesIO(data), read_only=True, data_only=True, keep_links=False
-    )
+    options = {"read_only": True, "data_only": True, "keep_links": False}
+    book = openpyxl.load_workbook(io.BytesIO(data), **options)
     parts: list[str] = []
     size = 0
     for sheet in book.worksheets:

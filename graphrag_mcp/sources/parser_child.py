@@ -49,10 +49,8 @@ def _readable() -> tuple[str, ...]:
     installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}
     installed |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return (
-        tuple(f"{os.path.abspath(path).rstrip(os.sep)}{os.sep}" for path in (*installed, package))
-        + _SECRET_FREE
-    )
+    folders = (os.path.abspath(path).rstrip(os.sep) for path in (*installed, package))
+    return (*(f"{folder}{os.sep}" for folder in folders), *_SECRET_FREE)
 
 
 def _prepare(suffix: str) -> None:
@@ -104,9 +102,8 @@ def _resident() -> int:
     """The most memory that this process has held, in bytes; 0 where no one says."""
     if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
         with open("/proc/self/status", encoding="ascii") as file:
-            return next(
-                (int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0
-            )
+            held = (line.split()[1] for line in file if line.startswith("VmHWM:"))
+            return int(next(held, 0)) * 1024
     with contextlib.suppress(ImportError):
         import resource
 
@@ -179,9 +176,8 @@ def main() -> None:
     mimetypes.init()
     sys.addaudithook(_guard)
     if not sys.platform.startswith("linux"):
-        threading.Thread(
-            target=_watch, args=(_resident() + MEMORY + 300_000_000,), daemon=True
-        ).start()
+        most = _resident() + MEMORY + 300_000_000
+        threading.Thread(target=_watch, args=(most,), daemon=True).start()
     _libraries = _address_space()
     began = _resident()
     while line := frames.readline(1000):
@@ -191,11 +187,8 @@ def main() -> None:
             return
         said = _parse(out, data, head["suffix"], head["seconds"])
         del data
-        said["last"] = (
-            said.get("last", False)
-            or _address_space() > _libraries + GROWN
-            or _resident() > began + MEMORY
-        )
+        grown = _address_space() > _libraries + GROWN or _resident() > began + MEMORY
+        said["last"] = said.get("last", False) or grown
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
         if said["last"]:

@@ -53,9 +53,8 @@ class Document:
 
     @property
     def sha(self) -> str:
-        return content_id(
-            self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
-        )
+        metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
+        return content_id(self.title, self.text, metadata)
 
     @property
     def id(self) -> str:
@@ -224,9 +223,8 @@ def _document(
     known = {key.casefold(): value for key, value in metadata.items()}
     dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
     if piece.prose and not dated:
-        said = dates.in_address(metadata) or dates.in_head(
-            piece.text[front_matter(piece.text)[1] :]
-        )
+        body = piece.text[front_matter(piece.text)[1] :]
+        said = dates.in_address(metadata) or dates.in_head(body)
         metadata |= {"date": said} if said else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
@@ -249,7 +247,6 @@ def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
         metadata = json.loads(clean(json.dumps(given.metadata, default=str, ensure_ascii=False)))
         uri = f"text:{name}"
         title = _one_line(given.title or find_title(text) or name)
-        documents[uri] = Document(
-            uri, title, text, metadata, iso_date(metadata.get("date", "")), uri, digest
-        )
+        created = iso_date(metadata.get("date", ""))
+        documents[uri] = Document(uri, title, text, metadata, created, uri, digest)
     yield from documents.values()

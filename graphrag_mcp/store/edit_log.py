@@ -96,9 +96,8 @@ class Overlay:
 
     def back(self) -> set[str]:
         """Uris of documents that were removed once and are not any more."""
-        return {
-            uri for row in self.log if row.op == "remove" for uri in row.keys
-        } - self.removed.keys()
+        once = {uri for row in self.log if row.op == "remove" for uri in row.keys}
+        return once - self.removed.keys()
 
     def words(self, key: str) -> Mapping[str, Any]:
         """The fields of an entity that win over what was extracted."""

@@ -60,10 +60,8 @@ def taken(folder: Path, client: str) -> set[str]:
 
 def _active(folder: Path) -> list[Lease]:
     with _open(folder) as db:
-        rows = db.execute(
-            f"SELECT {_COLUMNS} FROM leases WHERE until > ? ORDER BY work_id", (time.time(),)
-        )
-        return list(map(_lease, rows))
+        query = f"SELECT {_COLUMNS} FROM leases WHERE until > ? ORDER BY work_id"
+        return list(map(_lease, db.execute(query, (time.time(),))))
 
 
 def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
@@ -73,9 +71,8 @@ def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set
         db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
         for one in leases:
-            held = db.execute(
-                "SELECT who FROM leases WHERE work_id = ? AND until > ?", (one.work_id, now)
-            ).fetchone()
+            query = "SELECT who FROM leases WHERE work_id = ? AND until > ?"
+            held = db.execute(query, (one.work_id, now)).fetchone()
             if held is None or _parts(held[0])[0] == one.client:
                 who = f"{one.client}@{one.process}"
                 row = (one.work_id, one.key, one.kind, one.subject, who, now + seconds)

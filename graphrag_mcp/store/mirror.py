@@ -115,10 +115,8 @@ class Store:
             raise BadInput(what, advice) from error
         self.url, self._obstore, self._errors = url, obstore, exceptions
         self._probed = False
-        options: dict[str, Any] = {
-            "client_options": {"timeout": TIMEOUT},
-            "retry_config": {"max_retries": 6, "retry_timeout": RETRY},
-        }
+        options: dict[str, Any] = {"client_options": {"timeout": TIMEOUT}}
+        options["retry_config"] = {"max_retries": 6, "retry_timeout": RETRY}
         if url.startswith("s3") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
             options["client_options"]["allow_http"] = True
         with self._told():
@@ -383,7 +381,7 @@ class Mirror:
         there = {sha for _, sha in base.files.values()}
         new = {sha: path for path, (_, sha) in files.items() if sha not in there}
         with ThreadPoolExecutor(TRANSFERS) as pool:
-            list(pool.map(lambda one: self._save(*one), new.items()))
+            list(pool.map(self._save, new, new.values()))
         named = {sha for _, sha in files.values()}
         head = Head(None, raw.decode(), files, sorted(there - named))
         head.tag = self.store.swap(self._prefix + HEAD, head.raw(), base.tag)

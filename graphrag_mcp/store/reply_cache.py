@@ -83,11 +83,8 @@ class AnswerBook:
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
         """Answers to a question: the preferred answerer's, then models', then agents', by name."""
-        found = [
-            Stored(*row[:6])
-            for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
-            if self._whole("answers", row)
-        ]
+        rows = self._read("SELECT * FROM answers WHERE key = ?", (key,))
+        found = [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
         return sorted(
             found,
             key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer),
@@ -102,10 +99,8 @@ class AnswerBook:
         answers = list(answers)
         with self._session(self._writes) as connection:
             gone = [(one.key, one.answerer) for one in answers]
-            connection.executemany(
-                "DELETE FROM answers WHERE key = ? AND answerer <> ? AND answerer LIKE 'agent:%'",
-                gone,
-            )
+            other = "key = ? AND answerer <> ? AND answerer LIKE 'agent:%'"
+            connection.executemany(f"DELETE FROM answers WHERE {other}", gone)
             insert(connection, "answers", map(_row, answers))
 
     def kinds(self) -> dict[str, int]:
@@ -141,9 +136,8 @@ class AnswerBook:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows = self._read(
-                f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part)
-            )
+            query = f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})"
+            rows = self._read(query, (model, *part))
             found.update({row[0]: row[2] for row in rows if self._whole("vectors", row)})
         return found
 
@@ -155,9 +149,8 @@ class AnswerBook:
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""
         time, share = now(), tokens // max(len(vectors), 1)
-        self._write(
-            "vectors", [(key, model, vector, share, time) for key, vector in vectors.items()]
-        )
+        rows = [(key, model, vector, share, time) for key, vector in vectors.items()]
+        self._write("vectors", rows)
 
     # ---- upkeep ---------------------------------------------------------------------------------
 
@@ -175,9 +168,8 @@ class AnswerBook:
             for table in _COLUMNS:
                 for row in self._read(f"SELECT * FROM {table}"):
                     if not self._whole(table, row):
-                        wrong.append(
-                            f"{NAME}: {table} {str(row[0])[:12]} does not match its check value"
-                        )
+                        named = f"{NAME}: {table} {str(row[0])[:12]}"
+                        wrong.append(f"{named} does not match its check value")
             said = self._read("PRAGMA integrity_check")
         except Damaged as error:
             return [*wrong, f"{NAME}: {error.what}"]
@@ -193,9 +185,8 @@ class AnswerBook:
     def _whole(self, table: str, row: Sequence[Any]) -> bool:
         if _mark(row[:-1]) == row[-1]:
             return True
-        log.warning(
-            "%s: an entry of %s does not match its check value and is not used", self.path, table
-        )
+        said = "%s: an entry of %s does not match its check value and is not used"
+        log.warning(said, self.path, table)
         return False
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -256,9 +247,8 @@ def _row(one: Stored) -> tuple[Any, ...]:
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
-    connection.executemany(
-        f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
-    )
+    marked = [(*row, _mark(row)) for row in rows]
+    connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", marked)
 
 
 def salvage(folder: Path) -> int:

@@ -81,9 +81,8 @@ def sealed(table_name: str, rows: pa.Table) -> pa.Table:
         rows = rows.cast(pa.schema([schema.field(name) for name in bare]))
     for column in bare:
         if rows[column].null_count:
-            raise ValueError(
-                f"{table_name}.{column} has {rows[column].null_count} nulls; they are never stored"
-            )
+            nulls = rows[column].null_count
+            raise ValueError(f"{table_name}.{column} has {nulls} nulls; they are never stored")
     if "check" in schema.names:
         rows = rows.append_column(schema.field("check"), check_values(rows))
     return rows.select(schema.names)
@@ -127,12 +126,9 @@ def _take_apart(
             _take_apart(array.field(place), rows, top, numbers, pieces)
         return
     if pa.types.is_list(array.type) or pa.types.is_string(array.type):
+        offsets = np.zeros(1, np.int32)
         if len(array):
-            offsets = np.frombuffer(array.buffers()[1], np.int32)[
-                array.offset : array.offset + len(array) + 1
-            ]
-        else:
-            offsets = np.zeros(1, np.int32)
+            offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
         ends = offsets.astype(np.int64)
         content = np.diff(ends)
         if pa.types.is_list(array.type):

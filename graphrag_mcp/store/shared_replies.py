@@ -280,18 +280,15 @@ def _take(connection: sqlite3.Connection, row: Mapping[str, Any]) -> None:
     place, key, by = row["place"], row["key"], row["by"]
     where = f"key = ? AND {_BY[place]} = ?"
     here = connection.execute(f"SELECT time FROM {place} WHERE {where}", (key, by)).fetchone()
-    gone = connection.execute(
-        "SELECT time FROM gone WHERE place = ? AND key = ? AND by = ?", (place, key, by)
-    ).fetchone()
+    query = "SELECT time FROM gone WHERE place = ? AND key = ? AND by = ?"
+    gone = connection.execute(query, (place, key, by)).fetchone()
     known = max((*(here or ("",)), 0), (*(gone or ("",)), 1))
     if (row["time"], row["gone"]) <= known:
         return
     if row["gone"]:
         connection.execute(f"DELETE FROM {place} WHERE {where}", (key, by))
-        connection.execute(
-            "INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)",
-            (place, key, by, row["kind"], row["time"]),
-        )
+        values = (place, key, by, row["kind"], row["time"])
+        connection.execute("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)", values)
     elif place == "vectors":
         insert(connection, place, [(key, by, row["vector"], row["tokens"], row["time"])])
     else:

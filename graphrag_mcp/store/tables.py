@@ -145,15 +145,9 @@ def indexed(table: Any, name: str) -> None:
         table.create_index(column, config=BTree(), replace=True)
     if name in FULL_TEXT:
         # Our tokens are separated by spaces already: Lance's filters would lose some.
-        config = FTS(
-            base_tokenizer="whitespace",
-            stem=False,
-            remove_stop_words=False,
-            ascii_folding=False,
-            lower_case=False,
-            max_token_length=None,
-            with_position=False,
-        )
+        filters = ("stem", "remove_stop_words", "ascii_folding", "lower_case", "with_position")
+        off = dict.fromkeys(filters, False)
+        config = FTS(base_tokenizer="whitespace", max_token_length=None, **off)
         table.create_index(FULL_TEXT[name], config=config, replace=True)
 
 
@@ -302,10 +296,8 @@ class Snapshot:
         if len(values) > 500 and len(values) * 20 > self.count(table):
             parts = [part.filter(pc.is_in(part[key], wanted)) for part in self.batches(table, read)]
         else:
-            parts = [
-                self._run(table, handle.query().where(where), read)
-                for where in in_lists(key, values)
-            ]
+            queries = (handle.query().where(where) for where in in_lists(key, values))
+            parts = [self._run(table, query, read) for query in queries]
         found = pa.concat_tables(parts) if parts else empty(table, read)
         # A stable sort.
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
@@ -384,9 +376,8 @@ class Snapshot:
             if table not in self._handles:
                 self._look_at_files(table)
                 try:
-                    self._handles[table] = wait(
-                        connect(self.folder, reader=True).open_table(table, version=version)
-                    )
+                    database = connect(self.folder, reader=True)
+                    self._handles[table] = wait(database.open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
@@ -423,18 +414,15 @@ class Snapshot:
         right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
-            log.warning(
-                "row %r of %s does not match its check value and is not served", wrong, table
-            )
+            said = "row %r of %s does not match its check value and is not served"
+            log.warning(said, wrong, table)
         return rows.filter(right)
 
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
         if current is None or current.generation != self.manifest.generation:
-            return NotFound(
-                f"generation {self.manifest.generation} of {self.folder.name} is gone",
-                "Search again",
-            )
+            gone = f"generation {self.manifest.generation} of {self.folder.name} is gone"
+            return NotFound(gone, "Search again")
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
@@ -512,9 +500,8 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
         rows = None if new is None else sealed(name, new)
         with manifests.writing(folder):
             if name in named:
-                versions[name] = _change_table(
-                    database, name, named[name], changes[name].gone, rows
-                )
+                gone = changes[name].gone
+                versions[name] = _change_table(database, name, named[name], gone, rows)
             elif rows is not None:  # what lies there under this name belongs to no generation
                 table = database.create_table(name, data=rows, mode="overwrite")
                 if rows.num_rows:
@@ -602,9 +589,8 @@ def _worth_compacting(table: Any, name: str) -> bool:
         return True
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
-    return stats is not None and stats.num_unindexed_rows > max(
-        TAIL_ROWS, TAIL_SHARE * table.count_rows()
-    )
+    most = max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
+    return stats is not None and stats.num_unindexed_rows > most
 
 
 # ---- nearest rows --------------------------------------------------------------------------------
