@@ -191,12 +191,8 @@ class Server(uvicorn.Server):
                 channel.send(TAKEN)
                 client = socket.socket(fileno=fds[0])
                 client.setblocking(False)
-                made = partial(
-                    Connection,
-                    config=self.config,
-                    server_state=self.server_state,
-                    app_state=self.lifespan.state,
-                )
+                state = self.lifespan.state
+                made = partial(Connection, self.config, self.server_state, state)
                 task = loop.create_task(loop.connect_accepted_socket(made, client))
                 self.server_state.tasks.add(task)
                 task.add_done_callback(self.server_state.tasks.discard)

@@ -121,9 +121,8 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
 
     once = page.OneTime()
     listener = listening(HOST, 0)
-    handlers = [
-        Route(path, call, methods=[how]) for path, how, call in page.routes(app, corpus, once)
-    ]
+    routes = page.routes(app, corpus, once)
+    handlers = [Route(path, call, methods=[how]) for path, how, call in routes]
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})

@@ -70,9 +70,8 @@ def readable(markup: str) -> tuple[str, str]:
             end_tag = _RAW[name].search(markup, position)
             end = end_tag.start() if end_tag else len(markup)
             if name == "title" and not writer.title:
-                writer.title = " ".join(
-                    html.unescape(_NUMERIC.sub("", markup[position:end])).split()
-                )
+                words = html.unescape(_NUMERIC.sub("", markup[position:end])).split()
+                writer.title = " ".join(words)
             position = end
         else:
             writer.tag(name, closing=bool(tag[1]))
@@ -406,9 +405,8 @@ ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
 
 # suffix -> function; what is not named here is read as source code or other plain text.
 FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
-    **dict.fromkeys(
-        ("", "txt", "text", "md", "markdown", "mdx", "rst", "adoc", "asciidoc", "org", "tex"), prose
-    ),
+    "": prose,
+    **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex".split(), prose),
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,

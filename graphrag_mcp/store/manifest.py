@@ -185,9 +185,8 @@ def commit(folder: Path, manifest: Manifest) -> None:
     written."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        files, new = record(
-            folder, before.files, before.tables, manifest.tables, manifest.generation
-        )
+        number, tables = manifest.generation, manifest.tables
+        files, new = record(folder, before.files, before.tables, tables, number)
         if new:
             (folder / "files").mkdir(parents=True, exist_ok=True)
             write_durably(folder / "files" / files[-1]["file"], new)

@@ -109,9 +109,8 @@ def all_tools() -> list[Tool]:
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
-    tool = OurTool.from_function(
-        function, title=title, description=description, annotations=annotations
-    )
+    said: dict[str, Any] = {"title": title, "description": description}
+    tool = OurTool.from_function(function, annotations=annotations, **said)
     tool.parameters = _bare(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         schema = tool.fn_metadata.output_schema

@@ -54,15 +54,13 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
         if not query.strip():
             example = 'Ask something, e.g. search(query="who built it?")'
             raise BadInput("the query is empty", example)
-        found = [
-            Found(
-                id=f"{corpus}/{one.id}",
-                title=one.title or one.uri,
-                url=_address(snapshot, corpus, one.id, one.document_id),
+        found = Searched()
+        for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
+            url = _address(snapshot, corpus, one.id, one.document_id)
+            found.results.append(
+                Found(id=f"{corpus}/{one.id}", title=one.title or one.uri, url=url)
             )
-            for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations
-        ]
-        return Searched(results=found)
+        return found
 
     return await _plain(ctx, "search", work)
 

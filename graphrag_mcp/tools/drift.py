@@ -74,10 +74,8 @@ async def drift_search(
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
-                options = AnswerOptions(seconds=ANSWER_SECONDS)
-                return drift_llm.run(
-                    Drift(snapshot, path), query, asker, **limits, max_tokens=inner, options=options
-                )
+                given = {"max_tokens": inner, "options": AnswerOptions(seconds=ANSWER_SECONDS)}
+                return drift_llm.run(Drift(snapshot, path), query, asker, **limits, **given)
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
@@ -108,14 +106,8 @@ async def drift_step(
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
-            return answer_node(
-                session,
-                node_id,
-                app.asker(corpus),
-                open_next=open_next,
-                max_tokens=inner,
-                seconds=ANSWER_SECONDS,
-            )
+            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
+            return answer_node(session, node_id, app.asker(corpus), open_next=open_next, **limits)
         given = node_id, answer, score, follow_ups, prune
         if not finish:
             return session.step(*given, open_next, max_tokens=inner)
@@ -145,9 +137,8 @@ async def drift_finish(
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            return drift_llm.reduce(
-                session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS
-            )
+            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
+            return drift_llm.reduce(session, app.asker(corpus), **limits)
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, whole)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.types import CallToolResult
@@ -52,9 +53,8 @@ async def remove_documents(
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
     by = "agent:" + contract.who(ctx)
-    return await contract.serve(
-        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run)
-    )
+    given = corpus, ids, by, dry_run
+    return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *given))
 
 
 async def edit_graph(
@@ -68,9 +68,8 @@ async def edit_graph(
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
     undone."""
     by = "agent:" + contract.who(ctx)
-    return await contract.serve(
-        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)
-    )
+    given = corpus, op, ids, fields, by, dry_run
+    return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *given))
 
 
 def edit(
@@ -192,9 +191,8 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     with _lock:
         if timer := _waiting.pop(corpus, None):
             timer.cancel()
-        timer = threading.Timer(
-            QUIET_SECONDS, lambda: start.start(app.settings, corpus, IndexRequest())
-        )
+        work = partial(start.start, app.settings, corpus, IndexRequest())
+        timer = threading.Timer(QUIET_SECONDS, work)
         timer.daemon = True
         _waiting[corpus] = timer
         timer.start()
@@ -249,10 +247,9 @@ def remove(
 
 
 def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
-    listed = [
-        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "")
-        for one, near in list(unknown.items())[:10]
-    ]
+    pairs = list(unknown.items())[:10]
+    nearest = (f", nearest {', '.join(near)}" if near else "" for _, near in pairs)
+    listed = [f"{one[:80]!r}{near}" for (one, _), near in zip(pairs, nearest, strict=True)]
     more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
     return "; ".join(listed) + more
 

@@ -55,7 +55,6 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
         tool.meta = {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
-    apps.add_html_resource(
-        URI, page({"app": True}), name="explorer", title="Explorer", description=about
-    )
+    named = {"name": "explorer", "title": "Explorer", "description": about}
+    apps.add_html_resource(URI, page({"app": True}), **named)
     return [apps]

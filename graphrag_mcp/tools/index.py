@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.store.tables import Snapshot
 
+T = TypeVar("T")
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 SHOWN_CHANGES = 100  # lines on what changed
@@ -74,11 +75,9 @@ async def index_documents(
     with telling("index_documents"):
         # Shielded for its moment: a job that has started is always written down and named.
         with anyio.CancelScope(shield=True):
-            job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
+            job, errors = await _aside(desk, begin)
         job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
-        result = await anyio.to_thread.run_sync(
-            lambda: reply(_outcome(home, job, errors)), limiter=desk.threads
-        )
+        result = await _aside(desk, lambda: reply(_outcome(home, job, errors)))
         result.is_error = job.status == "failed"
         return result
 
@@ -111,15 +110,15 @@ async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResu
     """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = desk_of(ctx)
     with telling("cancel_job"):
-        job = await anyio.to_thread.run_sync(
-            start.cancel, desk.app.home, job_id.strip(), limiter=desk.threads
-        )
+        job = await _aside(desk, lambda: start.cancel(desk.app.home, job_id.strip()))
         job = await _watch(ctx, job, 5)
         if job.status not in FINAL:
             remark("It stops at its next step.")
-        return await anyio.to_thread.run_sync(
-            lambda: reply(_job_status(desk.app, job.job_id)), limiter=desk.threads
-        )
+        return await _aside(desk, lambda: reply(_job_status(desk.app, job.job_id)))
+
+
+async def _aside(desk: contract.Desk, work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work, limiter=desk.threads)
 
 
 # ---- the request ----------------------------------------------------------------------------------
@@ -139,9 +138,7 @@ def _request(
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
     within = tuple(str(root.resolve()) for root in app.settings.roots)
-    request = IndexRequest(
-        paths=found, texts=good, method=method, remove_missing=remove_missing, within=within
-    )
+    request = IndexRequest(found, good, method, remove_missing, within=within)
     return name, request, errors
 
 
@@ -259,9 +256,8 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
     changes = _listed(counts, "added", "changed", "removed", "unchanged") or "nothing to do"
     if job.status == "done" and job.request.get("paths") and not result.total and unread:
         changes = "nothing to index was found there"
-    held = _listed(
-        counts, "documents_total", "text_units", "entities", "relationships", "communities"
-    )
+    kinds = ("documents_total", "text_units", "entities", "relationships", "communities")
+    held = _listed(counts, *kinds)
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
     return f"Corpus {job.corpus} {verb}: {changes}." + (f" It holds {held}." if held else "")
 
@@ -272,10 +268,8 @@ def _nothing(job: Job, result: IndexResult) -> bool:
 
 
 def _listed(counts: Mapping[str, int], *kinds: str) -> str:
-    shown = (
-        counted(counts[kind], kind.removesuffix("_total")) for kind in kinds if counts.get(kind)
-    )
-    return ", ".join(shown)
+    some = [kind for kind in kinds if counts.get(kind)]
+    return ", ".join(counted(counts[kind], kind.removesuffix("_total")) for kind in some)
 
 
 def _pairs(counts: Mapping[str, int]) -> str:
@@ -302,9 +296,8 @@ def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
 def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
     job = queue.load(app.home, job_id)
     outcome = _outcome(app.home, job, [])
-    result = StatusResult(
-        corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts
-    )
+    result = StatusResult(corpus=job.corpus, jobs=[_view(job)], counts=outcome.counts)
+    result.corpora = app.corpora()
     lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
     state = "all" if listed == "counts" else listed
     shown, result.states, more = run.page(app.home, job, state, cursor)

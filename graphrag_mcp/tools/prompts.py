@@ -97,9 +97,8 @@ class OurPrompt(Prompt):
 
     async def render(self, arguments: dict[str, Any] | None, context: Any) -> Any:
         given, known = arguments or {}, self.arguments or []
-        missing = [
-            one.name for one in known if one.required and not str(given.get(one.name, "")).strip()
-        ]
+        needed = [one.name for one in known if one.required]
+        missing = [name for name in needed if not str(given.get(name, "")).strip()]
         strange = [name[:60] for name in given if name not in {one.name for one in known}]
         if missing or strange:
             wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
@@ -156,16 +155,11 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
             raise MCPError(INVALID_PARAMS, str(error)) from None
         return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
 
+    functions = [ask_corpus, explore_entity, drift_investigate]
+    functions += [index_folder, be_the_extractor, tune_prompts]
     made = (
         OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
-        for function in (
-            ask_corpus,
-            explore_entity,
-            drift_investigate,
-            index_folder,
-            be_the_extractor,
-            tune_prompts,
-        )
+        for function in functions
     )
     known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
     for prompt in known.values():
@@ -175,7 +169,6 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
 def _filled(name: str, **values: str) -> str:
     """The prompt with the person's words on one line each, so that they are no structure of it."""
-    lines = {
-        key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()
-    }
-    return prompts.load(name).substitute(lines)
+    lines = {key: " ".join(value.split())[:4_000] for key, value in values.items()}
+    safe = {key: line.replace("</", "<\\/") for key, line in lines.items()}
+    return prompts.load(name).substitute(safe)

@@ -207,10 +207,8 @@ def job_record(app: App, job_id: str) -> str:
     shown = {name: getattr(job, name) for name in names}
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
-    return _json(
-        shown
-        | {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
-    )
+    some = {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
+    return _json(shown | some)
 
 
 def _json(value: Any) -> str:

@@ -146,9 +146,8 @@ def _wishes(
     wishes["general_knowledge"] = general_knowledge
     named = [name for name, value in wishes.items() if value]
     if named and not answer:
-        remark(
-            f"{', '.join(named)} changed nothing: that is for an answer by a model, asked for with answer=true."
-        )
+        what = f"{', '.join(named)} changed nothing"
+        remark(f"{what}: that is for an answer by a model, asked for with answer=true.")
     return wishes | {"seconds": ANSWER_SECONDS}
 
 
