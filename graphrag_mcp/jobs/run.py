@@ -27,6 +27,7 @@ from graphrag_mcp.types import IndexResult
 STATES = ("pending", "processing", "processed", "failed")
 PAGE = 50
 State = dict[str, str]  # {"uri", "state", "error"}
+Held = dict[str, dict[str, str]]  # ids of documents by the uri of their file and their own
 WRITE_EVERY = 0.5  # seconds between two progress writes
 LOOK_EVERY = 0.05  # seconds between two looks for a flag
 TOGETHER = 20  # jobs that one run does at most
@@ -83,7 +84,7 @@ def _texts(job: Job) -> Iterable[str]:
     return (document.uri for document in read.inline(request_of(job).texts))
 
 
-def _held(folder: Path) -> dict[str, dict[str, str]]:
+def _held(folder: Path) -> Held:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
     from graphrag_mcp.store.segments import live_documents
 
@@ -196,9 +197,7 @@ def _close_with(home: Path, job: Job, result: IndexResult) -> None:
     close(home, job, result.status)
 
 
-def _indexed(
-    settings: Settings, jobs: Sequence[Job]
-) -> tuple[list[list[str]], dict[str, dict[str, str]], IndexResult]:
+def _indexed(settings: Settings, jobs: Sequence[Job]) -> tuple[list[list[str]], Held, IndexResult]:
     """What each job names, what the index held of it before, and the result of the run."""
     from graphrag_mcp.index.pipeline import index_documents
 
@@ -244,11 +243,7 @@ def _queue_again(home: Path, jobs: Sequence[Job]) -> None:
 
 
 def _share(
-    job: Job,
-    named: Sequence[str],
-    result: IndexResult,
-    before: dict[str, dict[str, str]],
-    after: dict[str, dict[str, str]],
+    job: Job, named: Sequence[str], result: IndexResult, before: Held, after: Held
 ) -> IndexResult:
     """What a run for several jobs did with the documents of one of them."""
     counts = dict.fromkeys(("added", "changed", "removed", "unchanged"), 0)
@@ -258,11 +253,9 @@ def _share(
             what = "unchanged" if old.get(uri) == new.get(uri) else "changed"
             counts["added" if uri not in old else "removed" if uri not in new else what] += 1
     ends = {*named, *map(os.path.basename, job.request.get("paths", ()))}
-    errors = [
-        error
-        for error in result.errors
-        if {path := error.get("path", ""), os.path.basename(path)} & ends
-    ]
+    paths = [error.get("path", "") for error in result.errors]
+    told = zip(paths, result.errors, strict=True)
+    errors = [error for path, error in told if {path, os.path.basename(path)} & ends]
     done = counts["added"] + counts["changed"] + counts["unchanged"]
     own = {"errors": errors, "done": done, "total": done + len(errors)}
     return result.model_copy(update={**own, "counts": {**result.counts, **counts}})

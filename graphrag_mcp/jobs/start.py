@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
@@ -185,9 +186,8 @@ def _lead(settings: Settings, corpus: str) -> None:
     with _leading:
         if place not in _leaders:
             # Not a daemon: an orderly exit lets a small job finish.
-            _leaders[place] = threading.Thread(
-                target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}"
-            )
+            work = partial(_wait_and_lead, settings, corpus)
+            _leaders[place] = threading.Thread(target=work, name=f"waits-{corpus}")
             _leaders[place].start()
 
 

@@ -34,10 +34,13 @@ DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
 _REPAIR = "Restore that file from a backup, or index the folder again into a new corpus"
 
+Segment = dict[str, Any]  # {kind, file, rows, sha256}, as in a manifest
+Columns = Sequence[str] | None  # None: all
+
 log = logging.getLogger(__name__)
 
 
-def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> dict[str, Any]:
+def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> Segment:
     """Write one segment durably and give its manifest entry {kind, file, rows, sha256}.
 
     `generation` only names the file; 0 is the one after the committed generation."""
@@ -50,9 +53,7 @@ def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> dic
         return _written(folder, kind, generation, table.schema, [table])
 
 
-def appended(
-    folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
-) -> list[dict[str, Any]]:
+def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table) -> list[Segment]:
     """The segments of `manifest` with these rows after all others of their kind. Where these have
     become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
@@ -64,7 +65,7 @@ def appended(
     return [*segments, append(folder, kind, table)]
 
 
-def _trusted(folder: Path, segments: Sequence[dict[str, Any]]) -> None:
+def _trusted(folder: Path, segments: Sequence[Segment]) -> None:
     """Damaged where one of the segments has other bytes than the manifest promises."""
     if wrong := verify(folder, segments):
         raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
@@ -94,7 +95,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     return merged
 
 
-def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]) -> bool:
+def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> bool:
     rows = sum(segment["rows"] for segment in own)
     live, few = manifest.counters.get("documents", rows), DEAD
     if kind == GRAPHS:
@@ -104,9 +105,7 @@ def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, A
     return len(own) > SEGMENTS or rows - live > max(few, live)
 
 
-def _merged(
-    folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+def _merged(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> Segment:
     documents = None
     if kind == IMPORTS:
         log = live_documents(folder, manifest, ["uri", "file_sha"])
@@ -117,9 +116,7 @@ def _merged(
         return _written(folder, kind, manifest.generation + 1, schema, parts)
 
 
-def load(
-    folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
-) -> pa.Table:
+def load(folder: Path, manifest: Manifest, kind: str, columns: Columns = None) -> pa.Table:
     """All rows of a kind as they were written. Damaged when a segment cannot be trusted."""
     parts = [_load_segment(folder, segment, columns) for segment in manifest.of_kind(kind)]
     if parts:
@@ -141,8 +138,8 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
 
 def _live(
     folder: Path,
-    segments: Sequence[dict[str, Any]],
-    columns: Sequence[str] | None,
+    segments: Sequence[Segment],
+    columns: Columns,
     documents: Collection[tuple[str, str]] | None = None,
 ) -> Iterator[pa.Table]:
     """The rows of segments of one kind that count, those of the newest segment first, so that
@@ -163,12 +160,12 @@ def _live(
         yield table
 
 
-def verify(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
+def verify(folder: Path, segments: Sequence[Segment]) -> list[str]:
     """What is wrong with segments, one line each: missing, or other bytes than the manifest's."""
     return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 
-def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
+def _load_segment(folder: Path, segment: Segment, columns: Columns) -> pa.Table:
     path = folder / "truth" / segment["file"]
     wanted = None if columns is None else list(columns)
     try:
@@ -190,7 +187,7 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
 
 def _written(
     folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]
-) -> dict[str, Any]:
+) -> Segment:
     """One segment, durable under its name before this returns."""
     parent = folder / "truth"
     parent.mkdir(parents=True, exist_ok=True)
@@ -198,9 +195,8 @@ def _written(
     rows = 0
     try:
         with open(temporary, "w+b") as file:
-            with pq.ParquetWriter(
-                file, schema, compression="zstd", write_page_checksum=True
-            ) as writer:
+            options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+            with pq.ParquetWriter(file, schema, **options) as writer:
                 for part in parts:
                     writer.write_table(part)
                     rows += part.num_rows

@@ -81,9 +81,8 @@ def _few_heaps() -> None:
 @lru_cache(maxsize=1)
 def session() -> Any:
     """What all connections of this process share."""
-    return lancedb().Session(
-        index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
-    )
+    sizes = {"index_cache_size_bytes": INDEX_CACHE, "metadata_cache_size_bytes": METADATA_CACHE}
+    return lancedb().Session(**sizes)
 
 
 def connect(folder: Path, reader: bool = False) -> Any:
@@ -159,6 +158,7 @@ def disconnect(folder: Path) -> None:
 
 
 Wanted = Sequence[str] | None  # columns; None: all of them
+Rows = list[dict[str, Any]]
 Values = Sequence[str] | Sequence[int]  # of a key
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 # In memory a read takes 0.2 ms, not 2 to 5: a table's most rows, columns that are kept (None: all).
@@ -302,9 +302,7 @@ class Snapshot:
         # A stable sort.
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
 
-    def served(
-        self, table: str, ids: Sequence[str], columns: Wanted = None
-    ) -> list[dict[str, Any]]:
+    def served(self, table: str, ids: Sequence[str], columns: Wanted = None) -> Rows:
         """Rows in the order of `ids`; unknown and damaged ones are missing."""
         return self.by_key(table, ids, "id", columns).to_pylist()
 

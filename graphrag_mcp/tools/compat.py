@@ -57,9 +57,8 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
         found = Searched()
         for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
             url = _address(snapshot, corpus, one.id, one.document_id)
-            found.results.append(
-                Found(id=f"{corpus}/{one.id}", title=one.title or one.uri, url=url)
-            )
+            title = one.title or one.uri
+            found.results.append(Found(id=f"{corpus}/{one.id}", title=title, url=url))
         return found
 
     return await _plain(ctx, "search", work)

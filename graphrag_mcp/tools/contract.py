@@ -517,10 +517,8 @@ class OurTool(Tool):
 def usage(tool: Tool) -> str:
     """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
     required = tool.parameters.get("required", [])
-    parts = [
-        name if name in required else f"{name}={_shown(part.get('default'))}"
-        for name, part in tool.parameters["properties"].items()
-    ]
+    given = {name: part.get("default") for name, part in tool.parameters["properties"].items()}
+    parts = [one if one in required else f"{one}={_shown(said)}" for one, said in given.items()]
     return f"{tool.name}({', '.join(parts)})"
 
 

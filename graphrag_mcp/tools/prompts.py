@@ -109,7 +109,10 @@ class OurPrompt(Prompt):
 
 
 Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
+NewCorpus = Annotated[str, Field(description="A name for it; empty: made from the folder")]
 Question = Annotated[str, Field(description="The question")]
+Entity = Annotated[str, Field(description="A name, or an id such as e12")]
+Folder = Annotated[str, Field(description="The folder")]
 
 NEEDS = {name: tools.split() for name, tools in TABLES["prompts"].items()}
 
@@ -121,10 +124,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Answer a question from the indexed documents, with citations"""
         return _filled("ask_corpus", question=question, corpus=corpus)
 
-    def explore_entity(
-        entity: Annotated[str, Field(description="A name, or an id such as e12")],
-        corpus: Corpus = "",
-    ) -> str:
+    def explore_entity(entity: Entity, corpus: Corpus = "") -> str:
         """Everything about one person, thing or term, and what it is connected with"""
         return _filled("explore_entity", entity=entity, corpus=corpus)
 
@@ -132,12 +132,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Investigate a question step by step, each answer leading to the next questions"""
         return _filled("drift_investigate", question=question, corpus=corpus)
 
-    def index_folder(
-        path: Annotated[str, Field(description="The folder")] = ".",
-        corpus: Annotated[
-            str, Field(description="A name for it; empty: made from the folder")
-        ] = "",
-    ) -> str:
+    def index_folder(path: Folder = ".", corpus: NewCorpus = "") -> str:
         """Make a folder searchable and say what is in it"""
         return _filled("index_folder", path=path, corpus=corpus)
 
