@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from itertools import chain
 from typing import Any
 
 from graphrag_mcp.sources import office as packed
@@ -358,19 +359,14 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
     """One object a line. A line that is none (a torn last one) is kept as it stands."""
     text, metadata = decode(data)
-    number = parsed = 0
-    pieces: list[Piece] = []
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        number += 1
-        value = _parsed(line)
-        if isinstance(value, dict):
-            parsed += 1
-            pieces.append(row(value, number))
-        else:
-            pieces.append(Piece(line, key=str(number), prose=False))
-    yield from pieces if parsed else [Piece(text, metadata=metadata, prose=False)]
+    lines = [line for line in text.split("\n") if line.strip()]
+    values = [_parsed(line) for line in lines]
+    if not any(isinstance(value, dict) for value in values):
+        yield Piece(text, metadata=metadata, prose=False)
+        return
+    for number, (line, value) in enumerate(zip(lines, values, strict=True), 1):
+        torn = Piece(line, key=str(number), prose=False)
+        yield row(value, number) if isinstance(value, dict) else torn
 
 
 def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -381,16 +377,15 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     if sum(group.total_byte_size for group in groups) > UNPACKED:
         raise ReadError("it unpacks to more than 500 MB")
-    number = size = 0
+    size = 0
     # few rows at once: a dictionary can make each of them huge
-    for batch in file.iter_batches(batch_size=16):
-        for values in batch.to_pylist():
-            number += 1
-            piece = row(values, number)
-            size += len(piece.text)
-            if size > UNPACKED:
-                raise ReadError("it unpacks to more than 500 MB")
-            yield piece
+    batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=16))
+    for number, values in enumerate(chain.from_iterable(batches), 1):
+        piece = row(values, number)
+        size += len(piece.text)
+        if size > UNPACKED:
+            raise ReadError("it unpacks to more than 500 MB")
+        yield piece
 
 
 def office(data: bytes, suffix: str) -> Iterator[Piece]:

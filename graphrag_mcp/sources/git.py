@@ -135,11 +135,9 @@ def _commit(place: str, folder: str) -> str:
 
 
 def _packed(folder: str, name: str) -> str:
-    for line in _line(os.path.join(folder, "packed-refs"), _REFS).splitlines():
-        id, _, held = line.partition(" ")
-        if held == name:
-            return id
-    return ""
+    lines = _line(os.path.join(folder, "packed-refs"), _REFS).splitlines()
+    parts = (line.partition(" ") for line in lines)
+    return next((id for id, _, held in parts if held == name), "")
 
 
 def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict[str, Commit]:
