@@ -66,8 +66,8 @@ def serve(
     workers: int = 1,
     **offer: Any,
 ) -> None:
-    """Serve with `build_server(app, **offer)` in `workers` processes until told to stop; end
-    then."""
+    """Serve until told to stop, with `build_server(app, **offer)` in as many processes as
+    `workers`. Ends the process: threads left behind must not keep it."""
     from graphrag_mcp.app import App
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
