@@ -171,8 +171,8 @@ class Door:
     def of_servers(
         cls, servers: Mapping[str, MCPServer[Any]], sessions: bool = True, **callers: Any
     ) -> Door:
-        """A door with `/mcp` and `/health` of a server for each tenant. Without `sessions` each
-        request of an earlier protocol stands alone, so that any worker can answer it."""
+        """A door to `/mcp` and `/health` of servers by tenant. Without `sessions` any worker
+        answers."""
         from mcp.server.transport_security import TransportSecuritySettings
 
         apps = {}

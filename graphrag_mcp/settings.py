@@ -116,8 +116,7 @@ class Settings:
 
 
 class Substituted(str):
-    """A text in which `${NAME}` was replaced from the environment. It is shown as it was written;
-    `template` is that, and `values` what was put in."""
+    """A text in which `${NAME}` was replaced by `values`. It is shown as written, `template`."""
 
     template: str
     values: tuple[str, ...]

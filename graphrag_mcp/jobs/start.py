@@ -327,8 +327,7 @@ def _spawn(home: Path, job: Job) -> None:
 
 
 def _survey(request: IndexRequest) -> tuple[bool, str]:
-    """Whether the request fits a thread of this process, and what its files are like: another call
-    for files that have changed since is another job."""
+    """Does the request fit a thread of this process, and a digest of its files as they are now."""
     files, size = 0, sum(len(text.text) for text in request.texts)
     seen = hashlib.sha256()
     for path in islice(_files_of(request), LOOKED_AT):

@@ -151,8 +151,8 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """Simple `key: value` lines between two `---` lines at the start, or TOML between two `+++`
-    lines, and where they end: ({}, 0) without any."""
+    """`key: value` lines between `---` lines, or TOML between `+++`, and their end; else ({},
+    0)."""
     if text.startswith("+++\n"):
         return _toml_matter(text)
     if not text.startswith("---\n"):

@@ -43,8 +43,7 @@ Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 def look(
     request: IndexRequest, manifest: Manifest | None, live: Callable[[], Rows], settings: Settings
 ) -> tuple[Found, Set[str], list[str]]:
-    """What is in the folders and files of the request; labels of sources whose folder has moved
-    there; what is to be said. `live` gives the rows of all documents."""
+    """What the request holds; labels of sources that moved there; notes. `live`: all documents."""
     sources: Sources = manifest.sources if manifest else {}
     paths, within = request.paths, request.within
     found = walk.find(paths, sources, settings, within)

@@ -220,8 +220,7 @@ class Mirror:
     # ---- reading ---------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Bring the copy to the newest generation, unless that was just done or the store is
-        away."""
+        """Bring the copy to the newest generation, unless that was just done or cannot be."""
         with self._lock:
             if time.monotonic() - self._looked < POLL_SECONDS:
                 return

@@ -72,8 +72,7 @@ BATCH = 8_192  # rows taken apart at once
 
 
 def sealed(table_name: str, rows: pa.Table) -> pa.Table:
-    """The rows as they are written: in the columns of their schema, with `check` computed where the
-    schema has it. ValueError where there are nulls."""
+    """The rows as they are written: in the schema's columns, with `check`. ValueError for nulls."""
     schema = TABLES[table_name]
     bare = [name for name in schema.names if name != "check"]
     rows = rows.select(bare)

@@ -1,4 +1,4 @@
-"""LanceDB: its import (1.2 s of CPU), connections, indexes and tables, which are read at the
+"""LanceDB: its import (1.2 s of CPU), connections, indexes and tables. They are read at the
 versions that a manifest names and written by the holder of the lock.
 
 A table's files are compared with their records when it is opened (manifest.py); of a damaged one
@@ -616,8 +616,7 @@ def similarities(
     also: Sequence[str] = (),
     flat: int = FLAT,
 ) -> dict[str, float]:
-    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id.
-    Tables of more than `flat` rows are left to Lance."""
+    """Similarities of the `limit` nearest rows and of `also`, by id; over `flat` rows by Lance."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")

@@ -135,8 +135,7 @@ def _split(fields: Sequence[str]) -> dict[str, str]:
 
 
 def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
-    """Entities and relationships; of an undo ids of edits; of a creation the new name, or the two
-    ends of a new relationship, which must be there."""
+    """Entities, relationships; ids of edits to undo; a new name, or both ends of a new pair."""
     from graphrag_mcp.index.edits import Target
     from graphrag_mcp.text.terms import normalise_name
 

@@ -227,8 +227,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Subscription:
-    """`seen`: the last of `stamp`. `session`: of protocols before 2026-07-28, others use the
-    bus."""
+    """`seen`: the last of `stamp`. `session`: of protocols before 2026-07-28; else the bus."""
 
     stamp: Stamp
     seen: object
