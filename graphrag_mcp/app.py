@@ -1,5 +1,4 @@
-"""The open corpora of a server or command: snapshots of the newest generations, and the folders
-that may be read."""
+"""The open corpora of a server or command: snapshots, and folders that may be read."""
 
 from __future__ import annotations
 
@@ -61,13 +60,11 @@ class App:
         return sorted(known)
 
     def folder(self, corpus: str) -> Path:
-        """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be
-        one."""
+        """Where a corpus lives or would live. BadInput for a name that cannot be one."""
         return self.home / "corpora" / checked_name(corpus)
 
     def corpus_for_writing(self, name: str = "", first_path: str | Path = "") -> str:
-        """The given name, else the one of this server, of the first folder indexed, of the first
-        root, or `notes`."""
+        """The name, else that of this server, the first folder indexed, the first root, `notes`."""
         if name or self.corpus:
             return checked_name(name or self.corpus)
         if str(first_path):
@@ -108,8 +105,7 @@ class App:
         raise NotFound(what, _choose(known, ""))
 
     def several(self, corpus: str, ids: Sequence[str] = ()) -> list[str]:
-        """The corpora that ids such as `a/e12` name or `corpus` lists (`a,b` or `*`); [] where one
-        is meant."""
+        """Corpora that ids (`a/e12`) name or `corpus` lists (`a,b`, `*`); [] where one is meant."""
         many = corpus.strip() in ("*", "all") or re.search("[,，、;]", corpus)
         if not many and not any("/" in id for id in ids):
             return []
@@ -155,7 +151,6 @@ class App:
         return rows.sort_by(first).to_pandas()
 
     def _fetch(self, folder: Path) -> None:
-        """The newest generation of a corpus on object storage."""
         if not self.store:
             return
         from graphrag_mcp.store import mirror
@@ -166,8 +161,7 @@ class App:
             self.forget(name)
 
     def newest(self, corpus: str, work: Callable[[Snapshot], Found]) -> Found:
-        """`work` on the newest generation of a corpus; once more where that was cleaned away
-        meanwhile."""
+        """`work` on the newest generation; once more where that was cleaned away meanwhile."""
         snapshot = self.snapshot(corpus)
         try:
             return work(snapshot)
@@ -184,8 +178,7 @@ class App:
             self._snapshots.pop(corpus, None)
 
     def asker(self, corpus: str) -> Asker:
-        """Whom searches of a corpus may ask: the configured models through its reply cache, without
-        a budget."""
+        """Whom searches may ask: configured models, through the reply cache, without a budget."""
         from graphrag_mcp.llm.asker import open_asker
 
         with self._lock:
@@ -194,8 +187,7 @@ class App:
             return self._askers[corpus]
 
     def drift_path(self, session_id: str) -> Path:
-        """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we
-        gave."""
+        """The journal of a DRIFT session of the caller. BadInput for what is no id of ours."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
             what = f"session_id {session_id[:40]!r} is not one of ours"
             raise BadInput(what, "Start with drift_search(query=...)")
@@ -205,8 +197,7 @@ class App:
         return self.home / "drift" / own / f"{session_id}.jsonl"
 
     def warm(self) -> None:
-        """Import what the first search needs and open the default corpus. That there is none yet is
-        no matter."""
+        """Import what the first search needs, and open the default corpus where there is one."""
         from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
         from graphrag_mcp.store.tables import lancedb
 
@@ -218,11 +209,9 @@ class App:
     # ---- folders ------------------------------------------------------------------------------
 
     def allowed(self, path: str | Path) -> Path:
-        """`path` with every link resolved, when it lies in a root and exists; relative to the first
-        root.
+        """`path` (relative to the first root) with links resolved, if it exists in a root.
 
-        OutsideRoots for anything else, whether or not it exists there; BadInput for what is no
-        path."""
+        OutsideRoots for others, whether or not they exist; BadInput for what is no path."""
         roots = self._roots()
         if not roots:
             advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
@@ -261,8 +250,7 @@ class App:
         return real
 
     def _roots(self) -> list[Path]:
-        """The roots as they were when this process began; one that leads elsewhere by now is none
-        any more."""
+        """The roots as they were at the start; one that leads elsewhere by now is none any more."""
         return [real for root, real in self._pinned if root.resolve() == real]
 
     def _holds_our_folder(self, corpus: str) -> bool:
@@ -275,8 +263,7 @@ class App:
 
 
 def corpus_name(folder: Path) -> str:
-    """`<slug of the folder's name>-<6 hex of its absolute path>`: stable, and two folders never
-    share it."""
+    """`<slug of the name>-<6 hex of the absolute path>`: stable, and two folders never share it."""
     path = os.path.normcase(folder.resolve())
     letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
     slug = "".join(ch if _name_character(ch) else "-" for ch in letters)
@@ -286,8 +273,7 @@ def corpus_name(folder: Path) -> str:
 
 
 def checked_name(name: str) -> str:
-    """The name itself when it can be one folder on any platform: letters of any script, digits, - _
-    . ~"""
+    """The name when it can be a folder on any platform: letters of any script, digits, - _ . ~"""
     long = len(name.encode("utf-8", "surrogatepass")) > 200
     dots = name.startswith(".") or name.endswith(".")
     if not name or long or dots or not all(map(_name_character, name)):
@@ -303,8 +289,7 @@ def _name_character(ch: str) -> bool:
 
 
 def _is_corpus(folder: Path) -> bool:
-    # A kept generation stands in for a lost manifest (store/manifest.py), so such a corpus is still
-    # there.
+    # A kept generation stands in for a lost manifest (store/manifest.py).
     return (folder / "manifest.json").is_file() or any((folder / "generations").glob("*.json"))
 
 
@@ -350,8 +335,7 @@ def _respelled(path: Path, roots: list[Path]) -> Path:
 
 
 def _siblings(path: Path) -> list[str]:
-    """Entries beside a missing path whose names are near; [] when its folder is missing too, or a
-    link by now."""
+    """Entries beside a missing path with near names; [] when its folder is missing or a link."""
     names = [name for name in _names_in(path.parent) if not name.startswith(".")]
     return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 
@@ -359,20 +343,17 @@ def _siblings(path: Path) -> list[str]:
 def _names_in(folder: Path) -> list[str]:
     from graphrag_mcp.sources.opening import entries
 
-    try:
-        with entries(str(folder)) as listed:
-            return [entry.name for entry in listed]
-    except (OSError, ValueError):
-        return []
+    with contextlib.suppress(OSError, ValueError), entries(str(folder)) as listed:
+        return [entry.name for entry in listed]
+    return []
 
 
 def file_stamp(path: Path) -> tuple[int, int, int]:
     """What changes when a file is replaced; zeros where there is none."""
-    try:
+    with contextlib.suppress(OSError):
         stat = path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return (0, 0, 0)
 
 
 def _short(path: object) -> str:

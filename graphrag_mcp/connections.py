@@ -1,10 +1,9 @@
-"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients, in one process
-or in several that are given their clients by another.
+"""Connections and processes of the HTTP server: uvicorn, with limits for slow clients, in one
+process or in several that are given their clients by another.
 
-uvicorn limits neither the number of connections (it answers 503 when there are too many, also where
-most of them are idle) nor the time in which a client has to send a request or to read a response. A
-connection whose request is being answered is never closed here: a call may take minutes, and an event
-stream stays open for days. Knows no MCP."""
+uvicorn answers 503 when there are too many connections, also idle ones, and does not limit the time
+of a client's request or reading. A connection whose request is being answered is never closed here:
+a call may take minutes, an event stream days. Knows no MCP."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ class Pool(ServerState):
         self.waiting: dict[Connection, asyncio.TimerHandle] = {}
 
     def has_room(self) -> bool:
-        """Whether there is room for the newest connection, after another has been closed if need be.
-        False when all are being served."""
+        """Is there room for the newest connection, if need be after closing one that waits?"""
         if len(self.connections) <= self.most:
             return True
         oldest = next(iter(self.waiting), None)
@@ -138,8 +136,7 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn with `Connection`. `ending` ends the event streams of the application, since they do
-    not end by themselves."""
+    """uvicorn with `Connection`. `ending` ends event streams, which do not end by themselves."""
 
     def __init__(
         self,
@@ -166,9 +163,8 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A stop by SIGTERM, Ctrl-C, or the end of the process that this worker belongs to.
-        uvicorn's own handler would end the event streams in which calls are answered
-        (sse-starlette looks for it)."""
+        """A stop by SIGTERM, Ctrl-C, or the end of the parent process. sse-starlette looks for
+        uvicorn's own handler, and would end streams in which calls are answered."""
 
         def stop(*_: Any) -> None:
             self.should_exit = True
@@ -195,12 +191,8 @@ class Server(uvicorn.Server):
                 channel.send(TAKEN)
                 client = socket.socket(fileno=fds[0])
                 client.setblocking(False)
-                made = partial(
-                    Connection,
-                    config=self.config,
-                    server_state=self.server_state,
-                    app_state=self.lifespan.state,
-                )
+                state = self.lifespan.state
+                made = partial(Connection, self.config, self.server_state, state)
                 task = loop.create_task(loop.connect_accepted_socket(made, client))
                 self.server_state.tasks.add(task)
                 task.add_done_callback(self.server_state.tasks.discard)
@@ -235,10 +227,8 @@ def checked(count: int) -> int:
     if not 1 <= count <= WORKERS:
         raise BadInput(f"--workers {count} is not possible", f"Give a number from 1 to {WORKERS}")
     if count > 1 and not hasattr(os, "fork"):
-        raise BadInput(
-            "several workers need a system that forks processes",
-            "Leave --workers out, or serve from Linux or macOS",
-        )
+        what = "several workers need a system that forks processes"
+        raise BadInput(what, "Leave --workers out, or serve from Linux or macOS")
     return count
 
 

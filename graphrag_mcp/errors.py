@@ -57,8 +57,7 @@ class OutOfMemory(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown
-    model, no credit)."""
+    """No reply of a model. `final`: asking again is useless (wrong key, no such model)."""
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
     def __init__(
@@ -74,8 +73,7 @@ def too_many_files() -> GraphRAGError:
 
 
 def out_of_files(error: BaseException | None) -> bool:
-    """Whether an error comes from the limit of open files. Then nothing is wrong with the index or
-    the disk."""
+    """Does an error come from the limit of open files? Then index and disk are sound."""
     while error is not None:
         if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
             return True

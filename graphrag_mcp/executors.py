@@ -1,13 +1,9 @@
-"""One way to spread work: a function over items, in this process, in processes of this machine or as
-tasks of a Ray cluster.
+"""A function over items: in this process, in processes of this machine, or as Ray's tasks.
 
-Takes a function of a module, which depends on its item alone, and items that can be pickled; gives
-the results in the order of the items, so that what is made of them does not depend on who computed
-them. Work goes out in parts, some ahead of what was taken. A process that dies costs the part it had:
-another one does that part, and nothing that was answered is done again. Knows nothing of documents.
+The function is of a module and depends on its item alone; results come in the order of the items.
+Work goes out in parts, some ahead. Another process does the part of one that dies.
 
-`python -m graphrag_mcp.executors` is such a process: it takes parts from its input until that ends.
-"""
+`python -m graphrag_mcp.executors` is such a process: it takes parts until its input ends."""
 
 from __future__ import annotations
 
@@ -23,6 +19,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,21 +34,33 @@ AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that ar
 GREETED = 10.0  # seconds for a cluster to accept a connection
 TRIES = 3  # processes that may die of one part
 FEW = 300  # items below which starting processes takes longer than they save
-# New objects, and rounds, between two searches for circles of garbage: of which indexing makes none,
-# and which took a fifth of its CPU.
+# New objects, and rounds, between searches for circles of garbage, a fifth of indexing's CPU.
 RARELY = (100_000, 20, 100)
 MOST = 8  # processes; more do not help, since one process takes what they give
-
-
-# Each executor has `map`, which gives the results in the order of the items (`weigh`: how much memory
-# an item takes), and `close`, which ends what was started for it.
 
 
 def _light(_: object) -> int:
     return 0
 
 
-class InProcess:
+class Executor:
+    """`weigh`: how much memory an item takes. `close` ends what was started."""
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
+    ) -> Iterator[R]:
+        """The results in the order of the items."""
+        return _in_order(self._begin, function, items, weigh)
+
+    def close(self) -> None:
+        pass
+
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        """Have a part computed; gives what waits for it."""
+        raise NotImplementedError
+
+
+class InProcess(Executor):
     """Each item when its result is taken."""
 
     def map(
@@ -59,13 +68,9 @@ class InProcess:
     ) -> Iterator[R]:
         return map(function, items)
 
-    def close(self) -> None:
-        pass
 
-
-class Processes:
-    """Processes of this machine, started when there is work for them. They end with this process,
-    whatever ends it."""
+class Processes(Executor):
+    """Processes of this machine, started when there is work. They end with this process."""
 
     def __init__(self, count: int) -> None:
         self._threads = ThreadPoolExecutor(count, "executor")
@@ -73,13 +78,8 @@ class Processes:
         self._children: list[Child] = []
         self._closed = False
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
-        def begin(part: bytes) -> Callable[[], bytes]:
-            return self._threads.submit(self._do, part).result
-
-        return _in_order(begin, function, items, weigh)
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        return self._threads.submit(self._do, part).result
 
     def close(self) -> None:
         self._closed = True
@@ -104,10 +104,9 @@ class Processes:
                 continue
             self._idle.put(child)
             return done
-        raise GraphRAGError(
-            f"{TRIES} processes ended over the same part of the work",
-            "Set engine to inline to see which document it is, or give the machine more memory",
-        )
+        what = f"{TRIES} processes ended over the same part of the work"
+        advice = "Set engine to inline to see which document it is, or give the machine more memory"
+        raise GraphRAGError(what, advice)
 
 
 def with_package(environment: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +145,7 @@ class Child:
                 pipe.close()  # type: ignore[union-attr]
 
 
-class Ray:
+class Ray(Executor):
     """Tasks of a Ray cluster: that of an address, else one of this machine. Ray does a task again
     whose process or node has died. Every node needs the same release of this package."""
 
@@ -154,9 +153,8 @@ class Ray:
         try:
             import ray
         except ImportError as error:
-            raise BadInput(
-                "the engine ray needs Ray", "Install it: pip install 'graphrag-mcp[ray]'"
-            ) from error
+            what = "the engine ray needs Ray"
+            raise BadInput(what, "Install it: pip install 'graphrag-mcp[ray]'") from error
         self._ray = ray
         self._ours = not ray.is_initialized()
         if self._ours:
@@ -172,21 +170,12 @@ class Ray:
                 ) from error
         self._task = ray.remote(max_retries=TRIES, num_cpus=1)(_of_release)
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
-        def begin(part: bytes) -> Callable[[], bytes]:
-            task = self._task.remote(__version__, part)
-            return lambda: self._ray.get(task)
-
-        return _in_order(begin, function, items, weigh)
+    def _begin(self, part: bytes) -> Callable[[], bytes]:
+        return partial(self._ray.get, self._task.remote(__version__, part))
 
     def close(self) -> None:
         if self._ours:
             self._ray.shutdown()
-
-
-Executor = InProcess | Processes | Ray
 
 
 def _greet(address: str) -> None:
@@ -198,8 +187,7 @@ def _greet(address: str) -> None:
 
 def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
-    there are several cores and FEW items or more. `processes` 0: one for each core, at most MOST.
-    """
+    there are several cores and FEW items. `processes` 0: one for each core, at most MOST."""
     if engine == "ray":
         return Ray(address)
     count = processes or min(cores(), MOST)
@@ -209,7 +197,6 @@ def executor(engine: str, processes: int = 0, address: str = "", items: int = 0)
 
 
 def cores() -> int:
-    """Cores that this process may use."""
     found = getattr(os, "sched_getaffinity", None)
     return len(found(0)) if found else os.cpu_count() or 1
 
@@ -220,8 +207,7 @@ def _in_order(
     items: Iterable[T],
     weigh: Callable[[T], int],
 ) -> Iterator[R]:
-    """`begin` has a part computed and gives what waits for it. Results wait as bytes: they take a
-    tenth of the memory."""
+    """`begin` has a part computed and gives what waits for it. Bytes take a tenth of the memory."""
     under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
     total, parts = 0, _parts(items, weigh)
     for weight, part in itertools.chain(parts, [(0, [])]):
@@ -267,10 +253,8 @@ def _done(part: bytes) -> bytes:
 def _of_release(version: str, part: bytes) -> bytes:
     """A part as a task of a cluster."""
     if version != __version__:
-        error = BadInput(
-            f"a node of the cluster has graphrag-mcp {__version__} and this machine {version}",
-            "Install the same release on all nodes",
-        )
+        what = f"a node of the cluster has graphrag-mcp {__version__} and this machine {version}"
+        error = BadInput(what, "Install the same release on all nodes")
         return pickle.dumps((False, error), 5)
     return _done(part)
 

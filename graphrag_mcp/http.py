@@ -1,9 +1,8 @@
 """The server over streamable HTTP. Host, Origin and token of every request are checked first.
 
-Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
-Without tokens only programs of this machine may come in, so another address is refused; with tokens
-each names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
-tool."""
+Serves until SIGTERM or Ctrl-C. Without tokens only programs of this machine may come in, so another
+address is refused; each token names the subject whose handles it may open. Tokens are kept as
+hashes in memory only. Knows no tool."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.connections import GRACE, Server, Supervisor, checked, listening, most_connections
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer import page
-from graphrag_mcp.logs import Repeats
-from graphrag_mcp.server import build_server, last_moments
+from graphrag_mcp.logs import Repeats, to_stderr
+from graphrag_mcp.server import build_server, to_the_end
 from graphrag_mcp.settings import Settings, of_tenant
 
 if TYPE_CHECKING:
@@ -67,8 +66,8 @@ def serve(
     workers: int = 1,
     **offer: Any,
 ) -> None:
-    """Serve until told to stop, with `build_server(app, **offer)` in as many processes as `workers`.
-    Ends the process: threads left behind must not keep it."""
+    """Serve until told to stop, with `build_server(app, **offer)` in as many processes as
+    `workers`. Ends the process: threads left behind must not keep it."""
     from graphrag_mcp.app import App
 
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
@@ -76,9 +75,7 @@ def serve(
     names = allowed_names(host, allow_hosts, bool(tokens))
     count = checked(workers)
     listener = listening(host, port)
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
+    to_stderr()
     for handler in logging.getLogger().handlers:
         handler.addFilter(Repeats())
     for name in (__name__, Server.__module__):
@@ -90,34 +87,21 @@ def serve(
         app.page = f"{page.BASE}/"
         servers[tenant] = build_server(app, **offer, warm=True)
         _add_routes(servers[tenant], page.routes(app, corpus))
-    door = Door.of_servers(servers, tenants, names, tokens, sessions=count == 1)
+    callers: dict[str, Any] = {"tenants": tenants, "names": names, "tokens": tokens}
+    door = Door.of_servers(servers, sessions=count == 1, **callers)
     who = "without tokens, for this machine only"
     if tokens:
         who = f"with the tokens of {', '.join(sorted(set(tokens.values())))}"
     who += f", {count} workers" if count > 1 else ""
     log.info("listening on %s (%s)", address_of(listener), who)
-    if count > 1:
-        Supervisor(lambda channel: _serve_here(door, channel=channel), count, 2 * GRACE + 2).run(
-            listener
-        )
-        logging.shutdown()
-        os._exit(0)
-    _serve_here(door, listener)
 
+    def here(*listeners: socket.socket, channel: socket.socket | None = None) -> None:
+        to_the_end(lambda: asyncio.run(run(door, *listeners, channel=channel)), GRACE)
 
-def _serve_here(
-    door: Door, *listeners: socket.socket, channel: socket.socket | None = None
-) -> None:
-    """Serve in this process, and end it."""
-    status = 0
-    try:
-        asyncio.run(run(door, *listeners, channel=channel))
-    except Exception as error:
-        log.error("the server ended: %s", error, exc_info=error)
-        status = 1
-    last_moments(GRACE)
-    logging.shutdown()
-    os._exit(status)
+    if count == 1:
+        here(listener)
+    supervisor = Supervisor(lambda channel: here(channel=channel), count, 2 * GRACE + 2)
+    to_the_end(lambda: supervisor.run(listener), 0)
 
 
 async def run(
@@ -137,9 +121,8 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
 
     once = page.OneTime()
     listener = listening(HOST, 0)
-    handlers = [
-        Route(path, call, methods=[how]) for path, how, call in page.routes(app, corpus, once)
-    ]
+    routes = page.routes(app, corpus, once)
+    handlers = [Route(path, call, methods=[how]) for path, how, call in routes]
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
@@ -186,15 +169,10 @@ class Door:
 
     @classmethod
     def of_servers(
-        cls,
-        servers: Mapping[str, MCPServer[Any]],
-        tenants: Mapping[str, str] = MappingProxyType({}),
-        names: Iterable[str] = LOOPBACK,
-        tokens: Mapping[bytes, str] = MappingProxyType({}),
-        sessions: bool = True,
+        cls, servers: Mapping[str, MCPServer[Any]], sessions: bool = True, **callers: Any
     ) -> Door:
-        """A door with `/mcp` and `/health` of a server for each tenant. Without `sessions` each
-        request of an earlier protocol stands alone, so that any worker can answer it."""
+        """A door to `/mcp` and `/health` of servers by tenant. Without `sessions` any worker
+        answers."""
         from mcp.server.transport_security import TransportSecuritySettings
 
         apps = {}
@@ -208,7 +186,7 @@ class Door:
                 stateless_http=not sessions,
                 max_sessions=None,
             )
-        door = cls(apps, tenants, names, tokens)
+        door = cls(apps, **callers)
         door.servers, door.with_sessions = servers, sessions
         return door
 
@@ -233,8 +211,7 @@ class Door:
         if name:
             scope["user"] = _user(name)
         if scope["method"] == "GET":
-            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to a
-            # client that asks for it.
+            # No event of ours has an id; the SDK has no answer to a client that asks to resume.
             kept = [one for one in scope["headers"] if one[0] != b"last-event-id"]
             scope = {**scope, "headers": kept}
         self.requests[name or ""] += 1
@@ -271,8 +248,7 @@ class Door:
     # ---- shares ----------------------------------------------------------------------------------
 
     def _full(self, scope: Scope, headers: Headers, name: str) -> Refusal | None:
-        """(status, reason) where the owner of a token has too many requests or sessions. A new
-        session ends the one that has been idle longest."""
+        """(status, reason) of too many requests or sessions. A new session ends the idlest one."""
         from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
         if (count := self.requests[name]) >= self.most_requests:
@@ -325,8 +301,7 @@ async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str)
 
 
 def _user(name: str) -> Any:
-    """The SDK's authenticated user: its session manager lets no one else into a session that this
-    one opened."""
+    """The SDK's authenticated user: no one else is let into a session that this one opened."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 
@@ -349,8 +324,7 @@ def origin_name(origin: str) -> str:
 
 
 def tokens_of(text: str) -> dict[bytes, str]:
-    """The names of the tokens in `name=token,name=token`, by the SHA-256 of the token. BadInput never
-    repeats what stands there."""
+    """Names in `name=token,name=token` by SHA-256 of the token. BadInput repeats no token."""
     found: dict[bytes, str] = {}
     for number, entry in enumerate((part.strip() for part in text.split(",")), 1):
         if not entry:
@@ -378,27 +352,20 @@ def tenants_of(text: str, names: set[str]) -> dict[str, str]:
     pairs = [tuple(one.strip() for one in entry.partition("=")[::2]) for entry in entries]
     found = dict(pairs)
     if not all(re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", tenant) for _, tenant in pairs):
-        raise BadInput(
-            f"{TENANTS} has an entry whose tenant cannot be a prefix",
-            "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -",
-        )
+        what = f"{TENANTS} has an entry whose tenant cannot be a prefix"
+        raise BadInput(what, "Write name=tenant,name=tenant with tenants of a-z, digits and . _ -")
     if pairs and (names != set(found) or len(found) < len(pairs)):
         odd = ", ".join(sorted(names ^ set(found))) or "a name that stands there twice"
-        raise BadInput(
-            f"{TENANTS} and {TOKENS} do not have the same names ({odd})",
-            f"Give each name of {TOKENS} one tenant",
-        )
+        what = f"{TENANTS} and {TOKENS} do not have the same names ({odd})"
+        raise BadInput(what, f"Give each name of {TOKENS} one tenant")
     return found
 
 
 def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[str]:
-    """The names that a Host header may hold. BadInput for an address that others reach, without
-    tokens."""
+    """What a Host header may hold. BadInput for an address that others reach, without tokens."""
     if not is_loopback(host) and not tokens:
-        raise BadInput(
-            f"on {host} anybody in the network could use this server, and no token is set",
-            f"Set {TOKENS}=name=token,... or leave --host at {HOST}",
-        )
+        what = f"on {host} anybody in the network could use this server, and no token is set"
+        raise BadInput(what, f"Set {TOKENS}=name=token,... or leave --host at {HOST}")
     names = {*LOOPBACK, *(allow.strip().strip("[]").lower() for allow in allow_hosts)} - {""}
     if is_loopback(host):
         return names

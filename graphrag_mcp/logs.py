@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Hashable
 
 KINDS = 100  # that are told apart
 PAUSE = 60.0  # seconds between two records of one kind
+
+
+def to_stderr() -> None:
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format=form)
 
 
 class Repeats(logging.Filter):
@@ -49,7 +56,5 @@ def kind_of(record: logging.LogRecord) -> Hashable:
 
 def place_of(error: BaseException | None) -> tuple[str, int]:
     """(file, line) where an exception was raised."""
-    trace = error.__traceback__ if error is not None else None
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace is not None else ("", 0)
+    places = list(traceback.walk_tb(error.__traceback__ if error is not None else None))
+    return (places[-1][0].f_code.co_filename, places[-1][1]) if places else ("", 0)

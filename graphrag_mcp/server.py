@@ -1,9 +1,8 @@
 """The MCP server: from settings to tools, served over stdio.
 
-The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what the
-first search needs is imported behind them. A line on stdin that the SDK could not read is corrected
-(half an emoji, as models write) or refused with its id: the SDK drops it without a word, and the host
-would wait for its time-out."""
+The SDK is imported inside functions only: a host waits for `initialize` and `tools/list`, so what
+the first search needs is imported behind them. A line on stdin that the SDK would drop without a
+word is corrected (half an emoji) or refused with its id, else the host waits."""
 
 from __future__ import annotations
 
@@ -16,12 +15,14 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import __version__
 from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
+from graphrag_mcp.logs import to_stderr
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.fencing import HOME, SHOW_SECRETS, SUBJECT
 
@@ -51,8 +52,7 @@ log = logging.getLogger(__name__)
 
 
 class Incoming:
-    """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the
-    other side."""
+    """The lines of a file, for `stdio_server`. `answer` sends a message to the other side."""
 
     def __init__(self, lines: Any) -> None:
         self.lines = lines
@@ -73,8 +73,7 @@ class Incoming:
 
 
 def checked(line: str) -> tuple[str, tuple[str | int | None, int, str] | None]:
-    """The line, put right if need be, or "" and the id, code and message of a refusal. Notifications
-    and answers are not refused."""
+    """The line, corrected, or "" and a refusal (id, code, message; none of what has no id)."""
     from mcp.types import jsonrpc_message_adapter
 
     if not line:
@@ -207,11 +206,10 @@ def _instructions(names: set[str]) -> str:
 
 
 class _Once:
-    """Runs a function in a daemon thread, once, after the shortest of the delays it was started
-    with."""
+    """Runs a function in a daemon thread, once, after the shortest of the delays given."""
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self.work, self.lock, self.begun = work, threading.Lock(), False
+        self.work, self.begun = work, threading.Lock()
 
     def start(self, delay: float) -> None:
         timer = threading.Timer(delay, self._run)
@@ -219,10 +217,8 @@ class _Once:
         timer.start()
 
     def _run(self) -> None:
-        with self.lock:
-            if self.begun:
-                return
-            self.begun = True
+        if not self.begun.acquire(blocking=False):
+            return
         try:
             self.work()
         except Exception as error:
@@ -239,32 +235,20 @@ def serve(
     compat: bool = False,
     corpus: str = "",
 ) -> None:
-    """Serve over stdio until the client goes away. Ends the process: threads left behind must not
-    keep it."""
+    """Serve over stdio until the client goes away, then end the process whatever threads run."""
     wire = take_stdio()
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
-    status = 0
-    try:
+    to_stderr()
+
+    def work() -> None:
         import anyio
 
         from graphrag_mcp.app import App
 
         server = build_server(App(settings, corpus), tools, read_only, compat, warm=True)
         anyio.run(_serve, server, wire)
-    except KeyboardInterrupt:
-        status = 130
-    except Exception as error:
-        log.error("the server ended: %s", error, exc_info=error)
-        status = 1
-    last_moments(LAST_MOMENTS)
-    if not read_only:
-        start.hand_over(settings)
-    # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited
-    # for.
-    logging.shutdown()
-    os._exit(status)
+
+    then = (lambda: None) if read_only else partial(start.hand_over, settings)
+    to_the_end(work, LAST_MOMENTS, then)
 
 
 async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
@@ -280,11 +264,9 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
 
 
 def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
-    """The protocol's own (in, out); after it fd 0 is empty and fd 1 and sys.stdout are stderr, for
-    good.
+    """The protocol's (in, out); fd 0 is empty, fd 1 and sys.stdout are stderr from now on.
 
-    For good, unlike the SDK's: what a C library has in its buffer is written when the process ends.
-    """
+    Unlike the SDK's for good: C libraries write their buffers when the process ends."""
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -303,9 +285,23 @@ def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
     )
 
 
-def last_moments(seconds: float) -> None:
-    """Let small jobs end that run in threads of this process."""
+def to_the_end(
+    work: Callable[[], None], seconds: float, then: Callable[[], None] = lambda: None
+) -> None:
+    """Do `work`, leave small jobs in threads of this process some seconds, and end the process. A
+    thread may still read stdin, or an abandoned search run: they are not waited for."""
+    status = 0
+    try:
+        work()
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:
+        log.error("the server ended: %s", error, exc_info=error)
+        status = 1
     end = time.monotonic() + seconds
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))
+    then()
+    logging.shutdown()
+    os._exit(status)

@@ -1,8 +1,7 @@
 """Settings: read once from the environment and one optional TOML file.
 
-Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no
-index. Each algorithm keeps its own parameters beside its code; only what a user may turn stands
-here."""
+Takes `os.environ`-like mappings; gives a frozen `Settings`. Knows no MCP and opens no index. Only
+what a user may turn stands here; each algorithm keeps its parameters beside its code."""
 
 from __future__ import annotations
 
@@ -11,9 +10,8 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -74,8 +72,7 @@ class Settings:
     processes: Count = 0  # 0 = one for each core, at most 8
     max_cluster_size: int = 10
     seed: int = 42
-    # Which models, where, how fast. A key is never a setting: only the name of the variable that
-    # holds it is.
+    # Which models, where, how fast. A key is no setting: the name of its variable is.
     chat_model: str = ""  # "" = none: nothing ever calls out
     # "local:<folder or name>" runs in this process (extra [local])
     embedding_model: str = ""  # "" = no vectors
@@ -119,8 +116,7 @@ class Settings:
 
 
 class Substituted(str):
-    """A text in which `${NAME}` was replaced from the environment. It is shown as it was written;
-    `template` is that, and `values` what was put in."""
+    """A text in which `${NAME}` was replaced by `values`. It is shown as written, `template`."""
 
     template: str
     values: tuple[str, ...]
@@ -145,18 +141,15 @@ _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
-    """The working directory, unless it is `/`, a drive or a home folder: then nothing may be
-    indexed."""
+    """The working directory; none where that is `/`, a drive or a home folder."""
     here = (cwd or Path.cwd()).resolve()
     return () if here in (Path(here.anchor), Path.home().resolve()) else (here,)
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Settings from defaults, then the TOML file, then the environment, then `overrides` that are
-    not None.
+    """Settings from defaults, the TOML file, the environment, and `overrides` that are not None.
 
-    Raises BadInput for an unknown name (with the nearest known one), a wrong value or a missing
-    `${VAR}`."""
+    BadInput for an unknown name (with the nearest known one), a wrong value, a missing `${VAR}`."""
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if path := env.get("GRAPHRAG_MCP_SETTINGS"):
@@ -195,40 +188,28 @@ def address_of(home: Path) -> str:
 
 
 def of_tenant(settings: Settings, tenant: str, tenants: int = 1) -> Settings:
-    """The settings of one of several tenants of a home: `tenants/<name>` below it, and below each
-    root the folder of that name."""
+    """The settings of one of the tenants: `tenants/<name>` of the home, `<name>` of each root."""
     address = address_of(settings.home)
     home = copy_of(f"{address}/{TENANTS}/{tenant}") if address else settings.home / TENANTS / tenant
-    return replace(
-        settings,
-        home=home,
-        roots=tuple(root / tenant for root in settings.roots),
-        cache_bytes=settings.cache_bytes // tenants,
-    )
-
-
-@cache
-def _types() -> TypeAdapter[Settings]:
-    return TypeAdapter(Settings)
+    roots = tuple(root / tenant for root in settings.roots)
+    return replace(settings, home=home, roots=roots, cache_bytes=settings.cache_bytes // tenants)
 
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values in the types of their settings. BadInput repeats none of them: a text may be a key
-    in the wrong place."""
+    """The values in the types of their settings. BadInput repeats none: a text may be a key."""
     known = [one.name for one in fields(Settings)]
     if unknown := [name for name in values if name not in known]:
         near = difflib.get_close_matches(unknown[0], known, n=1)
         advice = f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}"
         raise BadInput(f"unknown setting {unknown[0]!r}", advice)
     try:
-        settings = _types().validate_python(values)
+        settings = TypeAdapter(Settings).validate_python(values)
     except ValidationError as error:
         wrong = error.errors()[0]
         said = f"{wrong['msg'][:1].lower()}{wrong['msg'][1:]}"
         what = f"setting {str(wrong['loc'][0])!r} cannot be used: {said}"
-        raise BadInput(
-            what, "Correct it in the settings file, the environment or the option"
-        ) from None
+        advice = "Correct it in the settings file, the environment or the option"
+        raise BadInput(what, advice) from None
     found = {name: getattr(settings, name) for name in values}
     for name, value in values.items():  # pydantic makes plain texts of them
         if isinstance(value, Substituted) and isinstance(found[name], str):
@@ -271,14 +252,7 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
-    """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments
-    do not count."""
-    if isinstance(value, dict):
-        return {name: _substituted(one, path, env) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_substituted(one, path, env) for one in value]
-    if not isinstance(value, str):
-        return value
+    """Every `${NAME}` in a text replaced from the environment (not in comments: after parsing)."""
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in env:
@@ -286,9 +260,20 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
             raise BadInput(what, f"Set {match[1]} or remove it")
         return env[match[1]]
 
-    text = re.sub(_VARIABLE, variable, value)
-    names = re.findall(_VARIABLE, value)
-    return Substituted(text, value, tuple(env[name] for name in names)) if names else value
+    def changed(text: str) -> str:
+        made, names = re.sub(_VARIABLE, variable, text), re.findall(_VARIABLE, text)
+        return Substituted(made, text, tuple(env[name] for name in names)) if names else text
+
+    return _mapped(value, changed)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed."""
+    if isinstance(value, Mapping):
+        return {name: _mapped(one, change) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_mapped(one, change) for one in value)
+    return change(value) if isinstance(value, str) else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,7 +303,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
         value, name = getattr(settings, item.name), item.name
         if name == "home":
             continue
-        written = _written(value)
+        written = _mapped(value, shown_as)
         if _holds_key(name, value):
             withheld.append(name)
         elif written != value:
@@ -330,8 +315,7 @@ def record_of(settings: Settings) -> dict[str, Any]:
 
 
 def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
-    """The settings of a record. What it does not hold is as it is here, and so is what was made of
-    a variable that is not set here."""
+    """The settings of a record; as here what it does not hold or takes from an unset variable."""
     known = {item.name for item in fields(Settings)} - {"home"}
     values = {name: record[name] for name in record if name in known}
     values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
@@ -344,8 +328,7 @@ def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Texts of the options and addresses that may be keys, so that no reply or error repeats
-    them."""
+    """Texts of options and addresses that may be keys, which no reply or error repeats."""
     found = []
     for path, text in _texts(settings.chat_options):
         placed = _secret_place(path)
@@ -361,15 +344,6 @@ def secrets_of(settings: Settings) -> list[str]:
 def shown_as(text: str) -> str:
     """A setting's text as it may be shown: as it was written."""
     return text.template if isinstance(text, Substituted) else text
-
-
-def _written(value: Any) -> Any:
-    """The value with `${NAME}` where a variable was substituted."""
-    if isinstance(value, Mapping):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_written(one) for one in value)
-    return value.template if isinstance(value, Substituted) else value
 
 
 def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -22,8 +22,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One text unit of a document with the passages that tile it. `n_tokens` by
-    `text.count_tokens`."""
+    """A text unit of a document and the passages that tile it; tokens of `text.count_tokens`."""
 
     index: int
     span: Span
@@ -47,8 +46,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class InlineText:
-    """A text handed over in the call itself; its uri is `text:<id>` (the content hash when no id is
-    given)."""
+    """A text of the call itself; its uri is `text:<id>` (without an id, its content hash)."""
 
     text: str
     id: str = ""
@@ -58,8 +56,7 @@ class InlineText:
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """What one call of index_documents asks for. Paths are absolute and already allowed by the
-    caller."""
+    """What a call of index_documents asks for. Paths are absolute and allowed by the caller."""
 
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()

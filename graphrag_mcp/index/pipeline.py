@@ -303,7 +303,7 @@ def _derived(
         the call ends with the same document whatever the engine."""
         nonlocal ahead
         while True:
-            if waiting and plan.quota.text_units + ahead >= plan.quota.max_text_units:
+            if waiting and plan.quota.text_units + ahead >= plan.quota.settings.max_text_units:
                 return
             with run.stage("read"):
                 edit = next(edits, None)

@@ -1,8 +1,7 @@
 """Deletion of a corpus: its folder alone, and only while no process works on it.
 
-Killed in the middle, what is left is the corpus without its older generations, or none any more,
-and the next deletion takes it along. Records of jobs and DRIFT sessions stay; so do the documents.
-"""
+A killed deletion leaves the corpus without its older generations, or parts that the next deletion
+takes along. Records of jobs, DRIFT sessions and documents stay."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ class Stored:
 
 
 def stored(home: Path, corpus: str) -> Stored:
-    """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or
-    a file."""
+    """What a corpus is on disk. NotFound without one, BadInput where a link or a file is there."""
     folder = _folder(home, corpus)
     inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     try:
@@ -42,9 +40,8 @@ def stored(home: Path, corpus: str) -> Stored:
     except GraphRAGError:  # damaged, or of a later release: it can be deleted all the same
         manifest = None
     documents = manifest.counters.get("documents", 0) if manifest else 0
-    return Stored(
-        corpus, str(folder), documents, len(inside), sum(os.lstat(path).st_size for path in inside)
-    )
+    size = sum(os.lstat(path).st_size for path in inside)
+    return Stored(corpus, str(folder), documents, len(inside), size)
 
 
 def delete(home: Path, corpus: str) -> Stored:
@@ -75,13 +72,11 @@ def _folder(home: Path, corpus: str) -> Path:
     try:
         kind = os.lstat(folder).st_mode
     except OSError as error:
-        raise NotFound(
-            f"there is no corpus {corpus!r}", "graphrag-mcp status lists them"
-        ) from error
+        what = f"there is no corpus {corpus!r}"
+        raise NotFound(what, "graphrag-mcp status lists them") from error
     if not stat.S_ISDIR(kind):
-        raise BadInput(
-            f"{folder} is a link or a file, and not a corpus of this home", "Remove it yourself"
-        )
+        what = f"{folder} is a link or a file, and not a corpus of this home"
+        raise BadInput(what, "Remove it yourself")
     return folder
 
 

@@ -5,6 +5,7 @@ once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -30,12 +31,8 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     words = ("-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home))
     command = [sys.executable, *words]
     with open(home / "jobs" / f"{job_id}.log", "ab") as output:
-        options: dict[str, Any] = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": output,
-            "stderr": output,
-            "env": with_package(os.environ),
-        }
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "env": with_package(os.environ)}
+        options |= {"stdout": output, "stderr": output}
         if os.name == "nt":
             detached = 0x00000008 | 0x00000200  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
             try:  # out of the host's job object too, where that is permitted
@@ -46,8 +43,7 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
 
 
 def process_mark(pid: int) -> str:
-    """What tells this process from a later one with the same number; "" when there is no such
-    process."""
+    """What tells a process from a later one with its number; "" when there is none."""
     if pid <= 0:
         return ""
     if sys.platform.startswith("linux"):
@@ -98,8 +94,7 @@ TAKEN_OVER_SOON = (
 
 @dataclass(slots=True)
 class Job:
-    """The record on disk. `key` is what makes two requests the same job; `process` tells a reused
-    pid apart."""
+    """The record on disk. Requests of one `key` are the same job; `process` tells a reused pid."""
 
     job_id: str
     corpus: str
@@ -142,12 +137,9 @@ def load(home: Path, job_id: str) -> Job:
 
 def listing(home: Path, corpus: str = "") -> list[Job]:
     """The caller's jobs, or those of one corpus, newest first."""
-    jobs = [_parsed(path) for path in (home / "jobs").glob("job-*.json")]
-    mine = [
-        as_it_is(home, job)
-        for job in jobs
-        if job and corpus in ("", job.corpus) and may_open(job.subject)
-    ]
+    jobs = filter(None, map(_parsed, (home / "jobs").glob("job-*.json")))
+    wanted = (job for job in jobs if corpus in ("", job.corpus) and may_open(job.subject))
+    mine = [as_it_is(home, job) for job in wanted]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 
@@ -157,8 +149,7 @@ def read(home: Path, job_id: str) -> Job | None:
 
 
 def as_it_is(home: Path, job: Job) -> Job:
-    """A job of a dead process waits for another one; one of an earlier release, that no one takes
-    over, has failed."""
+    """A job of a dead process waits for another one; one that no one takes over has failed."""
     if job.status in FINAL:
         return job
     if job.status == "queued":
@@ -179,13 +170,11 @@ def as_it_is(home: Path, job: Job) -> Job:
     later = read(home, job.job_id)
     if later is not None and later.status in FINAL:
         return later
-    return replace(
-        job, status="failed", error=f"interrupted: the process that did it is gone. {RESUME}"
-    )
+    error = f"interrupted: the process that did it is gone. {RESUME}"
+    return replace(job, status="failed", error=error)
 
 
 def alive(job: Job) -> bool:
-    """Does the process that the record names still run?"""
     return bool(job.process) and process_mark(job.pid) == job.process
 
 
@@ -213,8 +202,7 @@ def save(home: Path, job: Job) -> None:
 
 
 def open_up(home: Path, job: Job) -> None:
-    """Make a job known: its marker first, so that no record is ever without one while it is not
-    over."""
+    """Make a job known: its marker first, so that no open record is without one."""
     path = marker(home, job.corpus, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(job.key, "ascii")
@@ -241,30 +229,25 @@ def corpora_at_work(home: Path) -> list[str]:
 
 
 def _entries(folder: Path) -> list[str]:
-    try:
+    with contextlib.suppress(OSError):
         return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    return []
 
 
 def joined(home: Path, corpus: str, key: str) -> Job | None:
     """The open job of the same request, unless it is being cancelled."""
     for name in waiting(home, corpus):
-        if not name.startswith("job-") or flag(home, name).exists():
-            continue
-        try:
-            same = marker(home, corpus, name).read_text("ascii") == key
-        except (OSError, ValueError):
-            continue
-        job = read(home, name) if same else None
-        if job is not None and job.status not in FINAL:
+        same = False
+        if name.startswith("job-") and not flag(home, name).exists():
+            with contextlib.suppress(OSError, ValueError):
+                same = marker(home, corpus, name).read_text("ascii") == key
+        if same and (job := read(home, name)) is not None and job.status not in FINAL:
             return job
     return None
 
 
 def behind(home: Path, corpus: str) -> str:
-    """The start of a job that comes now: later than that of all that are open, also where the clock
-    was put back."""
+    """The start of a job that comes now: later than those of all open ones, whatever the clock."""
     jobs = filter(None, (read(home, name) for name in waiting(home, corpus)))
     last, at = max((job.started for job in jobs), default=""), now()
     if at > last:
@@ -274,8 +257,7 @@ def behind(home: Path, corpus: str) -> str:
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For the one
-    that leads."""
+    """Open records, oldest first; markers without work are cleared away. For the one that leads."""
     found = []
     for name in waiting(home, corpus):
         job, path = read(home, name), marker(home, corpus, name)
@@ -288,20 +270,17 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
 
 def _is_young(path: Path) -> bool:
     """May the record behind this marker still be being written?"""
-    try:
+    with contextlib.suppress(OSError):
         return abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
-    except OSError:
-        return False
+    return False
 
 
 def forget_old(home: Path) -> None:
     """Records of long ago go, with what lies beside them."""
     at, ages = time.time(), []
     for path in (home / "jobs").glob("job-*.json"):
-        try:
+        with contextlib.suppress(OSError):
             ages.append((at - path.stat().st_mtime, path))
-        except OSError:
-            continue
     for place, (age, path) in enumerate(sorted(ages)):
         if age > KEEP_DAYS * 86_400 or (place >= KEEP_JOBS and age > 3600):
             for beside in path.parent.glob(f"{path.stem}.*"):
@@ -332,7 +311,6 @@ def _parsed(path: Path) -> Job | None:
         body = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    known = {item.name for item in fields(Job)}
-    if "job_id" in body:
-        return Job(**{name: value for name, value in body.items() if name in known})
-    return None
+    if "job_id" not in body:
+        return None
+    return Job(**{item.name: body[item.name] for item in fields(Job) if item.name in body})

@@ -1,11 +1,11 @@
-"""Jobs done in this process, one after another or several small ones in one run, and the states of
-their documents.
+"""Jobs done in this process, alone or small ones together, and the states of their documents.
 
 What the job names stands in `<home>/jobs/<job_id>.documents.json` from its begin on; what became of
 each document follows from that list, the job's record and the index."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -21,11 +21,13 @@ from graphrag_mcp.errors import BadInput, Busy, GraphRAGError
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs.queue import FINAL, RESUME, Job, close, flag, request_of, save
 from graphrag_mcp.settings import Settings, from_record
+from graphrag_mcp.store import manifest
 from graphrag_mcp.types import IndexResult
 
 STATES = ("pending", "processing", "processed", "failed")
 PAGE = 50
 State = dict[str, str]  # {"uri", "state", "error"}
+Held = dict[str, dict[str, str]]  # ids of documents by the uri of their file and their own
 WRITE_EVERY = 0.5  # seconds between two progress writes
 LOOK_EVERY = 0.05  # seconds between two looks for a flag
 TOGETHER = 20  # jobs that one run does at most
@@ -58,8 +60,7 @@ def states(home: Path, job: Job) -> list[State]:
 
 
 def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
-    """So many documents in that state ("all": in each), how many there are by state, and the cursor
-    of the next."""
+    """PAGE documents in a state ("all": in any), counts by state, the cursor of the next page."""
     start = 0
     if cursor:
         owner, _, number = cursor.rpartition(".")
@@ -83,9 +84,8 @@ def _texts(job: Job) -> Iterable[str]:
     return (document.uri for document in read.inline(request_of(job).texts))
 
 
-def _held(folder: Path) -> dict[str, dict[str, str]]:
+def _held(folder: Path) -> Held:
     """Documents of the committed generation, uri and id, by the uri of their file or text."""
-    from graphrag_mcp.store import manifest
     from graphrag_mcp.store.segments import live_documents
 
     held, found = manifest.read(folder), {}
@@ -98,7 +98,6 @@ def _held(folder: Path) -> dict[str, dict[str, str]]:
 def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
     """The uris that each job names, noted down; not worth a flush."""
     from graphrag_mcp.sources import diff
-    from graphrag_mcp.store import manifest
     from graphrag_mcp.store.segments import live_documents
 
     folder = settings.home / "corpora" / jobs[0].corpus
@@ -119,8 +118,7 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
 
 
 def begun(home: Path, job: Job) -> bool:
-    """Count a process that begins the job; False when too many have died of it without the index
-    moving on."""
+    """Count a process that begins the job; False when DEATHS did without the index moving on."""
     generation = _generation(home / "corpora" / job.corpus)
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
@@ -128,13 +126,9 @@ def begun(home: Path, job: Job) -> bool:
 
 
 def _generation(folder: Path) -> int:
-    from graphrag_mcp.store import manifest
-
-    try:
-        held = manifest.read(folder)
-    except GraphRAGError:  # the run says so, and the job has failed
-        return -1
-    return held.generation if held else 0
+    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
+        return held.generation if (held := manifest.read(folder)) else 0
+    return -1
 
 
 def together(jobs: Sequence[Job]) -> list[Job]:
@@ -203,9 +197,7 @@ def _close_with(home: Path, job: Job, result: IndexResult) -> None:
     close(home, job, result.status)
 
 
-def _indexed(
-    settings: Settings, jobs: Sequence[Job]
-) -> tuple[list[list[str]], dict[str, dict[str, str]], IndexResult]:
+def _indexed(settings: Settings, jobs: Sequence[Job]) -> tuple[list[list[str]], Held, IndexResult]:
     """What each job names, what the index held of it before, and the result of the run."""
     from graphrag_mcp.index.pipeline import index_documents
 
@@ -251,11 +243,7 @@ def _queue_again(home: Path, jobs: Sequence[Job]) -> None:
 
 
 def _share(
-    job: Job,
-    named: Sequence[str],
-    result: IndexResult,
-    before: dict[str, dict[str, str]],
-    after: dict[str, dict[str, str]],
+    job: Job, named: Sequence[str], result: IndexResult, before: Held, after: Held
 ) -> IndexResult:
     """What a run for several jobs did with the documents of one of them."""
     counts = dict.fromkeys(("added", "changed", "removed", "unchanged"), 0)
@@ -265,19 +253,15 @@ def _share(
             what = "unchanged" if old.get(uri) == new.get(uri) else "changed"
             counts["added" if uri not in old else "removed" if uri not in new else what] += 1
     ends = {*named, *map(os.path.basename, job.request.get("paths", ()))}
-    errors = [
-        error
-        for error in result.errors
-        if {path := error.get("path", ""), os.path.basename(path)} & ends
-    ]
+    paths = [error.get("path", "") for error in result.errors]
+    told = zip(paths, result.errors, strict=True)
+    errors = [error for path, error in told if {path, os.path.basename(path)} & ends]
     done = counts["added"] + counts["changed"] + counts["unchanged"]
     own = {"errors": errors, "done": done, "total": done + len(errors)}
     return result.model_copy(update={**own, "counts": {**result.counts, **counts}})
 
 
 class _Watch:
-    """What the run tells and asks while it goes on."""
-
     def __init__(self, home: Path, jobs: Sequence[Job]) -> None:
         self.home, self.jobs = home, jobs
         self.written = self.looked = time.monotonic()

@@ -1,9 +1,9 @@
-"""Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
-over when that process dies.
+"""Jobs: started or joined by any process, done by the one with the corpus's lease.
 
-The lease is a lock that ends with its process. Its holder does what is open in the order it came,
-small jobs that wait in one run (jobs/run.py). All others try the lock a few times a second. Large jobs have a process of their own,
-which neither the end of the server nor a cancelled call stops."""
+The lease is a lock that ends with its process: then another one takes over. Its holder does what is
+open in the order it came, small jobs that wait in one run (jobs/run.py). All others try the lock a
+few times a second. Large jobs have a process of their own, which neither the end of the server nor
+a cancelled call stops."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
@@ -24,28 +25,15 @@ from typing import Any
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs import run
-from graphrag_mcp.jobs.queue import (
-    FINAL,
-    MERGE,
-    RESUME,
-    Job,
-    close,
-    flag,
-    load,
-    marker,
-    process_mark,
-    read,
-    save,
-    started,
-)
+from graphrag_mcp.jobs.queue import FINAL, MERGE, RESUME, Job, close, flag, load, read, save
 from graphrag_mcp.settings import Settings, from_record
+from graphrag_mcp.store import manifest
 from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.fencing import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
-# Up to so many files and characters a job is over before a process of its own has started, and
-# takes little of a server.
+# Up to so many files and characters a job is over before a process of its own has started.
 SMALL_FILES, SMALL_SIZE = 100, 1_000_000
 PACKED = frozenset(
     ".docx .pptx .xlsx .xlsm .epub .odt .zip .pdf .parquet .doc .xls .ppt .gz".split()
@@ -61,24 +49,20 @@ TOO_MANY = f"{run.DEATHS} processes ended while they did it"
 
 log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
-_keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
 # why this process cannot do what is open, where no record can say so
 _troubles: dict[tuple[Path, str], str] = {}
-_woken = threading.Event()
 
 
 # ---- starting and stopping ----------------------------------------------------------------------
 
 
 def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
-    """Write the record, see to it, return at once. The same request while it is open is the same
-    job."""
+    """Write the record, see to it, return at once. An open job of the same request is joined."""
     home, small, state = settings.home, *_survey(request)
     body = json.loads(json.dumps(asdict(request)))
-    key = hashlib.sha256(
-        json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()
-    ).hexdigest()[:32]
+    named = json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True)
+    key = hashlib.sha256(named.encode()).hexdigest()[:32]
     with _starting, _lock(home, f"{corpus}.start", 30.0):
         records.forget_old(home)
         job = records.joined(home, corpus, key)
@@ -94,7 +78,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 subject=SUBJECT.get(),
                 own=not small,
                 pid=os.getpid(),
-                process=process_mark(os.getpid()),
+                process=records.process_mark(os.getpid()),
             )
             with writing(home / "corpora" / corpus):
                 # May this user take the lead, which may be another's? Else the job would wait for ever.
@@ -113,9 +97,8 @@ def cancel(home: Path, job_id: str) -> Job:
     job = load(home, job_id)
     if job.status not in FINAL:
         flag(home, job_id).touch()
-        if not marker(home, job.corpus, job_id).exists():
+        if not records.marker(home, job.corpus, job_id).exists():
             flag(home, job_id).unlink(missing_ok=True)  # it came to its end meanwhile
-        _woken.set()
         return load(home, job_id)
     if job.status == "failed" and (stored := read(home, job_id)) and stored.status not in FINAL:
         close(home, job, "cancelled")  # its process is gone, so no one else writes this record
@@ -123,8 +106,7 @@ def cancel(home: Path, job_id: str) -> Job:
 
 
 def run_job(settings: Settings, job_id: str) -> Job:
-    """Do a job in this process as soon as the lead is free, then what else is open. Returns the
-    final record."""
+    """Do a job here as soon as the lead is free, then what else is open. Gives the final record."""
     job = load(settings.home, job_id)
     while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
         with _lead_of(settings.home, job.corpus) as led:
@@ -137,8 +119,7 @@ def run_job(settings: Settings, job_id: str) -> Job:
 
 
 def finish_open(settings: Settings, corpus: str) -> None:
-    """Do now, in this thread, what dead processes have left open in a corpus; nothing while another
-    one leads."""
+    """Do in this thread what dead processes have left open; nothing while another one leads."""
     if records.waiting(settings.home, corpus):
         with _lead_of(settings.home, corpus) as led:
             if led:
@@ -150,7 +131,7 @@ def merge_later(settings: Settings, corpus: str) -> None:
 
     A mark on disk, which says when the first of it came and is as old as the last: the one that
     leads the corpus then merges, whatever becomes of this process."""
-    path = marker(settings.home, corpus, MERGE)
+    path = records.marker(settings.home, corpus, MERGE)
     body = {"since": time.time(), "settings": records.settings_record(settings)}
     with writing(settings.home / "corpora" / corpus):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,23 +143,13 @@ def merge_later(settings: Settings, corpus: str) -> None:
 
 @contextlib.contextmanager
 def keeping(settings: Settings) -> Iterator[None]:
-    """While this lasts, a thread of this process looks for work that no one does: after a start,
-    and when another process has died. One for all who want it."""
-    home = settings.home
-    with _leading:
-        count, over = _keepers.get(home, (0, threading.Event()))
-        _keepers[home] = (count + 1, over)
-    if not count:
-        threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
+    """Meanwhile a thread looks for work that no one does, as after a start or another's death."""
+    over = threading.Event()
+    threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
     try:
         yield
     finally:
-        with _leading:
-            count = _keepers[home][0] - 1
-            _keepers[home] = (count, over)
-            if not count:
-                del _keepers[home]
-                over.set()
+        over.set()
 
 
 def trouble(home: Path, corpus: str) -> str:
@@ -188,13 +159,12 @@ def trouble(home: Path, corpus: str) -> str:
 
 
 def hand_over(settings: Settings) -> None:
-    """This process ends. What is still open, it leaves to a process that does that and nothing
-    else."""
+    """This process ends: leave what is open to a process that does nothing else."""
     for corpus in records.corpora_at_work(settings.home):
         mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
         if mine:
             with contextlib.suppress(OSError):
-                started(settings.home, mine[0].job_id)
+                records.started(settings.home, mine[0].job_id)
 
 
 def _keep(settings: Settings, over: threading.Event) -> None:
@@ -211,17 +181,14 @@ def _keep(settings: Settings, over: threading.Event) -> None:
 
 
 def _lead(settings: Settings, corpus: str) -> None:
-    """See that a thread of this process waits for the lead of the corpus as long as something is
-    open there."""
+    """See that a thread waits for the lead of the corpus as long as something is open there."""
     place = (settings.home, corpus)
     with _leading:
         if place not in _leaders:
             # Not a daemon: an orderly exit lets a small job finish.
-            _leaders[place] = threading.Thread(
-                target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}"
-            )
+            work = partial(_wait_and_lead, settings, corpus)
+            _leaders[place] = threading.Thread(target=work, name=f"waits-{corpus}")
             _leaders[place].start()
-    _woken.set()
 
 
 def _wait_and_lead(settings: Settings, corpus: str) -> None:
@@ -238,9 +205,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             known = (getattr(error, name, None) for name in ("strerror", "what"))
             said = next(filter(None, known), type(error).__name__)
             if _troubles.get(place) != said:  # once, not every second of a night with a full disk
-                log.exception(
-                    "the open jobs of %s were not done; tried again until they are", corpus
-                )
+                said_once = "the open jobs of %s were not done; tried again until they are"
+                log.exception(said_once, corpus)
             _troubles[place] = said
             time.sleep(1.0)
         me.name = f"waits-{corpus}"
@@ -249,8 +215,7 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
                 del _leaders[place]
                 return
         if not worked:
-            _woken.wait(LEAD_EVERY)
-            _woken.clear()
+            time.sleep(LEAD_EVERY)
 
 
 @contextlib.contextmanager
@@ -301,37 +266,33 @@ def _turn(settings: Settings, corpus: str) -> bool:
 
 
 def _ours(job: Job) -> bool:
-    """May another process do this while the one that it was given to lives? Not where a model
-    answers: its key is in the environment of that one."""
+    """May any process do this? Not where a model answers: its key is in one's environment."""
     held = {**job.settings, **job.settings.get("templates", {})}
     asks = held.get("chat_model") or held.get("embedding_model")
     return job.pid == os.getpid() or not asks
 
 
 def _merge_is_due(home: Path, corpus: str) -> bool:
-    path = marker(home, corpus, MERGE)
-    try:
+    path = records.marker(home, corpus, MERGE)
+    with contextlib.suppress(OSError):
         last, first = path.stat().st_mtime, _mark(path).get("since", 0.0)
-    except OSError:
-        return False
-    # or the clock was put back
-    return not last - 60.0 < time.time() < min(last + QUIET_SECONDS, first + LONGEST)
+        # or the clock was put back
+        return not last - 60.0 < time.time() < min(last + QUIET_SECONDS, first + LONGEST)
+    return False
 
 
 def _mark(path: Path) -> dict[str, Any]:
-    try:
+    with contextlib.suppress(ValueError):  # half of it, on a disk that was full
         return json.loads(path.read_bytes())
-    except ValueError:  # half of it, on a disk that was full
-        return {}
+    return {}
 
 
 def _merge(settings: Settings, corpus: str) -> None:
     """The job first: killed between the two, the merge is done twice and not never. It runs when
     this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
-    path = marker(settings.home, corpus, MERGE)
+    path = records.marker(settings.home, corpus, MERGE)
     settings = from_record(settings, _mark(path).get("settings", {}))
     from graphrag_mcp.index.work import method_of
-    from graphrag_mcp.store import manifest
 
     held = manifest.read(settings.home / "corpora" / corpus)
     start(settings, corpus, IndexRequest(method=method_of(held) if held else "agent"))
@@ -353,11 +314,11 @@ def _again(home: Path, job: Job) -> None:
 def _spawn(home: Path, job: Job) -> None:
     """A process of its own for this job, written down as who does it."""
     try:
-        process = started(home, job.job_id)
+        process = records.started(home, job.job_id)
     except OSError as error:
         close(home, job, "failed", f"no process could be started ({error.strerror}). {RESUME}")
         return
-    job.pid, job.process = process.pid, process_mark(process.pid)
+    job.pid, job.process = process.pid, records.process_mark(process.pid)
     save(home, job)
     threading.Thread(target=process.wait, daemon=True).start()  # or it would stay as a zombie
 
@@ -366,19 +327,16 @@ def _spawn(home: Path, job: Job) -> None:
 
 
 def _survey(request: IndexRequest) -> tuple[bool, str]:
-    """Whether the request fits a thread of this process, and what its files are like: another call
-    for files that have changed since is another job."""
+    """Does the request fit a thread of this process, and a digest of its files as they are now."""
     files, size = 0, sum(len(text.text) for text in request.texts)
     seen = hashlib.sha256()
     for path in islice(_files_of(request), LOOKED_AT):
-        try:
+        with contextlib.suppress(OSError):
             status = os.stat(path)
-        except OSError:
-            continue
-        files += 1
-        size += status.st_size * (UNPACKED if Path(path).suffix.lower() in PACKED else 1)
-        mark = f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
-        seen.update(mark.encode("utf-8", "surrogateescape"))
+            files += 1
+            size += status.st_size * (UNPACKED if Path(path).suffix.lower() in PACKED else 1)
+            mark = f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
+            seen.update(mark.encode("utf-8", "surrogateescape"))
     return files <= SMALL_FILES and size <= SMALL_SIZE, seen.hexdigest()
 
 

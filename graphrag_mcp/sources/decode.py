@@ -30,8 +30,7 @@ _BOMS = (
 )
 # bytes that windows-1252 gives no letter worth keeping
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
-# Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
-# win on short texts.
+# Encodings that files have: of all of Python's, mac_iceland or iso8859_10 win on short texts.
 _LEGACY = (
     "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 cp1256 cp874"
 ).split()
@@ -41,8 +40,7 @@ _BLANK = re.compile("[\xa0\u2007\u2009\u202f]")
 
 
 def clean(text: str) -> str:
-    """The text as documents hold it: LF only, one kind of blank, no byte order mark, no NUL, no lone
-    surrogate."""
+    """Text as documents hold it: LF, one kind of blank, no byte order mark, NUL, lone surrogate."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
@@ -64,8 +62,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     good = len(text) - len(text.encode("ascii", "ignore")) - bad
-    # Sequences that are valid UTF-8 hardly occur by chance: where they outnumber the bad bytes it
-    # is UTF-8, damaged.
+    # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return decode_as(data, "utf-8")
     from charset_normalizer import from_bytes
@@ -88,8 +85,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
-    """As `decode` where the encoding is known; bytes that it does not allow are replaced and
-    counted."""
+    """As `decode` where the encoding is known; wrong bytes are replaced and counted."""
     try:
         text, lost = data.decode(encoding), 0
     except UnicodeDecodeError:
@@ -123,8 +119,7 @@ def find_title(text: str) -> str:
 
 
 def top_title(text: str) -> str:
-    """What stands at the top of a text as its title: a heading of the first level, else a first
-    line as in `find_title`. Headings further down do not change it."""
+    """The title at the top of a text: a first-level heading, else a line as in `find_title`."""
     area = _NO_WORDS.sub("", text[front_matter(text)[1] :][:TITLE_AREA])
     offset, level, words = next(headings(area), (-1, 0, ""))
     if offset == 0:
@@ -141,8 +136,7 @@ def _first_line(area: str) -> str:
 
 
 def headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """(offset, level, words) of the headings of a Markdown text, without front matter and code
-    blocks."""
+    """(offset, level, words) of Markdown headings outside of front matter and code blocks."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     at = 0
     for match in _HEADINGS.finditer(text, front_matter(text)[1]):
@@ -157,8 +151,8 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """Simple `key: value` lines between two `---` lines at the start, or TOML between two `+++`
-    lines, and where they end: ({}, 0) without any."""
+    """`key: value` lines between `---` lines, or TOML between `+++`, and their end; else ({},
+    0)."""
     if text.startswith("+++\n"):
         return _toml_matter(text)
     if not text.startswith("---\n"):

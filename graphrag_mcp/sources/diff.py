@@ -1,9 +1,9 @@
 """The difference between a folder and the index: documents to add, update and remove.
 
 Opens no LanceDB: an unchanged folder costs a walk, a hash per file and nothing else. A document
-goes only when its file lay under a folder named in this call, that folder was read completely, and
-the file is not there; or when its folder has moved. Unreadable is not gone. What was removed by
-hand stays out until a call names that file, or gives that text, itself.
+goes only when its file is not in a folder that this call names and that was read completely; or
+when its folder has moved. Unreadable is not gone. What was removed by hand stays out until a call
+names that file, or gives that text, itself.
 
 A source whose folder is gone is looked for by the hashes of its files. Where too few of them are
 found, nothing is taken for moved; it is said, with what to do."""
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,11 +28,9 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import IndexRequest
 
-# A folder that was moved has been worked on since, as a rule; half of its files unchanged is no
-# chance.
+# A moved folder has been worked on since, as a rule; half of its files unchanged is no chance.
 ENOUGH = 0.5
-# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted,
-# a wrong path).
+# A call may empty a small corpus, not most of a larger one by mistake (a folder not mounted).
 GUARDED = 20
 REMOVED = "removed by remove_documents"  # why a file is skipped
 Sources = Mapping[str, Mapping[str, str]]
@@ -44,8 +43,7 @@ Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document
 def look(
     request: IndexRequest, manifest: Manifest | None, live: Callable[[], Rows], settings: Settings
 ) -> tuple[Found, Set[str], list[str]]:
-    """What is in the folders and files of the request; labels of sources whose folder has moved
-    there; what is to be said. `live` gives the rows of all documents."""
+    """What the request holds; labels of sources that moved there; notes. `live`: all documents."""
     sources: Sources = manifest.sources if manifest else {}
     paths, within = request.paths, request.within
     found = walk.find(paths, sources, settings, within)
@@ -73,9 +71,8 @@ def _moved(
         for label in missing
     }
     names = {name for old in files.values() for name, _ in old}
-    there = {
-        file.uri: (_name(file.uri), _hash(file)) for file in found.files if _name(file.uri) in names
-    }
+    same = [file for file in found.files if _name(file.uri) in names]
+    there = {file.uri: (_name(file.uri), _hash(file)) for file in same}
     new = {pair for uri, pair in there.items() if uri not in hashes}
     complete = all(scope.complete for scope in found.scopes) and not found.errors
     moved, notes = set(), []
@@ -104,10 +101,9 @@ def _name(uri: str) -> str:
 
 def _hash(file: FoundFile) -> str:
     """The file's SHA-256; "" where it cannot be read, which the reading says."""
-    try:
+    with suppress(OSError):
         return read.sha(file)
-    except OSError:
-        return ""
+    return ""
 
 
 # ---- the plan -------------------------------------------------------------------------------------
@@ -117,13 +113,13 @@ def _hash(file: FoundFile) -> str:
 class Plan:
     found: Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
+    quota: walk.Quota
     # uri of a file -> uris of its documents
     by_file: dict[str, list[str]] = field(default_factory=dict)
     to_read: list[FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
-    quota: walk.Quota = field(default_factory=lambda: walk.Quota.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     # those that do not any more, since this call names them
     asked: list[str] = field(default_factory=list)
@@ -145,8 +141,7 @@ def make(
     if manifest is not None:
         live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
     found, moved, notes = look(request, manifest, live.values, settings)
-    quota = walk.Quota.of(settings)
-    plan = Plan(found, live, errors=list(found.errors), quota=quota, notes=notes)
+    plan = Plan(found, live, walk.Quota(settings), errors=list(found.errors), notes=notes)
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
@@ -160,9 +155,8 @@ def make(
         plan.gone += _missing(plan, moved)
     _guard(plan, request)
     gone = set(plan.gone)
-    plan.gone += [
-        uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
-    ]
+    out = [uri for uri, row in live.items() if plan.stays_out(uri, row["file"])]
+    plan.gone += [uri for uri in out if uri not in gone]
     return plan
 
 
@@ -226,12 +220,8 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
     heads = {label: git.heads(inside.get(label, ())) for label in sources}
     other = {label for label in sources if heads[label] != sources[label].get("commits", "")}
     reading = {file.path for file in plan.to_read}
-    days = git.commits(
-        pair
-        for label, pairs in inside.items()
-        for pair in pairs
-        if label in other or pair[1].path in reading
-    )
+    every = (pair for pairs in inside.values() for pair in pairs)
+    days = git.commits(one for one in every if one[1].source in other or one[1].path in reading)
     if other and manifest is not None:
         known = _days(folder, manifest)
         for file in plan.found.files:
@@ -370,7 +360,6 @@ def _of_file(
 
 
 def _from_truth(folder: Path, manifest: Manifest | None, uris: Set[str]) -> Iterator[Edit]:
-    """Documents as they are stored, to be derived again."""
     if not uris or manifest is None:
         return
     columns = ["uri", "title", "text", "metadata", "created", "file", "file_sha"]

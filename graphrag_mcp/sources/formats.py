@@ -1,10 +1,8 @@
-"""One function per file type: bytes in, pieces of text out. To add a type, write one and name it in
-FORMATS.
+"""One function per file type: bytes in, pieces of text out. A new one is named in FORMATS.
 
 A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
-tables. It raises ReadError with a reason in plain words. HTML is read in one pass without the
-standard library's HTMLParser, which is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on
-Python 3.11)."""
+tables. It raises ReadError with a reason. HTML is read in one pass without the standard library's
+HTMLParser, which is quadratic on unclosed tags (`<a<a...`: 4.6 s for 80 KB on Python 3.11)."""
 
 from __future__ import annotations
 
@@ -19,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from itertools import chain
 from typing import Any
 
 from graphrag_mcp.sources import office as packed
@@ -64,8 +63,7 @@ def readable(markup: str) -> tuple[str, str]:
                 position = at + 1
             continue
         closed = _QUOTED_END.match(markup, tag.end()) if quoted else None
-        # A quote that never closes fails once, after which quotes are not looked at: still one pass
-        # in all.
+        # A quote that never closes fails once, after which quotes are not looked at.
         quoted = quoted and closed is not None
         position = closed.end() if closed else markup.find(">", tag.end()) + 1
         name = tag[2].lower()
@@ -73,9 +71,8 @@ def readable(markup: str) -> tuple[str, str]:
             end_tag = _RAW[name].search(markup, position)
             end = end_tag.start() if end_tag else len(markup)
             if name == "title" and not writer.title:
-                writer.title = " ".join(
-                    html.unescape(_NUMERIC.sub("", markup[position:end])).split()
-                )
+                words = html.unescape(_NUMERIC.sub("", markup[position:end])).split()
+                writer.title = " ".join(words)
             position = end
         else:
             writer.tag(name, closing=bool(tag[1]))
@@ -83,8 +80,7 @@ def readable(markup: str) -> tuple[str, str]:
 
 
 class _Writer:
-    """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes
-    it."""
+    """Collects text between tags: whitespace as in a browser, structure as in Markdown."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -222,8 +218,7 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
-    """A row as a document: its text column, or all of it as `key: value` lines; other scalars are
-    metadata."""
+    """A row as a document: its text column or `key: value` lines; other scalars are metadata."""
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
@@ -279,8 +274,7 @@ def _shown(value: Any) -> str:
 
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
-    """csv and tsv: the first line names the columns; the separator of a csv is the one its first
-    line uses most."""
+    """csv and tsv: the first line names the columns; the separator is what it uses most."""
     text, _ = decode(data)
     first = text.lstrip("\n").partition("\n")[0]
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
@@ -300,8 +294,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
-    """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
-    else text."""
+    """Rows of an array of objects or {"documents": [...]}; an object with a text; else text."""
     text, metadata = decode(data)
     value = _parsed(text)
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
@@ -316,18 +309,16 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _parsed(text: str) -> Any:
     """The JSON value; None for what is none, is nested too deeply or has a number of 5,000 digits."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
 
 
 def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
-    """The cells of a Jupyter notebook: text as it is, code between fences with what it printed. Images
-    and other data of outputs are left out."""
+    """The cells of a Jupyter notebook: text, and code between fences with what it printed."""
     text, metadata = decode(data)
     try:
         book = json.loads(text)
@@ -355,8 +346,7 @@ def _joined(lines: Any) -> str:
 
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
-    """The document that a file's only object is: it has a text, and a title or nothing that a row
-    would lose."""
+    """The document of a file's only object: a text, and a title or nothing that a row loses."""
     texts = {name: one for name, one in values.items() if isinstance(one, str) and one.strip()}
     names = {name.strip().casefold() for name in texts}
     tables = (one for one in values.values() if one and isinstance(one, dict | list))
@@ -367,22 +357,16 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
-    """One object a line. A line that is none (a torn last line) is kept as it stands, so that
-    nothing is lost."""
+    """One object a line. A line that is none (a torn last one) is kept as it stands."""
     text, metadata = decode(data)
-    number = parsed = 0
-    pieces: list[Piece] = []
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        number += 1
-        value = _parsed(line)
-        if isinstance(value, dict):
-            parsed += 1
-            pieces.append(row(value, number))
-        else:
-            pieces.append(Piece(line, key=str(number), prose=False))
-    yield from pieces if parsed else [Piece(text, metadata=metadata, prose=False)]
+    lines = [line for line in text.split("\n") if line.strip()]
+    values = [_parsed(line) for line in lines]
+    if not any(isinstance(value, dict) for value in values):
+        yield Piece(text, metadata=metadata, prose=False)
+        return
+    for number, (line, value) in enumerate(zip(lines, values, strict=True), 1):
+        torn = Piece(line, key=str(number), prose=False)
+        yield row(value, number) if isinstance(value, dict) else torn
 
 
 def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -393,16 +377,15 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     if sum(group.total_byte_size for group in groups) > UNPACKED:
         raise ReadError("it unpacks to more than 500 MB")
-    number = size = 0
+    size = 0
     # few rows at once: a dictionary can make each of them huge
-    for batch in file.iter_batches(batch_size=16):
-        for values in batch.to_pylist():
-            number += 1
-            piece = row(values, number)
-            size += len(piece.text)
-            if size > UNPACKED:
-                raise ReadError("it unpacks to more than 500 MB")
-            yield piece
+    batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=16))
+    for number, values in enumerate(chain.from_iterable(batches), 1):
+        piece = row(values, number)
+        size += len(piece.text)
+        if size > UNPACKED:
+            raise ReadError("it unpacks to more than 500 MB")
+        yield piece
 
 
 def office(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -411,16 +394,14 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
 
 
-# Parsed in a process of their own (read.py), whatever their size; the next ones when they are
-# large.
+# Parsed in a process of their own (read.py): always; and when they are large.
 APART = packed.OFFICE | {"parquet"}
 ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
 
 # suffix -> function; what is not named here is read as source code or other plain text.
 FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
-    **dict.fromkeys(
-        ("", "txt", "text", "md", "markdown", "mdx", "rst", "adoc", "asciidoc", "org", "tex"), prose
-    ),
+    "": prose,
+    **dict.fromkeys("txt text md markdown mdx rst adoc asciidoc org tex".split(), prose),
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,

@@ -1,12 +1,10 @@
 """Dates of commits: on which day the text that a file has was committed.
 
-Takes files; gives the last commit of each (blob and day of its author) from one `git log` for each
-repository. Knows nothing of documents.
+Gives the last commit of files (blob, day of its author) from one `git log` a repository.
 
-Git runs in an empty repository of its own that borrows only the objects: neither the configuration
-of the repository nor that of the user is read, so that no setting changes what is printed, no
-program that they name (core.fsmonitor, pagers, helpers, filters) runs, and nothing is fetched. What
-a shallow clone begins with has no date: its own commit is not there."""
+Git runs in an empty repository that borrows the objects: no configuration is read, so that no
+setting changes what is printed, no program that it names (core.fsmonitor, pagers, helpers, filters)
+runs, nothing is fetched. What a shallow clone begins with has no date."""
 
 from __future__ import annotations
 
@@ -119,14 +117,12 @@ def _opened(root: str) -> Repository | None:
 
 def _line(path: str, limit: int = 4_096) -> str:
     """The text of a small file; "" where there is none."""
-    try:
+    with suppress(FileNotFoundError):
         return os.fsdecode(read(path, limit)).strip()
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def _commit(place: str, folder: str) -> str:
-    """The id of the commit that HEAD names."""
     said = _line(os.path.join(place, "HEAD"))
     for _ in range(5):  # a reference may name another one
         named = _REF.fullmatch(said)
@@ -139,16 +135,13 @@ def _commit(place: str, folder: str) -> str:
 
 
 def _packed(folder: str, name: str) -> str:
-    for line in _line(os.path.join(folder, "packed-refs"), _REFS).splitlines():
-        id, _, held = line.partition(" ")
-        if held == name:
-            return id
-    return ""
+    lines = _line(os.path.join(folder, "packed-refs"), _REFS).splitlines()
+    parts = (line.partition(" ") for line in lines)
+    return next((id for id, _, held in parts if held == name), "")
 
 
 def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict[str, Commit]:
-    """The last commits of files, whose paths are given by their names in the repository. Newest
-    first; Git is ended when each file has one."""
+    """The last commits of files (name -> path), newest first, until each file has one."""
     folder = posixpath.commonpath([posixpath.dirname(name) for name in names])
     found: dict[str, Commit] = {}
     with tempfile.TemporaryDirectory() as own:

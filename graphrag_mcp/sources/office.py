@@ -1,15 +1,14 @@
-"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra
-graphrag-mcp[docs].
+"""Text of pdf, docx, pptx, xlsx, epub and msg files, by libraries of graphrag-mcp[docs].
 
-Runs in the parser's own process only (parser_child.py). What a packed file would unpack to is added
-up before anything is unpacked. `<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and
-slide, `## name` before each sheet."""
+Runs in the parser's process only (parser_child.py). What a file would unpack to is added up first.
+`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
+sheet."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -19,15 +18,15 @@ from typing import Any
 from graphrag_mcp.sources.decode import ReadError
 
 # suffix -> (module without which it cannot be read, the distributions whose versions decide its
-# text). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
+# text, markitdown's converter). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
 # pages told apart. Sheets are read row by row; markitdown makes a page of HTML of them first.
-NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "pdf": ("pypdfium2", ("pypdfium2",)),
-    "xlsx": ("openpyxl", ("openpyxl",)),
-    "docx": ("mammoth", ("markitdown", "mammoth")),
-    "pptx": ("pptx", ("markitdown", "python-pptx")),
-    "epub": ("markitdown", ("markitdown",)),
-    "msg": ("olefile", ("markitdown", "olefile")),
+NEEDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "pdf": ("pypdfium2", ("pypdfium2",), ""),
+    "xlsx": ("openpyxl", ("openpyxl",), ""),
+    "docx": ("mammoth", ("markitdown", "mammoth"), "DocxConverter"),
+    "pptx": ("pptx", ("markitdown", "python-pptx"), "PptxConverter"),
+    "epub": ("markitdown", ("markitdown",), "EpubConverter"),
+    "msg": ("olefile", ("markitdown", "olefile"), "OutlookMsgConverter"),
 }
 OFFICE = frozenset(NEEDS)
 NO_EXTRA = 'needs more to be read: pip install "graphrag-mcp[docs]"'
@@ -38,8 +37,7 @@ _ENTRIES = 10_000
 # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _RATIO, _SMALL = (200, 10_000_000)
 _PAGES = 20_000
-# columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars
-# else
+# columns from which on empty cells are left out, else a stray cell takes 16,000 bars
 _WIDE = 256
 _ROWS = 1_048_576  # of a sheet, as Excel has it
 _ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
@@ -54,10 +52,9 @@ def missing(suffix: str) -> bool:
 
 
 def prepare(suffix: str) -> None:
-    """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not
-    installed."""
+    """Import what a suffix needs. ReadError where the extra is not installed."""
     try:
-        if suffix in ("docx", "pptx", "epub", "msg"):
+        if NEEDS[suffix][2]:
             import_module("markitdown.converters")
         import_module(NEEDS[suffix][0])
     except ImportError as error:
@@ -70,7 +67,8 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     if suffix in ("docx", "pptx", "xlsx", "epub"):
         _check_zip(data, suffix)
     try:
-        text, title, metadata = _READERS.get(suffix, _converted)(data, suffix)
+        reader = {"pdf": _pdf, "xlsx": _xlsx}.get(suffix, _converted)
+        text, title, metadata = reader(data, suffix)
     except (MemoryError, ReadError):
         raise
     except Exception as error:  # whatever the libraries say of bytes that they do not expect
@@ -80,8 +78,7 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def parser(suffix: str) -> str:
-    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0": part of the document, so another
-    version is seen."""
+    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0", so that another version is seen."""
     named = []
     for name in NEEDS[suffix][1]:
         try:
@@ -165,8 +162,7 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
             continue
         size += len(words)
         _check_size(size)
-        # pdfium marks a hyphen at the end of a line, where it joins both halves, with U+0002: _tidy
-        # takes it out.
+        # pdfium marks a hyphen at the end of a line with U+0002, which _tidy takes out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
     if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
         if broken and broken == len(pdf):
@@ -182,9 +178,8 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     import openpyxl
 
-    book = openpyxl.load_workbook(
-        io.BytesIO(data), read_only=True, data_only=True, keep_links=False
-    )
+    options = {"read_only": True, "data_only": True, "keep_links": False}
+    book = openpyxl.load_workbook(io.BytesIO(data), **options)
     parts: list[str] = []
     size = 0
     for sheet in book.worksheets:
@@ -234,23 +229,10 @@ def _cell(value: Any) -> str:
 
 
 def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses,
-    and asks no one."""
+    """docx, pptx, epub, msg: by markitdown's converter of that type, which guesses nothing."""
     from markitdown import StreamInfo, converters
 
-    converter = getattr(converters, _CONVERTERS[suffix])()
+    converter = getattr(converters, NEEDS[suffix][2])()
     result = converter.convert(io.BytesIO(data), StreamInfo(extension=f".{suffix}"))
     text = _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or "")
     return text, result.title or "", {}
-
-
-_CONVERTERS = {
-    "docx": "DocxConverter",
-    "pptx": "PptxConverter",
-    "epub": "EpubConverter",
-    "msg": "OutlookMsgConverter",
-}
-_READERS: dict[str, Callable[[bytes, str], tuple[str, str, dict[str, Any]]]] = {
-    "pdf": _pdf,
-    "xlsx": _xlsx,
-}

@@ -1,17 +1,17 @@
-"""The child process that parses untrusted files, one after another, each within limits of memory
-and time.
+"""The process that parses untrusted files, one by one, within limits of memory and time.
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
-{"error": reason}. Wall time is limited by a thread in C that ends this process even when Python
-hangs. While bytes are parsed no socket, no other process, no file outside the installed Python can
-be opened from Python. The environment holds no key, and the process is never given a file's name.
-"""
+{"error": reason}. A thread in C limits wall time even when Python hangs. While bytes are parsed
+Python can open no socket, process or file outside of the installed Python. The environment holds no
+key, and the process is given no file's name."""
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
+import math
 import os
 import sys
 import threading
@@ -22,20 +22,16 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = tuple(
-    (
-        "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system "
-        "os.startfile pty. os.remove os.rename os.mkdir os.rmdir os.link os.symlink "
-        "os.truncate os.chmod os.chown shutil. tempfile. urllib. http. ftplib. smtplib. "
-        "winreg. webbrowser."
-    ).split()
+    "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system os.startfile pty. "
+    "os.remove os.rename os.mkdir os.rmdir os.link os.symlink os.truncate os.chmod os.chown shutil. "
+    "tempfile. urllib. http. ftplib. smtplib. winreg. webbrowser.".split()
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _sealed = False
 
 
 def _guard(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else
-    be done."""
+    """An audit hook: while bytes are parsed only Python's own files can be read."""
     if not _sealed:
         return
     if event == "open":
@@ -53,10 +49,8 @@ def _readable() -> tuple[str, ...]:
     installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}
     installed |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return (
-        tuple(f"{os.path.abspath(path).rstrip(os.sep)}{os.sep}" for path in (*installed, package))
-        + _SECRET_FREE
-    )
+    folders = (os.path.abspath(path).rstrip(os.sep) for path in (*installed, package))
+    return (*(f"{folder}{os.sep}" for folder in folders), *_SECRET_FREE)
 
 
 def _prepare(suffix: str) -> None:
@@ -66,7 +60,7 @@ def _prepare(suffix: str) -> None:
     from graphrag_mcp.sources import office
 
     before = _address_space()
-    _try_unlimited()
+    _try("RLIMIT_AS", math.inf)
     if suffix in office.OFFICE:
         office.prepare(suffix)
     elif suffix == "parquet":
@@ -77,32 +71,24 @@ def _prepare(suffix: str) -> None:
 def _limit(seconds: float) -> None:
     """Before each file: memory and CPU time on top of what this process has taken until now."""
     faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
-    try:
-        import resource
-    except ImportError:  # Windows: _watch alone
-        return
     used = sum(os.times()[:2])
-    _try(resource, "RLIMIT_CPU", int(used + seconds) + 2)
-    _try(resource, "RLIMIT_CORE", 0)
-    _try(resource, "RLIMIT_FSIZE", 0)
-    if sys.platform.startswith("linux"):
-        _try(resource, "RLIMIT_AS", _libraries + MEMORY)
+    _try("RLIMIT_CPU", int(used + seconds) + 2)
+    _try("RLIMIT_CORE", 0)
+    _try("RLIMIT_FSIZE", 0)
+    _try("RLIMIT_AS", _libraries + MEMORY)
 
 
-def _try(resource: Any, name: str, value: int) -> None:
-    try:
-        _, hard = resource.getrlimit(getattr(resource, name))
-        resource.setrlimit(getattr(resource, name), (value if hard < 0 else min(value, hard), hard))
-    except (AttributeError, ValueError, OSError):
-        pass
-
-
-def _try_unlimited() -> None:
-    if sys.platform.startswith("linux"):
+def _try(name: str, value: float) -> None:
+    """Limit this process where the system can: Windows has `_watch` alone, macOS no RLIMIT_AS."""
+    if name == "RLIMIT_AS" and not sys.platform.startswith("linux"):
+        return
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        limit = getattr(resource, name)
+        _, hard = resource.getrlimit(limit)
+        most = min(value, math.inf if hard < 0 else hard)
+        resource.setrlimit(limit, (hard if most == math.inf else int(most), hard))
 
 
 def _address_space() -> int:
@@ -116,16 +102,13 @@ def _resident() -> int:
     """The most memory that this process has held, in bytes; 0 where no one says."""
     if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
         with open("/proc/self/status", encoding="ascii") as file:
-            return next(
-                (int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0
-            )
-    try:
+            held = (line.split()[1] for line in file if line.startswith("VmHWM:"))
+            return int(next(held, 0)) * 1024
+    with contextlib.suppress(ImportError):
         import resource
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
-    except ImportError:
-        pass
     try:
         import ctypes
 
@@ -193,9 +176,8 @@ def main() -> None:
     mimetypes.init()
     sys.addaudithook(_guard)
     if not sys.platform.startswith("linux"):
-        threading.Thread(
-            target=_watch, args=(_resident() + MEMORY + 300_000_000,), daemon=True
-        ).start()
+        most = _resident() + MEMORY + 300_000_000
+        threading.Thread(target=_watch, args=(most,), daemon=True).start()
     _libraries = _address_space()
     began = _resident()
     while line := frames.readline(1000):
@@ -205,11 +187,8 @@ def main() -> None:
             return
         said = _parse(out, data, head["suffix"], head["seconds"])
         del data
-        said["last"] = (
-            said.get("last", False)
-            or _address_space() > _libraries + GROWN
-            or _resident() > began + MEMORY
-        )
+        grown = _address_space() > _libraries + GROWN or _resident() > began + MEMORY
+        said["last"] = said.get("last", False) or grown
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
         if said["last"]:

@@ -1,8 +1,7 @@
 """A file's hash and its documents, and the parser process.
 
-The parser is started for the first file that needs it and serves the files after it (`close` ends
-it). A parser that dies, hangs or floods costs that one document; what comes back is checked like
-anything from outside."""
+The parser is started for the first file that needs it and serves those after it, until `close`. One
+that dies, hangs or floods costs one document; what comes back is checked."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ _KEPT = "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRAR
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
-    absolute."""
+    """A document. `uri`: `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
 
     uri: str
     title: str
@@ -55,9 +53,8 @@ class Document:
 
     @property
     def sha(self) -> str:
-        return content_id(
-            self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
-        )
+        metadata = json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
+        return content_id(self.title, self.text, metadata)
 
     @property
     def id(self) -> str:
@@ -119,7 +116,7 @@ class _Child(Child):
         return f"its parser crashed (status {code})"
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _child: _Child | None = None
 
 
@@ -129,7 +126,7 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
 
     with _lock:
         if _child is not None and _child.process.poll() is not None:
-            _drop()
+            close()
         child = _child = _child or _Child()
         watch = threading.Timer(seconds + GRACE, child.kill)
         watch.daemon = True
@@ -139,21 +136,16 @@ def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
         finally:
             watch.cancel()
             if child.late or not child.sound:
-                _drop()
-
-
-def _drop() -> None:
-    global _child
-
-    if _child is not None:
-        _child.end()
-        _child = None
+                close()
 
 
 def close() -> None:
-    """End the process, if there is one."""
+    global _child
+
     with _lock:
-        _drop()
+        if _child is not None:
+            _child.end()
+            _child = None
 
 
 atexit.register(close)
@@ -184,8 +176,7 @@ def sha(file: FoundFile) -> str:
 
 
 def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
-    """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it
-    cannot be read."""
+    """The documents of a file, none when it is blank. ReadError with the reason."""
     name = os.path.basename(file.path)
     try:
         data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, file.links)
@@ -232,9 +223,8 @@ def _document(
     known = {key.casefold(): value for key, value in metadata.items()}
     dated = known.get("date") or dates.of_metadata(known) or dates.in_name(name)
     if piece.prose and not dated:
-        said = dates.in_address(metadata) or dates.in_head(
-            piece.text[front_matter(piece.text)[1] :]
-        )
+        body = piece.text[front_matter(piece.text)[1] :]
+        said = dates.in_address(metadata) or dates.in_head(body)
         metadata |= {"date": said} if said else {}
     created = iso_date(metadata.get("date") or metadata.get("created") or "")
     created = created or changed.isoformat(timespec="seconds")
@@ -246,8 +236,7 @@ def _one_line(title: object) -> str:
 
 
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
-    """Texts handed over in a call as documents, blank ones left out; of two with one id the last
-    counts."""
+    """Texts of a call as documents, without blank ones; of two with one id the last counts."""
     documents: dict[str, Document] = {}
     for given in texts:
         text = clean(given.text)
@@ -258,7 +247,6 @@ def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
         metadata = json.loads(clean(json.dumps(given.metadata, default=str, ensure_ascii=False)))
         uri = f"text:{name}"
         title = _one_line(given.title or find_title(text) or name)
-        documents[uri] = Document(
-            uri, title, text, metadata, iso_date(metadata.get("date", "")), uri, digest
-        )
+        created = iso_date(metadata.get("date", ""))
+        documents[uri] = Document(uri, title, text, metadata, created, uri, digest)
     yield from documents.values()

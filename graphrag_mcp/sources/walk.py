@@ -13,6 +13,7 @@ import stat
 import tomllib
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase, translate
 from itertools import islice
@@ -45,9 +46,8 @@ _MINIFIED = re.compile(
 _PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-# What a home keeps indexes, walks and jobs in, and its key. It may lie among the documents: its own
-# files read as such would change with every run, and bring back what was removed and what belongs to
-# another token.
+# Folders and key of a home, which may lie among the documents: read as such, they would change with
+# every run, and bring back what was removed and what belongs to another token.
 OF_HOME = ("corpora", "drift", "jobs", "key", "tenants")
 HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
@@ -88,8 +88,7 @@ def file_reason(name: str) -> str:
 
 
 def folder_reason(name: str, beside: Collection[str]) -> str:
-    """Why a walk does not enter a folder of this name; `beside`: casefolded names in the folder
-    that holds it."""
+    """Why a walk does not enter a folder of this name; `beside`: casefolded names beside it."""
     folded = name.casefold()
     if name.startswith("."):
         return HIDDEN
@@ -100,8 +99,7 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
 
 
 def machine_made(names: Collection[str]) -> bool:
-    """A folder whose own entries say so: a Python virtual environment, a cache by the CACHEDIR.TAG
-    convention, or a corpus of another home."""
+    """By its entries: a virtual environment, a cache (CACHEDIR.TAG) or a corpus of another home."""
     corpus = {"manifest.json", "truth", "tables"}
     return "pyvenv.cfg" in names or "cachedir.tag" in names or corpus <= set(names)
 
@@ -119,8 +117,7 @@ def start_reason(name: str, start: bytes) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as uris hold it: NFC; bytes that are no UTF-8, and characters that would break a line,
-    as \\xNN."""
+    """A name as uris have it: NFC; what is no UTF-8, and characters that break lines, as \\xNN."""
     if not name.isascii():
         given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
         name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
@@ -139,8 +136,7 @@ class Rules:
 
 
 def ignored(path: str, rules: list[Rules]) -> bool:
-    """Is the absolute `path` (a folder with a slash at its end) ignored? The innermost rule that
-    speaks decides."""
+    """Is the absolute `path` (of a folder with a slash) ignored? The innermost rule decides."""
     path = PurePath(path).as_posix() + "/" * path.endswith("/")
     for rule in reversed(rules):
         if path.startswith(rule.base):
@@ -151,8 +147,7 @@ def ignored(path: str, rules: list[Rules]) -> bool:
 
 
 def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
-    """The rules of one folder with these entries, weakest first. OSError when an ignore file is
-    there but cannot be used."""
+    """The rules of one folder, weakest first. OSError when an ignore file cannot be used."""
     base = PurePath(folder).as_posix().rstrip("/") + "/"
     files = [os.path.join(".git", "info", "exclude")] if ".git" in names else []
     files += [name for name in IGNORE_FILES if name in names]
@@ -174,8 +169,7 @@ def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
 
 
 def _rules_above(top: str) -> list[Rules]:
-    """The rules that hold for `top` from the Git repository around it; none when they ignore `top`
-    itself, which was named all the same."""
+    """The rules for `top` from the Git repository around it; none when they ignore `top` itself."""
     above: list[str] = []
     folder = top
     while not os.path.lexists(os.path.join(folder, ".git")):
@@ -186,10 +180,8 @@ def _rules_above(top: str) -> list[Rules]:
         folder = parent
     rules: list[Rules] = []
     for folder in reversed(above):
-        try:
+        with suppress(OSError):
             rules += _rules_in(folder, {".git", *IGNORE_FILES})
-        except OSError:
-            continue
     return [] if ignored(f"{top}/", rules) else rules
 
 
@@ -212,11 +204,10 @@ def _tame(line: str) -> str:
 
 def _valid(line: str) -> bool:
     """Git passes over a pattern that it cannot read; so do we, instead of failing the folder."""
-    try:
+    with suppress(ValueError):
         GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 # ---- what is found ------------------------------------------------------------------------------
@@ -224,10 +215,9 @@ def _valid(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to index: absolute path without links, uri, label of its source; `named` when a call
-    named it itself. `links`: how many names it may have when it is opened, which is how many of
-    them this call has seen. `commit`: the blob and the day of its last commit, where these were
-    asked for."""
+    """A file to index: absolute path without links, uri, label of its source; `named` by the call
+    itself. `links`: how many names it may have when it is opened, as many as this call has seen.
+    `commit`: blob and day of its last commit, where asked for."""
 
     path: str
     uri: str
@@ -239,8 +229,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A folder read in this call, as a prefix of uris ("docs/guide/"); not complete: missing files
-    may still exist."""
+    """A folder read, as a prefix of uris ("docs/guide/"); not complete: missing files may exist."""
 
     prefix: str
     complete: bool
@@ -267,16 +256,10 @@ class Found:
 class Quota:
     """How much one call reads."""
 
-    max_files: int
-    max_bytes: int
-    max_text_units: int
+    settings: Settings
     files: int = 0
     bytes: int = 0
     text_units: int = 0
-
-    @classmethod
-    def of(cls, settings: Settings) -> Quota:
-        return cls(settings.max_files, settings.max_bytes, settings.max_text_units)
 
     def take(self, file: FoundFile) -> None:
         self.files += 1
@@ -285,7 +268,7 @@ class Quota:
     def full(self) -> str:
         """The setting whose limit is reached; "" while there is room."""
         for name in ("files", "bytes", "text_units"):
-            if getattr(self, name) >= getattr(self, f"max_{name}"):
+            if getattr(self, name) >= getattr(self.settings, f"max_{name}"):
                 return f"max_{name}"
         return ""
 
@@ -296,17 +279,16 @@ class Quota:
         if len(files) > 1:
             many = f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB"
         reason = (
-            f"left for the next call ({many} from here on): one call takes {name} = {getattr(self, name):,}. "
+            f"left for the next call ({many} from here on): one call takes {name} = {getattr(self.settings, name):,}. "
             f"Index again to go on, or raise {name} in the settings"
         )
         return {"path": files[0].uri, "reason": reason}
 
 
 def _size(file: FoundFile) -> int:
-    try:
+    with suppress(OSError):
         return os.lstat(file.path).st_size
-    except OSError:
-        return 0
+    return 0
 
 
 def find(
@@ -315,11 +297,9 @@ def find(
     settings: Settings,
     within: Sequence[str] = (),
 ) -> Found:
-    """The files under `paths` (folders or files; links among them are resolved first). Never raises
-    for a path.
+    """The files under `paths` (folders or files, links resolved). Never raises for a path.
 
-    `within`: folders without links that the paths must lie in when all links are resolved; none:
-    anywhere."""
+    `within`: folders without links in which the resolved paths must lie; none: anywhere."""
     found = Found(sources={label: dict(source) for label, source in sources.items()})
     walk = _Walk(found, settings)
     folders, singles = set(), set()
@@ -353,8 +333,7 @@ def find(
 
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Labels of folders that are not where they were: nothing is there, an empty folder, or a link
-    that leads elsewhere."""
+    """Labels of folders that are not there any more, are empty, or links that lead elsewhere."""
     known = ((label, one["path"]) for label, one in sources.items() if one["kind"] != "import")
     return [label for label, path in known if _absent(path)]
 
@@ -394,8 +373,7 @@ def _uri(label: str, root: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A folder to read: label and root of its source, prefix of its scope, rules of the folders
-    above."""
+    """A folder to read: label and root of its source, prefix of its scope, rules from above."""
 
     folder: str
     label: str
@@ -405,8 +383,7 @@ class _Place:
 
 
 class _Walk:
-    """The folders and files named in one call, read with an explicit stack (a tree may be deeper
-    than Python's)."""
+    """The folders and files of one call, read with a stack (trees may be deeper than Python's)."""
 
     def __init__(self, found: Found, settings: Settings) -> None:
         self.found, self.settings = found, settings
@@ -447,8 +424,7 @@ class _Walk:
         self.found.scopes += [Scope(prefix, complete) for prefix, complete in scopes]
 
     def single(self, path: str) -> None:
-        """Take a file named itself, even if ignored, hidden or large; what cannot be taken is an
-        error."""
+        """Take a file named itself, even if ignored, hidden or large; else an error."""
         name, label = os.path.basename(path), self._label(os.path.dirname(path), "files")
         uri = _uri(label, self.found.sources[label]["path"], path)
         seen = self.files.pop(path, None)
@@ -477,8 +453,7 @@ class _Walk:
             self.files[path] = FoundFile(path, uri, label, named=True, links=known)
 
     def settle_links(self) -> None:
-        """A file of several names is taken when all of them were seen in this call; else one may lie
-        outside."""
+        """A file of several names is taken when all were seen; else one may lie outside."""
         for linked in self.linked.values():
             if len(linked) < linked[0].links:
                 self.found.skip(LINKED, len(linked))
@@ -504,8 +479,7 @@ class _Walk:
         self.found.fail(_uri(place.label, place.root, path), reason)
 
     def _entries(self, place: _Place, top: bool) -> list[_Place]:
-        """Takes or counts the entries of one folder; gives the folders to enter. OSError when it
-        cannot be listed."""
+        """Take or count entries; gives folders to enter. OSError when it cannot be listed."""
         inner, above = [], os.path.join(place.folder, "")
         with entries(place.folder) as listed:
             there = sorted(islice(listed, WALK_LIMIT + 1), key=lambda entry: entry.name)
@@ -552,7 +526,6 @@ class _Walk:
         return IGNORED if ignored(path + "/" * folder, rules) else ""
 
     def _take(self, entry: os.DirEntry[str], path: str, place: _Place) -> None:
-        """Take a file, unless its size or its first bytes say not to."""
         status, settings = entry.stat(follow_symlinks=False), self.settings
         if status.st_size > settings.max_file_bytes:
             reason = f"over {settings.max_file_bytes / 1e6:g} MB"
@@ -576,7 +549,6 @@ class _Walk:
 
 def _start(path: str) -> bytes:
     """The first bytes; none where it cannot be read, which the reading says."""
-    try:
+    with suppress(OSError):
         return head(path, HEAD)
-    except OSError:
-        return b""
+    return b""

@@ -29,9 +29,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """One change; a call writes one or several with one `id`. `keys`: the names it speaks of,
-    normalised, or uris, or the id that an undo names; `forms`: the same as they were written. Of a
-    merge the first name is what stays."""
+    """One change; those of a call have one `id`. `keys`: the names it speaks of, normalised, or
+    uris, or the id that an undo names; `forms`: the same as written. Of a merge the first name
+    stays."""
 
     id: str
     op: str
@@ -45,8 +45,7 @@ class LogRow:
 
 @dataclass(slots=True)
 class Edit:
-    """What was done to one name or one pair, all edits together. `rows` are ids of the log, the
-    last one last."""
+    """All that was done to one name or one pair. `rows`: ids of the log, the last one last."""
 
     keys: tuple[str, ...]
     created: bool = False
@@ -86,8 +85,7 @@ class Overlay:
         return any(edit is not None and edit.created for edit in known) and not self.hidden(key)
 
     def stands_for(self, key: str, found: str) -> str:
-        """The name of the entity that `key` means, `found` by what the texts define; "" where it is
-        hidden."""
+        """The entity that `key` means, `found` by what texts define; "" where it is hidden."""
         if key in self.alias:
             found = self.alias[key]
         elif self.hidden(key):
@@ -98,9 +96,8 @@ class Overlay:
 
     def back(self) -> set[str]:
         """Uris of documents that were removed once and are not any more."""
-        return {
-            uri for row in self.log if row.op == "remove" for uri in row.keys
-        } - self.removed.keys()
+        once = {uri for row in self.log if row.op == "remove" for uri in row.keys}
+        return once - self.removed.keys()
 
     def words(self, key: str) -> Mapping[str, Any]:
         """The fields of an entity that win over what was extracted."""
@@ -110,7 +107,7 @@ class Overlay:
 
 def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
     """The whole log, oldest first. Raises Damaged when a segment cannot be trusted."""
-    if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
+    if manifest is None:
         return []
     found = []
     for row in segment_store.load(folder, manifest, EDITS).to_pylist():
@@ -126,14 +123,9 @@ def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def renamed(folder: Path, manifest: Manifest) -> bool:
-    """Does the log speak of names that this release normalises otherwise than the one that wrote
-    them?"""
-    if not any(segment["kind"] == EDITS for segment in manifest.segments):
-        return False
-    return any(
-        tuple(row["keys"]) != _keys(row)
-        for row in segment_store.load(folder, manifest, EDITS).to_pylist()
-    )
+    """Does this release normalise names of the log otherwise than the one that wrote them?"""
+    rows = segment_store.load(folder, manifest, EDITS).to_pylist()
+    return any(tuple(row["keys"]) != _keys(row) for row in rows)
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
@@ -164,8 +156,7 @@ def undone(log: Iterable[LogRow]) -> dict[str, str]:
 
 
 def fold(log: Iterable[LogRow]) -> Overlay:
-    """What the rows amount to. Never fails: a row that does not fit what came before it changes
-    nothing."""
+    """What the rows amount to. A row that does not fit what came before changes nothing."""
     made = Overlay(log=tuple(log))
     made.undone = undone(made.log)
     for order, row in enumerate(made.log):
@@ -254,8 +245,7 @@ def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:
 
 @dataclass
 class PairFact:
-    """What edits say of one relationship: hidden, or there without evidence, and the fields that
-    win."""
+    """Edits of one relationship: hidden, or there without evidence; the fields that win."""
 
     source_id: str
     target_id: str
@@ -275,9 +265,9 @@ def concerned(edits: Overlay, keys: Collection[str]) -> list[Edit]:
 
 
 def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """(id, source, target) of the relationship that a pair of names is under these resolutions;
-    None where it is none any more. A pair that was changed or hidden is that pair of names alone,
-    one that was made follows its names."""
+    """(id, source, target) of the relationship that a pair of names is; None where it is none now.
+    A pair that was changed or hidden is that pair of names alone, one that was made follows its
+    names."""
     ends = [entity_of.get(key, "") for key in edit.keys]
     if not all(ends) or ends[0] == ends[1] or (not edit.created and tuple(ends) != edit.keys):
         return None
@@ -286,8 +276,7 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
-    """What edits say, by relationship: of several that are one now, the pair of the entities' own
-    names counts most."""
+    """Edits by relationship: of several that are one now, the pair of own names counts most."""
     own = {
         edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits
     }

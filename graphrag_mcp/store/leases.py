@@ -1,9 +1,7 @@
-"""Leases of work items among agents, and corrections of submissions, in the SQLite file `work.db`
-beside the index.
+"""Leases of work items among agents, and corrections of submissions, in SQLite (`work.db`).
 
-An item has a short id (`w1a2b3c4d5e6`) that stays the same for the same question. A lease belongs
-to a client and not to its connection. Corrections are questions whose answer was replaced after it
-had been merged."""
+An item's short id (`w1a2b3c4d5e6`) is that of its question. A lease belongs to a client, not to its
+connection. Corrections are questions whose answer was replaced after it was merged."""
 
 from __future__ import annotations
 
@@ -25,9 +23,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed question. `kind` and `subject` are those of the row in the table `pending`;
-    `client` is who claimed it last, `process` the server that it came through (0: none that could
-    end)."""
+    """A claimed question: `kind` and `subject` as in the table `pending`, `client` who claimed it
+    last, `process` the server that it came through (0: none that could end)."""
 
     work_id: str
     key: str
@@ -63,23 +60,19 @@ def taken(folder: Path, client: str) -> set[str]:
 
 def _active(folder: Path) -> list[Lease]:
     with _open(folder) as db:
-        rows = db.execute(
-            f"SELECT {_COLUMNS} FROM leases WHERE until > ? ORDER BY work_id", (time.time(),)
-        )
-        return list(map(_lease, rows))
+        query = f"SELECT {_COLUMNS} FROM leases WHERE until > ? ORDER BY work_id"
+        return list(map(_lease, db.execute(query, (time.time(),))))
 
 
 def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
-    """Claim items, or claim them for longer; gives the work ids that were had: another may have
-    been quicker."""
+    """Claim items, or for longer; gives the work ids that were had: others may be quicker."""
     now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
         for one in leases:
-            held = db.execute(
-                "SELECT who FROM leases WHERE work_id = ? AND until > ?", (one.work_id, now)
-            ).fetchone()
+            query = "SELECT who FROM leases WHERE work_id = ? AND until > ?"
+            held = db.execute(query, (one.work_id, now)).fetchone()
             if held is None or _parts(held[0])[0] == one.client:
                 who = f"{one.client}@{one.process}"
                 row = (one.work_id, one.key, one.kind, one.subject, who, now + seconds)
@@ -142,6 +135,11 @@ def corrected(folder: Path, done: Iterable[Correction]) -> None:
 
 
 _COLUMNS = "work_id, key, kind, subject, who"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT, who TEXT,
+    until REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, subject TEXT);
+"""
 
 
 def _lease(row: Sequence[str]) -> Lease:
@@ -156,18 +154,11 @@ def _parts(who: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _open(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The file; one that is no database any more goes, and with it the leases, which is all that is
-    lost."""
+    """The file. One that is no database any more goes; only leases are lost."""
     path = folder / "work.db"
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=30)) as db:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT,"
-                " who TEXT, until REAL) WITHOUT ROWID"
-            )
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, subject TEXT)"
-            )
+            db.executescript(_TABLES)
             with db:
                 yield db
     except sqlite3.OperationalError as error:

@@ -1,12 +1,10 @@
 """The manifest: the file that names the content of an index. Replacing it is the commit.
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: a crash
-in between leaves a complete generation that no one reads, and a lost `manifest.json` loses no
-generation.
+in between leaves a generation that no one reads; a lost `manifest.json` loses none.
 
-What the tables' files must be is recorded first, as sizes and SHA-256. Lance never changes a file
-that it has written, so what a commit adds is hashed once: a record in `files/` lists all files, and
-the manifest names the record."""
+Sizes and SHA-256 of the tables' files are recorded first, in `files/`; the manifest names the
+record. Lance never changes a file that it has written, so each is hashed once."""
 
 from __future__ import annotations
 
@@ -20,7 +18,6 @@ import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +32,13 @@ if TYPE_CHECKING:
 # it. Without such logs 2 is written.
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
-# Bump when the meaning of derived rows changes: the next indexing then derives everything again
-# from the truth.
+# Bump when the meaning of derived rows changes: the next indexing derives everything again.
 DERIVATION = 13
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and the last of this many runs whatever their age
+REPAIR = "Run graphrag-mcp doctor --repair"
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
@@ -49,8 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Manifest:
-    """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as
-    read-only."""
+    """One generation of one corpus. Change it with `dataclasses.replace` only."""
 
     corpus: str
     generation: int = 0
@@ -68,8 +64,7 @@ class Manifest:
     stale: list[str] = field(default_factory=list)
     communities_generation: int = 0
     began: int = 0  # the first generation of the run that this one is of; 0: of no other
-    # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is
-    # handed.
+    # Records of what the tables' files are, {file, sha256}; `commit` makes them.
     files: list[dict[str, str]] = field(default_factory=list, compare=False)
 
     def to_json(self) -> str:
@@ -77,12 +72,8 @@ class Manifest:
         body = asdict(self)
         if self.format == FORMAT and all(segment["kind"] == FIRST_LOG for segment in self.segments):
             body["format"] = WITHOUT_LOGS
-        return (
-            json.dumps(
-                {**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False
-            )
-            + "\n"
-        )
+        whole = {**body, "check": _check(body)}
+        return json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
     def following(self, **changes: Any) -> Manifest:
         """The next generation; communities that are those of this one stay so."""
@@ -92,21 +83,23 @@ class Manifest:
         fields |= {"communities_generation": number} if settled else {}
         return replace(self, **fields | changes)
 
+    def of_kind(self, kind: str) -> list[dict[str, Any]]:
+        return [segment for segment in self.segments if segment["kind"] == kind]
+
     def named_files(self, folder: Path) -> dict[str, str]:
         """The SHA-256 of every file of this generation, by its path in the folder."""
         found = {f"truth/{one['file']}": one["sha256"] for one in self.segments}
         found |= {f"files/{one['file']}": one["sha256"] for one in self.files}
         known, broken = recorded(folder, self.files)
         if broken:
-            raise errors.Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
+            raise errors.Damaged(f"the record {broken[0]}", REPAIR)
         for table in self.tables:
             for path, (_, sha256) in known.get(table, {}).items():
                 found[f"tables/{table}.lance/{path}"] = sha256
         return found
 
     def of_another_release(self) -> bool:
-        """Do rows mean something else here than what this release derives? Not told while they are
-        in part."""
+        """Do rows mean other things than what this release derives? Not told while in part."""
         return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
 
 
@@ -123,20 +116,14 @@ def parse(raw: bytes, where: str) -> Manifest:
         # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
         later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise errors.Damaged(
-            f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair"
-        ) from error
+        raise errors.Damaged(f"{where} is not a complete manifest", REPAIR) from error
     # A later release may make the check value of something else. Taken for damage, an earlier
     # generation would be built on and replace it.
     if later:
-        raise errors.NewerFormat(
-            f"{where} has format {body['format']}, this release reads up to {FORMAT}",
-            "Upgrade graphrag-mcp, or index again",
-        )
+        what = f"{where} has format {body['format']}, this release reads up to {FORMAT}"
+        raise errors.NewerFormat(what, "Upgrade graphrag-mcp, or index again")
     if wrong:
-        raise errors.Damaged(
-            f"{where} does not match its check value", "Run graphrag-mcp doctor --repair"
-        )
+        raise errors.Damaged(f"{where} does not match its check value", REPAIR)
     if body.get("format") == WITHOUT_LOGS:
         body["format"] = FORMAT
     body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
@@ -145,11 +132,10 @@ def parse(raw: bytes, where: str) -> Manifest:
 
 
 def read(folder: Path) -> Manifest | None:
-    """The committed generation of a corpus folder; None when nothing was ever committed there.
+    """The committed generation of a corpus folder; None when nothing was ever committed.
 
-    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a
-    warning is logged); where it is complete but does not match its check value, and no kept
-    generation does, Damaged."""
+    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (a warning
+    is logged). Damaged where it does not match its check value and no generation does."""
     path = folder / "manifest.json"
     try:
         return parse(path.read_bytes(), str(path))
@@ -160,9 +146,8 @@ def read(folder: Path) -> Manifest | None:
         return kept[-1] if kept else None
     except OSError as error:
         what = f"{path} cannot be read ({error.strerror})"
-        raise errors.Damaged(
-            what, "Give this user the right to read it, or restore it from a backup"
-        ) from error
+        advice = "Give this user the right to read it, or restore it from a backup"
+        raise errors.Damaged(what, advice) from error
     except errors.Damaged as error:
         kept = generations(folder)
         if not kept:
@@ -194,16 +179,14 @@ def generations(folder: Path) -> list[Manifest]:
 
 
 def commit(folder: Path, manifest: Manifest) -> None:
-    """Make `manifest` the current generation, durably and all at once; then forget generations past
-    keeping.
+    """Make `manifest` current, durably and all at once; then forget generations past keeping.
 
-    Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written:
-    nothing has changed then, or, at the very end, everything."""
+    Only for the holder of the writer's lock. GraphRAGError: nothing, or at the end all, was
+    written."""
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        files, new = record(
-            folder, before.files, before.tables, manifest.tables, manifest.generation
-        )
+        number, tables = manifest.generation, manifest.tables
+        files, new = record(folder, before.files, before.tables, tables, number)
         if new:
             (folder / "files").mkdir(parents=True, exist_ok=True)
             write_durably(folder / "files" / files[-1]["file"], new)
@@ -224,8 +207,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
 
 
 def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
-    """Truth segments and records that none of these generations names. Safe to remove for the
-    holder of the lock."""
+    """Truth segments and records that no generation names. The lock's holder may remove them."""
     named = {entry["file"] for one in kept for entry in [*one.segments, *one.files]}
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in there if path.name not in named]
@@ -233,8 +215,7 @@ def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the system says of a disk that is full, failing or not ours, as an error with a next
-    move."""
+    """What the system says of a disk that is full, failing or not ours, as an error of ours."""
     try:
         yield
     # the latter is what LanceDB raises, with lines of its source
@@ -333,17 +314,14 @@ def local_lock(folder: Path, timeout: float) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout as error:
-        raise errors.Busy(
-            f"another process is indexing corpus {folder.name}",
-            "Wait for it with graph_status, or try again",
-        ) from error
+        what = f"another process is indexing corpus {folder.name}"
+        raise errors.Busy(what, "Wait for it with graph_status, or try again") from error
     except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
         if errors.out_of_files(error):
             raise errors.too_many_files() from error
         what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
-        raise errors.GraphRAGError(
-            what, "Free disk space or give this user the right to write there, then retry"
-        ) from error
+        advice = "Free disk space or give this user the right to write there, then retry"
+        raise errors.GraphRAGError(what, advice) from error
     try:
         yield
     finally:
@@ -351,9 +329,8 @@ def local_lock(folder: Path, timeout: float) -> Iterator[None]:
 
 
 def _check(body: dict[str, Any]) -> str:
-    return hashlib.sha256(
-        json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")
-    ).hexdigest()
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
 # ---- what the files of tables must be ------------------------------------------------------------
@@ -399,25 +376,18 @@ def record(
 
 def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
     """What the records say, by table; and the names of records that cannot be used."""
-    return _parsed(str(folder), tuple((entry["file"], entry["sha256"]) for entry in entries))
-
-
-@lru_cache(maxsize=4)  # a server asks once a table
-def _parsed(
-    folder: str, entries: tuple[tuple[str, str], ...]
-) -> tuple[Mapping[str, Files], list[str]]:
     known: dict[str, Files] = {}
     broken = []
-    for name, sha256 in entries:
+    for entry in entries:
         try:
-            raw = Path(folder, "files", name).read_bytes()
-            if hashlib.sha256(raw).hexdigest() != sha256:
-                raise ValueError(name)
+            raw = (folder / "files" / entry["file"]).read_bytes()
+            if hashlib.sha256(raw).hexdigest() != entry["sha256"]:
+                raise ValueError(entry["file"])
             for table, files in json.loads(raw).items():
                 found = {path: tuple(value[:2]) for path, value in files.items()}
                 known.setdefault(table, {}).update(found)
         except (OSError, ValueError):
-            broken.append(name)
+            broken.append(entry["file"])
     return known, broken
 
 
@@ -467,7 +437,6 @@ _seen: set[tuple[str, int, str]] = set()
 
 
 def _paths(root: Path) -> list[str]:
-    """The files of a table, in order."""
     found = []
     for folder, _, names in os.walk(root):
         inside = Path(folder).relative_to(root).as_posix()

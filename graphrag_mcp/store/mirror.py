@@ -1,11 +1,11 @@
-"""A home on object storage: a store holds what was committed, and each machine a copy of it on disk.
+"""A home on object storage: a store holds what was committed, and each machine a copy of it on
+disk.
 
-Takes the folder of a corpus in the local copy of such a home; gives it the newest generation of the
-store, and takes its commits there. Files go up under their SHA-256, so none is ever changed; then
-`head.json`, which holds the manifest and the list of its files, is swapped by a conditional put. Two
-writers cannot both do that from the same head, whatever becomes of the lease that keeps them apart.
-Everything else works on the local copy. The address of the store is part of the path of the copy;
-credentials come from the environment and are kept nowhere. Knows no rows."""
+Brings the newest generation of the store to a corpus folder, and its commits to the store. Files go
+up under their SHA-256, so none is ever changed; then `head.json`, which holds the manifest and the
+list of its files, is swapped by a conditional put. Two writers cannot both do that from the same
+head, whatever becomes of their lease. Everything else works on the copy, whose path holds the
+store's address; credentials come from the environment and are kept nowhere. Knows no rows."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ class Generation(Protocol):
 
 @dataclass(frozen=True)
 class Tag:
-    """Which content of an object is meant. Some stores compare the e-tag (S3, Azure), some the
-    version (GCS)."""
+    """Which content of an object is meant: by e-tag (S3, Azure) or by version (GCS)."""
 
     e_tag: str | None
     version: str | None = field(default=None, compare=False)
@@ -84,9 +83,8 @@ class Head:
             body = json.loads(raw)
             return cls(tag, body["manifest"], body["files"], body["dropped"])
         except (ValueError, KeyError, TypeError) as error:
-            raise Damaged(
-                f"{HEAD} of the store cannot be read", "Restore it from a backup"
-            ) from error
+            what = f"{HEAD} of the store cannot be read"
+            raise Damaged(what, "Restore it from a backup") from error
 
     def raw(self) -> bytes:
         body = {"manifest": self.manifest, "files": self.files, "dropped": self.dropped}
@@ -95,7 +93,6 @@ class Head:
 
 @lru_cache(maxsize=256)
 def of(folder: Path) -> Mirror:
-    """The mirror of a corpus folder in the copy of a home."""
     return Mirror(folder, store_of(folder.parent.parent))
 
 
@@ -113,16 +110,13 @@ class Store:
             from obstore import exceptions
             from obstore.store import from_url
         except ImportError as error:
-            raise BadInput(
-                f"the home {url} is on object storage, which needs obstore",
-                "Install it: pip install 'graphrag-mcp[object-storage]'",
-            ) from error
+            what = f"the home {url} is on object storage, which needs obstore"
+            advice = "Install it: pip install 'graphrag-mcp[object-storage]'"
+            raise BadInput(what, advice) from error
         self.url, self._obstore, self._errors = url, obstore, exceptions
         self._probed = False
-        options: dict[str, Any] = {
-            "client_options": {"timeout": TIMEOUT},
-            "retry_config": {"max_retries": 6, "retry_timeout": RETRY},
-        }
+        options: dict[str, Any] = {"client_options": {"timeout": TIMEOUT}}
+        options["retry_config"] = {"max_retries": 6, "retry_timeout": RETRY}
         if url.startswith("s3") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
             options["client_options"]["allow_http"] = True
         with self._told():
@@ -135,9 +129,8 @@ class Store:
         except (GraphRAGError, self._errors.AlreadyExistsError, self._errors.PreconditionError):
             raise
         except (FileNotFoundError, self._errors.NotFoundError) as error:
-            raise Absent(
-                f"there is no such object or bucket in {self.url}", "Check the address of the home"
-            ) from error
+            what = f"there is no such object or bucket in {self.url}"
+            raise Absent(what, "Check the address of the home") from error
         except (self._errors.BaseError, ValueError) as error:
             said = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise GraphRAGError(
@@ -153,11 +146,9 @@ class Store:
 
     def tag(self, path: str) -> Tag | None:
         """None when it is not there."""
-        try:
-            with self._told():
-                return Tag.of(self._obstore.head(self._store, path))
-        except Absent:
-            return None
+        with contextlib.suppress(Absent), self._told():
+            return Tag.of(self._obstore.head(self._store, path))
+        return None
 
     def put(self, path: str, raw: bytes | Path) -> None:
         with self._told():
@@ -193,8 +184,7 @@ class Store:
         return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
 
     def probe(self) -> None:
-        """BadInput unless conditional puts are honoured: without them two writers would lose
-        commits. Tried once a process."""
+        """BadInput unless conditional puts are honoured, else writers would lose commits."""
         if self._probed:
             return
         path, good = f"probe-{secrets.token_hex(8)}", False
@@ -230,8 +220,7 @@ class Mirror:
     # ---- reading ---------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Bring the copy to the newest generation, unless that was done a moment ago. Where the
-        store cannot be reached, what is there is read on."""
+        """Bring the copy to the newest generation, unless that was just done or cannot be."""
         with self._lock:
             if time.monotonic() - self._looked < POLL_SECONDS:
                 return
@@ -268,18 +257,16 @@ class Mirror:
             return Head()
         if tag == state.tag:
             return state
-        try:
+        with contextlib.suppress(Absent):
             return Head.of(*self.store.get(self._prefix + HEAD))
-        except Absent:
-            return Head()
+        return Head()
 
     def _state(self) -> Head:
         """The head that the copy was brought to."""
-        try:
-            body = json.loads((self.folder / STATE).read_bytes())
-            return Head.of((self.folder / STATE).read_bytes(), Tag(*body["tag"]))
-        except (OSError, ValueError, KeyError, TypeError, Damaged):
-            return Head()
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, Damaged):
+            raw = (self.folder / STATE).read_bytes()
+            return Head.of(raw, Tag(*json.loads(raw)["tag"]))
+        return Head()
 
     def _note(self, head: Head) -> None:
         tag = [head.tag.e_tag, head.tag.version] if head.tag else None
@@ -311,18 +298,15 @@ class Mirror:
         self._note(head)
 
     def _older(self) -> list[str]:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             return list(json.loads((self.folder / "older.json").read_bytes()))
-        except (OSError, ValueError):
-            return []
+        return []
 
     def _load(self, path: str, size: int, sha: str) -> None:
         raw, _ = self.store.get(f"{self._prefix}objects/{sha}")
         if len(raw) != size or hashlib.sha256(raw).hexdigest() != sha:
-            raise Damaged(
-                f"object {sha} of the store is not what was written",
-                "Index the documents into a new corpus",
-            )
+            what = f"object {sha} of the store is not what was written"
+            raise Damaged(what, "Index the documents into a new corpus")
         target = self.folder / path
         if not target.resolve().is_relative_to(self.folder.resolve()):
             raise Damaged(f"{HEAD} of the store names {path[:80]!r}", "Restore it from a backup")
@@ -383,22 +367,20 @@ class Mirror:
 
     def _over(self) -> bool:
         """Has the lease run out a while ago by its own words? Clocks differ by less."""
-        try:
+        with contextlib.suppress(Absent, ValueError, KeyError, TypeError):
             raw, _ = self.store.get(self._prefix + LEASE)
             return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
-        except (Absent, ValueError, KeyError, TypeError):
-            return False
+        return False
 
     def push(self, manifest: Generation, raw: bytes) -> None:
-        """Take a commit to the store, all at once: Busy when another writer was first, and any
-        error leaves the store as it was."""
+        """Take a commit to the store at once or, where another was first (Busy), not at all."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
         base, files = self._state(), self._files(manifest)
         there = {sha for _, sha in base.files.values()}
         new = {sha: path for path, (_, sha) in files.items() if sha not in there}
         with ThreadPoolExecutor(TRANSFERS) as pool:
-            list(pool.map(lambda one: self._save(*one), new.items()))
+            list(pool.map(self._save, new, new.values()))
         named = {sha for _, sha in files.values()}
         head = Head(None, raw.decode(), files, sorted(there - named))
         head.tag = self.store.swap(self._prefix + HEAD, head.raw(), base.tag)
@@ -417,12 +399,8 @@ class Mirror:
     def _files(self, manifest: Generation) -> dict[str, list[Any]]:
         """Every file that a manifest speaks of and that is there."""
         found = manifest.named_files(self.folder)
-        sizes = {path: self.folder / path for path in found}
-        return {
-            path: [file.stat().st_size, found[path]]
-            for path, file in sorted(sizes.items())
-            if file.exists()
-        }
+        there = [path for path in sorted(found) if (self.folder / path).exists()]
+        return {path: [(self.folder / path).stat().st_size, found[path]] for path in there}
 
     def _sweep(self, named: set[str]) -> None:
         """Delete objects that killed writers have left: old ones that no head names."""
@@ -463,8 +441,7 @@ def corpora(home: Path) -> list[str]:
 
 
 def evict(home: Path, most: int, keep: str) -> list[str]:
-    """Take copies of corpora off this machine, those that were read longest ago first, until all
-    take `most` bytes or less; `keep` stays. Gives their names."""
+    """Take the oldest copies off this machine until all take `most` bytes; gives their names."""
     from filelock import FileLock, Timeout
 
     held = []
@@ -496,6 +473,5 @@ def _write(path: Path, raw: bytes) -> None:
 
 
 def used(folder: Path) -> None:
-    """Note that a copy was read."""
     with contextlib.suppress(OSError):
         os.utime(folder / STATE)

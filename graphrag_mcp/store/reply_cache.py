@@ -1,9 +1,7 @@
-"""The reply cache: every reply and vector of a model, durable as it arrives, found by a hash of its
-request.
+"""The reply cache: replies and vectors of models, durable, found by a hash of the request.
 
-One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several
-processes. It belongs to no generation: a key names content. SQLite keeps no checksums, so each row
-carries one."""
+One SQLite file beside the index, `answers.db`, shared by indexing, querying and processes. It
+belongs to no generation: a key names content. SQLite has no checksums, so each row has one."""
 
 from __future__ import annotations
 
@@ -25,13 +23,11 @@ from graphrag_mcp.errors import Busy, Damaged
 from graphrag_mcp.store.manifest import now
 
 NAME = "answers.db"
-# Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written
-# at once.
+# Of a damaged book: rows read at once, looked for where it does not say, written at once.
 ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
 WAIT_SECONDS = 30.0  # for another process that is writing
 # Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers
-# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Books from before are read
-# and written as they are.
+# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Earlier books stay.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
     output_tokens INTEGER, time TEXT, mark TEXT, PRIMARY KEY (key, answerer)) WITHOUT ROWID;
@@ -75,46 +71,36 @@ class _Line:
 
 
 class AnswerBook:
-    """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be
-    used at all."""
+    """The book of one corpus, for several threads. Damaged when the file cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        # Reading and writing do not wait for each other: a commit waits for the disk, a look-up
-        # must not.
+        # A commit waits for the disk; a look-up must not wait for it.
         self._reads, self._writes = _Line(), _Line()
         self.torn = False  # SQLite said that the file is damaged, not that it cannot be reached
 
     # ---- answers --------------------------------------------------------------------------------
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
-        """The answers to one question: the preferred answerer's first, then models', then agents',
-        by name."""
-        found = [
-            Stored(*row[:6])
-            for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
-            if self._whole("answers", row)
-        ]
+        """Answers to a question: the preferred answerer's, then models', then agents', by name."""
+        rows = self._read("SELECT * FROM answers WHERE key = ?", (key,))
+        found = [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
         return sorted(
             found,
             key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer),
         )
 
     def put(self, answers: Iterable[Stored]) -> None:
-        """Write answers so that they survive a kill and a power cut; an answerer's later one
-        replaces its own."""
+        """Write answers durably; an answerer's later one replaces its own."""
         self._write("answers", map(_row, answers))
 
     def replace(self, answers: Iterable[Stored]) -> None:
-        """As `put`; and what other agents answered to the same questions goes. An answer of a model
-        stays."""
+        """As `put`; other agents' answers to the same questions go, those of models stay."""
         answers = list(answers)
         with self._session(self._writes) as connection:
             gone = [(one.key, one.answerer) for one in answers]
-            connection.executemany(
-                "DELETE FROM answers WHERE key = ? AND answerer <> ? AND answerer LIKE 'agent:%'",
-                gone,
-            )
+            other = "key = ? AND answerer <> ? AND answerer LIKE 'agent:%'"
+            connection.executemany(f"DELETE FROM answers WHERE {other}", gone)
             insert(connection, "answers", map(_row, answers))
 
     def kinds(self) -> dict[str, int]:
@@ -150,24 +136,21 @@ class AnswerBook:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows = self._read(
-                f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part)
-            )
+            query = f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})"
+            rows = self._read(query, (model, *part))
             found.update({row[0]: row[2] for row in rows if self._whole("vectors", row)})
         return found
 
     def length(self, model: str) -> int:
-        """The bytes of a vector of this model, as the first that was kept has them; 0 when none is
-        there."""
+        """The bytes of the first kept vector of this model; 0 when none is there."""
         first = "SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1"
         return sum(length for (length,) in self._read(first, (model,)))
 
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""
         time, share = now(), tokens // max(len(vectors), 1)
-        self._write(
-            "vectors", [(key, model, vector, share, time) for key, vector in vectors.items()]
-        )
+        rows = [(key, model, vector, share, time) for key, vector in vectors.items()]
+        self._write("vectors", rows)
 
     # ---- upkeep ---------------------------------------------------------------------------------
 
@@ -177,8 +160,7 @@ class AnswerBook:
             self._read(f"SELECT * FROM {table} LIMIT 1")
 
     def verify(self) -> list[str]:
-        """What is wrong with the book, one line each: rows that do not match their check value, or
-        SQLite's words."""
+        """What is wrong, one line each: rows that do not match check values, SQLite's words."""
         if not self.path.exists():
             return []
         wrong = []
@@ -186,9 +168,8 @@ class AnswerBook:
             for table in _COLUMNS:
                 for row in self._read(f"SELECT * FROM {table}"):
                     if not self._whole(table, row):
-                        wrong.append(
-                            f"{NAME}: {table} {str(row[0])[:12]} does not match its check value"
-                        )
+                        named = f"{NAME}: {table} {str(row[0])[:12]}"
+                        wrong.append(f"{named} does not match its check value")
             said = self._read("PRAGMA integrity_check")
         except Damaged as error:
             return [*wrong, f"{NAME}: {error.what}"]
@@ -204,9 +185,8 @@ class AnswerBook:
     def _whole(self, table: str, row: Sequence[Any]) -> bool:
         if _mark(row[:-1]) == row[-1]:
             return True
-        log.warning(
-            "%s: an entry of %s does not match its check value and is not used", self.path, table
-        )
+        said = "%s: an entry of %s does not match its check value and is not used"
+        log.warning(said, self.path, table)
         return False
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -224,8 +204,7 @@ class AnswerBook:
 
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
-        """One transaction on one of the two connections; what SQLite says of damage becomes
-        Damaged."""
+        """A transaction on one of two connections; what SQLite says of damage is Damaged."""
         with line.lock:
             try:
                 if line.connection is None:
@@ -235,9 +214,8 @@ class AnswerBook:
             except sqlite3.OperationalError as error:
                 if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     raise self._unusable(error) from error
-                raise Busy(
-                    f"another process has been writing {self.path} for long", "Run it again later"
-                ) from error
+                what = f"another process has been writing {self.path} for long"
+                raise Busy(what, "Run it again later") from error
             except (sqlite3.DatabaseError, OSError) as error:
                 raise self._unusable(error) from error
 
@@ -252,8 +230,7 @@ class AnswerBook:
         connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, check_same_thread=False)
         try:
             connection.text_factory = _text
-            # Reading beside writing. SQLite does not wait where two connections ask for it at once;
-            # the file keeps what one of them got.
+            # Reading beside writing. Of two connections that ask at once one fails; that is enough.
             with contextlib.suppress(sqlite3.OperationalError):
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -270,15 +247,13 @@ def _row(one: Stored) -> tuple[Any, ...]:
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
-    connection.executemany(
-        f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
-    )
+    marked = [(*row, _mark(row)) for row in rows]
+    connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", marked)
 
 
 def salvage(folder: Path) -> int:
-    """Copy every whole entry of a damaged book into a new one that takes its place; gives how many.
-    A copy of what was damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full
-    disk, the book is as it was."""
+    """Copy the whole entries of a damaged book into a new one that replaces it; gives how many. A
+    copy (`answers.db.damaged`) stays. Stopped on the way, the book is as it was."""
     path = folder / NAME
     aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
     if path.is_dir():  # no book at all, and perhaps someone's files

@@ -35,8 +35,7 @@ def columns(text: str) -> pa.Schema:
 # Truth: appended, never changed. op is "put" or "gone"; the last row of a uri wins.
 DOCUMENT_LOG = columns("op uri id file file_sha title text metadata created n:int")
 
-# The edit log, the same way: one row a change, those of one call with one id. fields is JSON
-# (store/edit_log.py).
+# The edit log: one row a change, those of one call with one id. fields is JSON (edit_log.py).
 EDIT_LOG = columns("id op kind keys:list forms:list fields by time")
 
 _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -73,8 +72,7 @@ BATCH = 8_192  # rows taken apart at once
 
 
 def sealed(table_name: str, rows: pa.Table) -> pa.Table:
-    """The rows as they are written: in the columns of their schema, with `check` computed where the
-    schema has it. ValueError where there are nulls."""
+    """The rows as they are written: in the schema's columns, with `check`. ValueError for nulls."""
     schema = TABLES[table_name]
     bare = [name for name in schema.names if name != "check"]
     rows = rows.select(bare)
@@ -82,20 +80,17 @@ def sealed(table_name: str, rows: pa.Table) -> pa.Table:
         rows = rows.cast(pa.schema([schema.field(name) for name in bare]))
     for column in bare:
         if rows[column].null_count:
-            raise ValueError(
-                f"{table_name}.{column} has {rows[column].null_count} nulls; they are never stored"
-            )
+            nulls = rows[column].null_count
+            raise ValueError(f"{table_name}.{column} has {nulls} nulls; they are never stored")
     if "check" in schema.names:
         rows = rows.append_column(schema.field("check"), check_values(rows))
     return rows.select(schema.names)
 
 
 def check_values(table: pa.Table) -> pa.Array:
-    """One value a row (int64): over numbers and lengths first, then over the bytes of texts and the
-    parts of lists.
+    """One value a row (int64): over numbers and lengths, then bytes of texts and parts of lists.
 
-    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of every row costs about ten times
-    that."""
+    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of each costs ten times that."""
     import numpy as np
 
     values: list[int] = []
@@ -120,8 +115,7 @@ def check_values(table: pa.Table) -> pa.Array:
 def _take_apart(
     array: pa.Array, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]
 ) -> None:
-    """Sort the content of `array` into `numbers` (one a row, only at the `top`) and `pieces`
-    (ranges of bytes).
+    """Sort content of `array` into `numbers` (one a row, at the `top`) and `pieces` (of bytes).
 
     `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below."""
     import numpy as np
@@ -131,12 +125,9 @@ def _take_apart(
             _take_apart(array.field(place), rows, top, numbers, pieces)
         return
     if pa.types.is_list(array.type) or pa.types.is_string(array.type):
+        offsets = np.zeros(1, np.int32)
         if len(array):
-            offsets = np.frombuffer(array.buffers()[1], np.int32)[
-                array.offset : array.offset + len(array) + 1
-            ]
-        else:
-            offsets = np.zeros(1, np.int32)
+            offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
         ends = offsets.astype(np.int64)
         content = np.diff(ends)
         if pa.types.is_list(array.type):

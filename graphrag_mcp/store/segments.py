@@ -28,17 +28,19 @@ EDITS = "edits"  # and that of the edit log
 IMPORTS, GRAPHS = "imports", "import-graphs"
 SCHEMAS = {DOCUMENTS: DOCUMENT_LOG, EDITS: EDIT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
-# Every call opens each segment for its uris, 0.7 ms CPU apiece: 42 ms after many notes with 64 of
-# them.
+# Every call opens each segment for its uris: 42 ms of CPU with 64 of them.
 SEGMENTS = 24
 DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
 _REPAIR = "Restore that file from a backup, or index the folder again into a new corpus"
 
+Segment = dict[str, Any]  # {kind, file, rows, sha256}, as in a manifest
+Columns = Sequence[str] | None  # None: all
+
 log = logging.getLogger(__name__)
 
 
-def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> dict[str, Any]:
+def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> Segment:
     """Write one segment durably and give its manifest entry {kind, file, rows, sha256}.
 
     `generation` only names the file; 0 is the one after the committed generation."""
@@ -51,9 +53,7 @@ def append(folder: Path, kind: str, table: pa.Table, generation: int = 0) -> dic
         return _written(folder, kind, generation, table.schema, [table])
 
 
-def appended(
-    folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
-) -> list[dict[str, Any]]:
+def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table) -> list[Segment]:
     """The segments of `manifest` with these rows after all others of their kind. Where these have
     become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
@@ -65,7 +65,7 @@ def appended(
     return [*segments, append(folder, kind, table)]
 
 
-def _trusted(folder: Path, segments: Sequence[dict[str, Any]]) -> None:
+def _trusted(folder: Path, segments: Sequence[Segment]) -> None:
     """Damaged where one of the segments has other bytes than the manifest promises."""
     if wrong := verify(folder, segments):
         raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
@@ -73,15 +73,13 @@ def _trusted(folder: Path, segments: Sequence[dict[str, Any]]) -> None:
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
     """Merge the segments of a kind where there are many, or more dead rows than live ones, as a
-    generation of its own; gives the generation that is current then. Only for the holder of the
-    writer's lock.
+    generation; gives the current one. Only for the holder of the writer's lock.
 
-    Older generations keep their segments. What cannot be trusted is left as it is, for doctor to
-    find."""
+    Older generations keep their segments. What cannot be trusted is left to doctor."""
     segments = list(manifest.segments)
     try:
         for kind in (DOCUMENTS, IMPORTS, GRAPHS):
-            own = [segment for segment in segments if segment["kind"] == kind]
+            own = manifest.of_kind(kind)
             if _pays(folder, manifest, kind, own):
                 _trusted(folder, own)
                 made = _merged(folder, manifest, kind, own)
@@ -97,7 +95,7 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     return merged
 
 
-def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]) -> bool:
+def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> bool:
     rows = sum(segment["rows"] for segment in own)
     live, few = manifest.counters.get("documents", rows), DEAD
     if kind == GRAPHS:
@@ -107,10 +105,7 @@ def _pays(folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, A
     return len(own) > SEGMENTS or rows - live > max(few, live)
 
 
-def _merged(
-    folder: Path, manifest: Manifest, kind: str, own: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """One segment of the rows that count."""
+def _merged(folder: Path, manifest: Manifest, kind: str, own: Sequence[Segment]) -> Segment:
     documents = None
     if kind == IMPORTS:
         log = live_documents(folder, manifest, ["uri", "file_sha"])
@@ -121,16 +116,9 @@ def _merged(
         return _written(folder, kind, manifest.generation + 1, schema, parts)
 
 
-def load(
-    folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
-) -> pa.Table:
-    """All rows of a kind in the order they were written. Raises Damaged when a segment cannot be
-    trusted."""
-    parts = [
-        _load_segment(folder, segment, columns)
-        for segment in manifest.segments
-        if segment["kind"] == kind
-    ]
+def load(folder: Path, manifest: Manifest, kind: str, columns: Columns = None) -> pa.Table:
+    """All rows of a kind as they were written. Damaged when a segment cannot be trusted."""
+    parts = [_load_segment(folder, segment, columns) for segment in manifest.of_kind(kind)]
     if parts:
         return pa.concat_tables(parts)
     schema = SCHEMAS.get(kind, pa.schema([]))
@@ -139,12 +127,10 @@ def load(
 
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
-    """The documents as of this generation, by uri: the last row of a uri wins, those whose last is
-    gone are out."""
-    segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
+    """The documents of this generation, by uri: the last row of each, unless it is "gone"."""
     wanted = list(dict.fromkeys(["uri", "op", *columns]))
     schema = pa.schema([DOCUMENT_LOG.field(name) for name in wanted])
-    parts = [part.cast(schema) for part in _live(folder, segments, wanted)]
+    parts = [part.cast(schema) for part in _live(folder, manifest.of_kind(DOCUMENTS), wanted)]
     live = pa.concat_tables([schema.empty_table(), *parts])
     # `sort_by` would import pandas.
     return live.take(pc.sort_indices(live["uri"])).select(list(columns))
@@ -152,8 +138,8 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
 
 def _live(
     folder: Path,
-    segments: Sequence[dict[str, Any]],
-    columns: Sequence[str] | None,
+    segments: Sequence[Segment],
+    columns: Columns,
     documents: Collection[tuple[str, str]] | None = None,
 ) -> Iterator[pa.Table]:
     """The rows of segments of one kind that count, those of the newest segment first, so that
@@ -174,18 +160,16 @@ def _live(
         yield table
 
 
-def verify(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
-    """What is wrong with these segments, one line each: missing, or other bytes than the manifest
-    promises."""
+def verify(folder: Path, segments: Sequence[Segment]) -> list[str]:
+    """What is wrong with segments, one line each: missing, or other bytes than the manifest's."""
     return [f"{file}: {what}" for file, what in differing(folder / "truth", segments)]
 
 
-def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] | None) -> pa.Table:
+def _load_segment(folder: Path, segment: Segment, columns: Columns) -> pa.Table:
     path = folder / "truth" / segment["file"]
     wanted = None if columns is None else list(columns)
     try:
-        # A third of what read_table costs; a few short columns are read before other threads would
-        # have begun.
+        # A third of what read_table costs; threads begin too late for a few short columns.
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             table = file.read(columns=wanted, use_threads=wanted is None or "text" in wanted)
     except (OSError, pa.ArrowException) as error:
@@ -196,16 +180,14 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
     if len(table.schema) != len(fields) or any(field not in fields for field in table.schema):
         raise Damaged(f"the truth segment {path} has other columns than were written", _REPAIR)
     if table.num_rows != segment["rows"]:
-        raise Damaged(
-            f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}",
-            _REPAIR,
-        )
+        what = f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}"
+        raise Damaged(what, _REPAIR)
     return table
 
 
 def _written(
     folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]
-) -> dict[str, Any]:
+) -> Segment:
     """One segment, durable under its name before this returns."""
     parent = folder / "truth"
     parent.mkdir(parents=True, exist_ok=True)
@@ -213,9 +195,8 @@ def _written(
     rows = 0
     try:
         with open(temporary, "w+b") as file:
-            with pq.ParquetWriter(
-                file, schema, compression="zstd", write_page_checksum=True
-            ) as writer:
+            options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+            with pq.ParquetWriter(file, schema, **options) as writer:
                 for part in parts:
                     writer.write_table(part)
                     rows += part.num_rows

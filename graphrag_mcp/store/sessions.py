@@ -2,8 +2,7 @@
 only the last line, which reading ignores.
 
 In a home on object storage a journal is an object too, so that any machine may resume it. Each
-append swaps the object; lines that could not be sent stay in the file and go with the next append or
-read."""
+append swaps the object; lines that could not be sent go with the next append or read."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ _failed: dict[Path, float] = {}  # homes whose store was not there, and when
 
 
 def append(path: Path, event: dict[str, Any]) -> None:
-    """Add one event durably. Parents are made; a torn tail is closed first, so that it spoils only
-    itself."""
+    """Add one event durably. Parents are made; a torn tail is closed first."""
     text = json.dumps(event, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     line = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,8 +51,7 @@ def append(path: Path, event: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All whole events in order; [] when there is no journal. A line that is no JSON object is left
-    out and logged."""
+    """All events in order; [] without a journal. What is no JSON object is left out and logged."""
     with _shared(path) as store:
         if store is not None:
             _exchange(store, path)
@@ -66,10 +63,9 @@ def read(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
+        event = None
+        with contextlib.suppress(ValueError):
             event = json.loads(line)
-        except ValueError:
-            event = None
         if isinstance(event, dict):
             events.append(event)
         else:
@@ -153,8 +149,7 @@ def _lock(path: Path) -> Path:
 
 
 def _exchange(store: Store, path: Path) -> None:
-    """Bring the file and the object to the same lines: those of the object, then those that only
-    this machine has."""
+    """Bring file and object to the same lines: the object's, then those of this machine."""
     from graphrag_mcp.store.manifest import write_durably
     from graphrag_mcp.store.mirror import Absent
 

@@ -1,11 +1,9 @@
 """The reply cache of a corpus on object storage: what one machine was answered, the others know.
 
-Takes the folder of a corpus; gives its book. On object storage that is the SQLite file of this
-machine, of which rows go to the store a moment after they were written, and into which those of
-other machines come when a question finds no answer. On the store rows are Parquet segments under
-the SHA-256 of their content, by kind. Of two rows with one key the later one counts, and so does
-the deletion of a row: the order in which segments arrive changes nothing. Small segments are merged.
-"""
+A corpus's book is the SQLite file of this machine, of which rows go to the store a moment after
+they were written, and into which those of other machines come when a question finds no answer. On
+the store rows are Parquet segments under the SHA-256 of their content, by kind. Of two rows with
+one key, deletions too, the later counts: the order of segments changes nothing."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ SEGMENTS = 32  # of a kind; more are merged
 EMBEDDING = "embedding"
 # What indexing asks. It is most of a book, and a search has no use for it.
 OF_INDEXING = frozenset({"extract", "glean", "claims", "describe", "report", EMBEDDING})
-# A trigger sees each row that is written or deleted. `gone` keeps deletions, so
-# that a merge of segments knows them.
+# A trigger sees each row written or deleted. `gone` keeps deletions for merges of segments.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fetched (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outbox (id INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT, key TEXT, by TEXT, kind TEXT);
@@ -155,8 +152,7 @@ class SharedBook(AnswerBook):
         self._send()
 
     def _send(self) -> None:
-        """Take what was written to the store. What cannot be sent now is sent with the next row, or
-        when the book is opened again."""
+        """Take what was written to the store; what fails goes with the next row or opening."""
         with self._sending:
             if time.monotonic() < self._next_send:
                 return
@@ -191,8 +187,7 @@ class SharedBook(AnswerBook):
         return (name,)
 
     def _merge(self, kind: str) -> None:
-        """Make one of the small segments of a kind, where there are many. Who does the same at the
-        same time leaves the rows twice, and the next merge once."""
+        """Make one of many small segments of a kind. Two that do so at once leave rows twice."""
         there = self._store.listed(f"{self._prefix}{kind}/")
         if len(there) <= SEGMENTS:
             return
@@ -218,8 +213,7 @@ class SharedBook(AnswerBook):
     # ---- from the store -------------------------------------------------------------------------
 
     def _pull(self) -> bool:
-        """Take in what other machines were answered, unless that was looked for a moment ago. Is
-        there anything new?"""
+        """Take in others' answers, unless that was done a moment ago. Is anything new?"""
         with self._pulling:
             if time.monotonic() < self._next_look:
                 return False
@@ -286,18 +280,15 @@ def _take(connection: sqlite3.Connection, row: Mapping[str, Any]) -> None:
     place, key, by = row["place"], row["key"], row["by"]
     where = f"key = ? AND {_BY[place]} = ?"
     here = connection.execute(f"SELECT time FROM {place} WHERE {where}", (key, by)).fetchone()
-    gone = connection.execute(
-        "SELECT time FROM gone WHERE place = ? AND key = ? AND by = ?", (place, key, by)
-    ).fetchone()
+    query = "SELECT time FROM gone WHERE place = ? AND key = ? AND by = ?"
+    gone = connection.execute(query, (place, key, by)).fetchone()
     known = max((*(here or ("",)), 0), (*(gone or ("",)), 1))
     if (row["time"], row["gone"]) <= known:
         return
     if row["gone"]:
         connection.execute(f"DELETE FROM {place} WHERE {where}", (key, by))
-        connection.execute(
-            "INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)",
-            (place, key, by, row["kind"], row["time"]),
-        )
+        values = (place, key, by, row["kind"], row["time"])
+        connection.execute("INSERT OR REPLACE INTO gone VALUES (?, ?, ?, ?, ?)", values)
     elif place == "vectors":
         insert(connection, place, [(key, by, row["vector"], row["tokens"], row["time"])])
     else:

@@ -1,12 +1,10 @@
-"""LanceDB: its import (1.2 s of CPU), its connections and indexes, and its tables, which are read at
-the versions that a manifest names and written by the holder of the lock.
+"""LanceDB: its import (1.2 s of CPU), connections, indexes and tables. They are read at the
+versions that a manifest names and written by the holder of the lock.
 
-A table's files are compared with their records when it is opened (manifest.py). Of a damaged table
-only rows that match their check values are given. The manifest says which versions belong together;
-what a crash left behind is rolled back before the next write.
+A table's files are compared with their records when it is opened (manifest.py); of a damaged one
+only rows that match their check values are given. What a crash left behind is rolled back.
 
-Vector tables of up to FLAT rows are kept in memory as one matrix (2 ms at 20,000 x 384); larger
-ones are searched by Lance."""
+Vectors of up to FLAT rows are one matrix in memory (2 ms at 20,000 x 384), else Lance searches."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.manifest import Manifest, spoiled
+from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
 from graphrag_mcp.store.schema import (
     BATCH,
     FULL_TEXT,
@@ -46,14 +44,12 @@ from graphrag_mcp.text.prose import furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
-# A server that commits all day puts every version it ever opened into these caches, and Lance's own
-# limits are 6 GB and 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities are as
-# fast with these as with 32 and 16 MB, of which they fill 37. What they hold takes twice what they
-# count. Both are shared by all corpora of the process.
+# A server that commits all day puts every version it opened into these caches: with Lance's limits,
+# 6 and 1 GB, half an hour of notes took 1 GB. Searches over 105,000 entities are as fast with these
+# as with 32 and 16 MB. Both are shared by all corpora of the process.
 INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
 # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 FLAT = 60_000
-REPAIR = "Run graphrag-mcp doctor --repair"
 TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
 T = TypeVar("T")
 _connections: dict[tuple[str, int, bool], Any] = {}
@@ -85,9 +81,8 @@ def _few_heaps() -> None:
 @lru_cache(maxsize=1)
 def session() -> Any:
     """What all connections of this process share."""
-    return lancedb().Session(
-        index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
-    )
+    sizes = {"index_cache_size_bytes": INDEX_CACHE, "metadata_cache_size_bytes": METADATA_CACHE}
+    return lancedb().Session(**sizes)
 
 
 def connect(folder: Path, reader: bool = False) -> Any:
@@ -118,8 +113,7 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def collected(query: Any) -> pa.Table:
-    """All rows. Left to itself LanceDB hands them over by 1,024, each time between two threads:
-    half of the CPU of reading 200,000 ids."""
+    """All rows at once: by 1,024 as usual, threads take half of the CPU of 200,000 ids."""
     reader = await query.to_batches(max_batch_length=TOGETHER)
     return pa.Table.from_batches(await reader.read_all(), reader.schema)
 
@@ -129,17 +123,15 @@ async def following(reader: Any) -> pa.RecordBatch | None:
 
 
 def writable(database: Any, name: str, version: int) -> Any:
-    """The table at its latest version, which is made equal to `version` first if a crash left
-    others behind it."""
+    """The table at its latest version, first made equal to `version` if a crash left others."""
     try:
         table = database.open_table(name)
         if table.version != version:
             table.restore(version)
         return table
     except Exception as error:
-        raise Damaged(
-            f"table {name} cannot be opened at version {version} ({error})", REPAIR
-        ) from error
+        what = f"table {name} cannot be opened at version {version} ({error})"
+        raise Damaged(what, REPAIR) from error
 
 
 def indexed(table: Any, name: str) -> None:
@@ -152,15 +144,9 @@ def indexed(table: Any, name: str) -> None:
         table.create_index(column, config=BTree(), replace=True)
     if name in FULL_TEXT:
         # Our tokens are separated by spaces already: Lance's filters would lose some.
-        config = FTS(
-            base_tokenizer="whitespace",
-            stem=False,
-            remove_stop_words=False,
-            ascii_folding=False,
-            lower_case=False,
-            max_token_length=None,
-            with_position=False,
-        )
+        filters = ("stem", "remove_stop_words", "ascii_folding", "lower_case", "with_position")
+        off = dict.fromkeys(filters, False)
+        config = FTS(base_tokenizer="whitespace", max_token_length=None, **off)
         table.create_index(FULL_TEXT[name], config=config, replace=True)
 
 
@@ -172,10 +158,10 @@ def disconnect(folder: Path) -> None:
 
 
 Wanted = Sequence[str] | None  # columns; None: all of them
+Rows = list[dict[str, Any]]
 Values = Sequence[str] | Sequence[int]  # of a key
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
-# What searches keep in memory, where a read takes 0.2 ms instead of 2 to 5: these columns (None: all
-# of them) of a table of at most so many rows.
+# In memory a read takes 0.2 ms, not 2 to 5: a table's most rows, columns that are kept (None: all).
 KEPT: dict[str, tuple[int, Sequence[str] | None]] = {
     "terms": (200_000, None),
     "passages": (60_000, None),
@@ -196,8 +182,8 @@ log = logging.getLogger(__name__)
 class Change:
     """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
 
-    A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional,
-    no nulls."""
+    A changed row's key must be in `gone`. `rows`: columns of the schema, `check` optional, no
+    nulls."""
 
     gone: Sequence[str] = ()
     rows: pa.Table | None = None
@@ -246,12 +232,10 @@ def _literal(value: str | int) -> str:
 
 
 class Snapshot:
-    """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by
-    threads.
+    """A reader of one generation. Opens tables when first asked, never locks, for any thread.
 
-    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once
-    more) and Damaged when the table itself cannot be read: on damaged files Lance raises anything,
-    panics of its Rust code included."""
+    NotFound when its generation has been cleaned away (open a new snapshot and ask once more),
+    Damaged when a table cannot be read: Lance raises anything, panics of Rust included."""
 
     def __init__(
         self,
@@ -286,8 +270,7 @@ class Snapshot:
     def rows(
         self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
     ) -> pa.Table:
-        """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
-        column."""
+        """Rows that fulfil an SQL condition (all when empty), unordered. ROW_ID may be a column."""
         names = names_of(table, columns)
         if (kept := self._in_memory(table, names)) is not None and not where:
             return kept.rows.select(names).slice(0, limit)
@@ -297,20 +280,10 @@ class Snapshot:
         query = handle.query().where(where) if where else handle.query()
         return self._run(table, query.limit(limit) if limit is not None else query, names)
 
-    def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """The rows that another read of this snapshot gave these row ids for, in no promised order."""
-        if (kept := self._in_memory(table, columns)) is not None:
-            return kept.take(kept.places(ROW_ID, row_ids), columns)
-        handle = self._handle(table)
-        if not len(row_ids):
-            return empty(table, columns)
-        return self._run(table, handle.take_row_ids(row_ids), columns)
-
     def by_key(
         self, table: str, values: Values, key: str | None = None, columns: Wanted = None
     ) -> pa.Table:
-        """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
-        `values`."""
+        """Rows whose `key` (default: KEY of the table, else id) is in `values`, in their order."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
         values = list(dict.fromkeys(values))
         if (kept := self._in_memory(table, [key, *names])) is not None:
@@ -323,25 +296,20 @@ class Snapshot:
         if len(values) > 500 and len(values) * 20 > self.count(table):
             parts = [part.filter(pc.is_in(part[key], wanted)) for part in self.batches(table, read)]
         else:
-            parts = [
-                self._run(table, handle.query().where(where), read)
-                for where in in_lists(key, values)
-            ]
+            queries = (handle.query().where(where) for where in in_lists(key, values))
+            parts = [self._run(table, query, read) for query in queries]
         found = pa.concat_tables(parts) if parts else empty(table, read)
         # A stable sort.
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
 
-    def served(
-        self, table: str, ids: Sequence[str], columns: Wanted = None
-    ) -> list[dict[str, Any]]:
+    def served(self, table: str, ids: Sequence[str], columns: Wanted = None) -> Rows:
         """Rows in the order of `ids`; unknown and damaged ones are missing."""
         return self.by_key(table, ids, "id", columns).to_pylist()
 
     def full_text(
         self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
     ) -> pa.Table:
-        """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
-        depends on history)."""
+        """Rows that hold a term, best first by Lance's `_score` (which depends on history)."""
         from lancedb.query import MatchQuery
 
         names = [name for name in names_of(table, columns) if name != "_score"]
@@ -358,8 +326,7 @@ class Snapshot:
         return found.append_column("_score", ranking["_score"].filter(pc.is_valid(at)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
-        """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
-        one, best first."""
+        """(id, cosine similarity) of rows of a vector table, by its index if any, best first."""
         query = self._handle(table).query().nearest_to(vector).column("vector")
         query = query.distance_type("cosine").nprobes(20).refine_factor(5).limit(limit)
         found = self._run(table, query, ["id", "_distance"])
@@ -407,16 +374,14 @@ class Snapshot:
             if table not in self._handles:
                 self._look_at_files(table)
                 try:
-                    self._handles[table] = wait(
-                        connect(self.folder, reader=True).open_table(table, version=version)
-                    )
+                    database = connect(self.folder, reader=True)
+                    self._handles[table] = wait(database.open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
 
     def _look_at_files(self, table: str) -> None:
-        """Damaged rows can be left out where rows have check values; an index, or a table without,
-        cannot be used."""
+        """Damaged rows are left out where rows have check values; other files cannot be used."""
         for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
             log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
@@ -447,18 +412,15 @@ class Snapshot:
         right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
-            log.warning(
-                "row %r of %s does not match its check value and is not served", wrong, table
-            )
+            said = "row %r of %s does not match its check value and is not served"
+            log.warning(said, wrong, table)
         return rows.filter(right)
 
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
         if current is None or current.generation != self.manifest.generation:
-            return NotFound(
-                f"generation {self.manifest.generation} of {self.folder.name} is gone",
-                "Search again",
-            )
+            gone = f"generation {self.manifest.generation} of {self.folder.name} is gone"
+            return NotFound(gone, "Search again")
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
@@ -467,7 +429,6 @@ def names_of(table: str, columns: Wanted) -> list[str]:
 
 
 def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """The rows as tuples of their columns."""
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
@@ -521,18 +482,16 @@ class Imagination:
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None, keep: bool = True) -> Snapshot:
-    """A reader of the given generation, or of the current one. NotFound when nothing was ever
-    indexed there. `keep`: for searches."""
+    """A reader of that generation, else the current one (or NotFound). `keep`: for searches."""
     return Snapshot(folder, manifest or manifests.current(folder), keep)
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-    """Write the changes beside what `manifest` names; gives {table: version} for the next manifest.
-    NOT a commit.
+    """Write changes beside what `manifest` names; gives {table: version} of the next. NOT a commit.
 
     Only for the holder of the writer's lock. For a second call before the commit pass
-    `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are
-    rolled back."""
+    `replace(manifest, tables=<what the first gave>)`, else the first call's writes are rolled
+    back."""
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
@@ -541,9 +500,8 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
         rows = None if new is None else sealed(name, new)
         with manifests.writing(folder):
             if name in named:
-                versions[name] = _change_table(
-                    database, name, named[name], changes[name].gone, rows
-                )
+                gone = changes[name].gone
+                versions[name] = _change_table(database, name, named[name], gone, rows)
             elif rows is not None:  # what lies there under this name belongs to no generation
                 table = database.create_table(name, data=rows, mode="overwrite")
                 if rows.num_rows:
@@ -555,8 +513,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
 def compact(
     folder: Path, manifest: Manifest, margin: float = 60.0, *, idle: bool = False
 ) -> dict[str, int] | None:
-    """Merge tails into indexes and small files into big ones where it pays; new versions, or None.
-    NOT a commit.
+    """Merge tails and small files where it pays; new versions, or None. NOT a commit.
 
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
     seconds, than every version that a kept generation names: so what `manifest` names stays,
@@ -596,8 +553,7 @@ def compact(
 
 
 def _age(written: datetime) -> float:
-    """In seconds. Of instants: where clocks were put back at the end of summer, the difference of
-    local times is an hour short."""
+    """In seconds, of instants: local times are an hour off at the end of summer."""
     return max(time.time() - written.timestamp(), 0.0)
 
 
@@ -633,15 +589,13 @@ def _worth_compacting(table: Any, name: str) -> bool:
         return True
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
-    return stats is not None and stats.num_unindexed_rows > max(
-        TAIL_ROWS, TAIL_SHARE * table.count_rows()
-    )
+    most = max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
+    return stats is not None and stats.num_unindexed_rows > most
 
 
 # ---- nearest rows --------------------------------------------------------------------------------
 
-# Digits of a similarity that are kept: the same text embedded in another batch differs in the
-# seventh.
+# Digits of a similarity: the same text in another batch of an embedding differs in the seventh.
 DIGITS = 5
 
 Matrix = tuple[list[str], dict[str, int], Any]
@@ -650,9 +604,8 @@ _lock = threading.Lock()
 
 
 def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[tuple[str, float]]:
-    """At most `limit` rows of `table` whose vectors point the same way as `vector` (float32 bytes);
-    [] when there are none, or of another dimension: another model made them, and the next indexing
-    replaces them."""
+    """At most `limit` rows of `table` with vectors nearest to `vector` (float32 bytes); [] when
+    there are none, or of another dimension (another model's, until the next indexing)."""
     found = similarities(snapshot, table, vector, limit)
     return sorted(found.items(), key=lambda one: (-one[1], one[0]))
 
@@ -665,8 +618,7 @@ def similarities(
     also: Sequence[str] = (),
     flat: int = FLAT,
 ) -> dict[str, float]:
-    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id.
-    Tables of more than `flat` rows are left to Lance."""
+    """Similarities of the `limit` nearest rows and of `also`, by id; over `flat` rows by Lance."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -683,8 +635,7 @@ def similarities(
         return {}
     scores = _compared(matrix, wanted)
     if limit < count:
-        # Of rows that are equally near, those whose ids come first, whatever their order in the
-        # table.
+        # Of rows that are equally near, those whose ids come first.
         edge = np.partition(scores, count - limit)[count - limit]
         inside = np.flatnonzero(scores > edge).tolist()
         ties = sorted(np.flatnonzero(scores == edge).tolist(), key=ids.__getitem__)
@@ -712,8 +663,7 @@ def _searched(
 
 
 def _compared(matrix: Any, wanted: Any) -> Any:
-    """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many
-    there are."""
+    """Not by `@`: that wakes a thread per core for 2 ms, and their number decides the sums."""
     import numpy as np
 
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)

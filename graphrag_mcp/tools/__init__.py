@@ -1,7 +1,7 @@
 """The MCP tools, in a fixed order.
 
-Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
-package and server.py know MCP."""
+Gives the `Tool` objects of a server, with flat schemas. Only this package and server.py know
+MCP."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def _annotations(*true: str) -> ToolAnnotations:
 
 
 READS = _annotations("read_only_hint", "idempotent_hint")
-# A synchronised folder's vanished files leave the index: it destroys, and a second call changes
-# nothing more.
+# Vanished files leave the index: it destroys, and a second call changes nothing more.
 SYNCHRONISES = _annotations("destructive_hint", "idempotent_hint")
 RECORDS = _annotations("idempotent_hint")
 STARTS = _annotations()
@@ -51,8 +50,7 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 )
 
 
-# What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its
-# order.
+# What `--tools` leaves: to ask with, or to feed and tend an index with; "all": every tool.
 SETS = {name: frozenset(tools.split()) for name, tools in TABLES["sets"].items()}
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
@@ -75,8 +73,7 @@ def offered(
 
 
 def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
-    """The tools and the extensions of a server whose results the explorer page shows in hosts that
-    render apps; as they are where none of the tools has such results."""
+    """Tools and extensions of a server for hosts that render apps, where a tool has a page."""
     extensions = explorer.extension(tools)
     data = _tool(explorer.explore_data, "Explorer data", READS)
     data.meta = {"ui": {"resourceUri": explorer.URI, "visibility": ["app"]}}
@@ -106,16 +103,14 @@ def _pair() -> Sequence[Tool]:
 
 
 def all_tools() -> list[Tool]:
-    """Every tool of this release, built again: name and description from the function, schemas
-    without noise."""
+    """Every tool, built again: name and description from the function, schemas without noise."""
     return [_tool(function, title, annotations) for function, title, annotations in TOOLS]
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
-    tool = OurTool.from_function(
-        function, title=title, description=description, annotations=annotations
-    )
+    said: dict[str, Any] = {"title": title, "description": description}
+    tool = OurTool.from_function(function, annotations=annotations, **said)
     tool.parameters = _bare(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         schema = tool.fn_metadata.output_schema
@@ -124,8 +119,7 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
 
 
 def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
-    """The schema without pydantic's titles and model docstrings, and with every $ref replaced by
-    what it names.
+    """The schema without pydantic's titles and docstrings, each $ref replaced by what it names.
 
     `names` is True inside `properties`, where "title" is a field and not a keyword."""
     if isinstance(schema, list):

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult
 from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing_budget
-from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable
+from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, argument, desk_of, sendable, sent
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESULTS_TOKENS = 4_000
 LINKS = ("url", "source_url", "link", "source")  # metadata that may hold a document's web address
 
-FetchId = argument(Text, "An id from search", "id result_id document_id ids")
+FetchId = argument(Text, "fetch_id")
 
 
 class Found(BaseModel):
@@ -54,15 +54,12 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
         if not query.strip():
             example = 'Ask something, e.g. search(query="who built it?")'
             raise BadInput("the query is empty", example)
-        found = [
-            Found(
-                id=f"{corpus}/{one.id}",
-                title=one.title or one.uri,
-                url=_address(snapshot, corpus, one.id, one.document_id),
-            )
-            for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations
-        ]
-        return Searched(results=found)
+        found = Searched()
+        for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
+            url = _address(snapshot, corpus, one.id, one.document_id)
+            title = one.title or one.uri
+            found.results.append(Found(id=f"{corpus}/{one.id}", title=title, url=url))
+        return found
 
     return await _plain(ctx, "search", work)
 
@@ -94,7 +91,6 @@ async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
 
 
 def _text(snapshot: Snapshot, source: dict[str, Any]) -> str:
-    """The exact characters of a source, from its document."""
     row = document_row(snapshot, source["document_id"])
     return row["text"][source["char_start"] : source["char_end"]] if row else ""
 
@@ -111,5 +107,4 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
 async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
     """Only the fields that these hosts know, in both channels."""
     body = sendable(packing_budget.shown((await apart(ctx, tool, work)).model_dump()))
-    text = json.dumps(body, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=body)
+    return sent(json.dumps(body, ensure_ascii=False), body)

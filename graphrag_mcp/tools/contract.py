@@ -1,10 +1,9 @@
 """Arguments: the types that the tools share, and tools that say what is wrong with a call.
 
-The SDK drops an unknown argument silently and shows pydantic's own text for a wrong one; here the
-first is named with its nearest known name, the second becomes two sentences. A tool that only reads
-still answers and says what it ignored; one that writes refuses. Types take what models send
-(numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
-oneOf, allOf or $ref, because clients reject them.
+The SDK drops an unknown argument silently and shows pydantic's text for a wrong one; here the first
+is named with its nearest known name, the second becomes two sentences. A tool that reads says what
+it ignored; one that writes refuses. Types take what models send (numbers as strings, null for "not
+given"); their schemas have no anyOf, oneOf, allOf or $ref, which clients reject.
 
 From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
 `GraphRAGError` becomes a `ToolError`."""
@@ -18,7 +17,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -49,9 +48,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
-# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
-# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. See
-# docs/hosts.md.
+# Of a result of over 8,192 characters of JSON VS Code's chat shows its model the name of a file, and
+# of a line of that, which our text is, 2,000 characters. See docs/hosts.md.
 SHORT = 2_000
 SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
@@ -85,8 +83,7 @@ class Desk:
 
 Ctx = Context[Desk]
 
-# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its
-# `hint`.
+# Remarks about the arguments of this call (clamped, unknown, cut); they end in its `hint`.
 REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 
@@ -95,7 +92,6 @@ def desk_of(ctx: Ctx) -> Desk:
 
 
 def remark(sentence: str) -> None:
-    """Say something about this call's arguments in its hint."""
     remarks = REMARKS.get()
     if remarks is None:
         REMARKS.set(remarks := [])
@@ -158,8 +154,7 @@ def reply(result: types.Result, budget: int = MOST, page: str = "") -> CallToolR
 
 
 def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
-    """Make the result ready to be sent with its text uncut; False where it passes its budget even
-    without what ends the text."""
+    """Make the result ready to be sent uncut; False where even its bare text passes the budget."""
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
         result.hint, result.text = hint, body
@@ -173,11 +168,14 @@ def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
 
 
 def _sent(result: types.Result) -> CallToolResult:
-    """Text; and for results on which programs act, their fields. A host that is given fields may
-    show the model these alone, so other results have none."""
-    content = [TextContent(type="text", text=sendable(result.text))]
+    """Text; fields only of results on which programs act: hosts may show models these alone."""
     fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
-    return CallToolResult(content=content, structured_content=fields, _meta=meta_of(result))
+    return sent(sendable(result.text), fields, _meta=meta_of(result))
+
+
+def sent(text: str, fields: Any = None, **more: Any) -> CallToolResult:
+    content = [TextContent(type="text", text=text)]
+    return CallToolResult(content=content, structured_content=fields, **more)
 
 
 def encodable(text: str) -> str:
@@ -186,8 +184,7 @@ def encodable(text: str) -> str:
 
 
 def sendable(value: Any) -> Any:
-    """The value as it can be sent: lone surrogates, which file names that are not UTF-8 have, are
-    escaped."""
+    """The value as it can be sent: lone surrogates (of file names, not UTF-8) are escaped."""
     if isinstance(value, str):
         if value.isascii():
             return value
@@ -229,7 +226,6 @@ def meta_of(result: types.Result) -> dict[str, Any] | None:
 
 
 def search_view(query: str) -> str:
-    """The view of the page that searches for a question."""
     return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
 
 
@@ -240,8 +236,7 @@ def _base_of_page(ctx: Ctx) -> str:
 
 
 def _address(ctx: Ctx, result: types.Result) -> str:
-    """Where the page shows a result. It never holds a token: the page asks for one where it has
-    none. For a long question it is that of the map."""
+    """Where the page shows a result (a long question: the map). It never holds a token."""
     base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
     if not base or not shown:
         return ""
@@ -286,8 +281,7 @@ async def serve(
 
 
 async def apart(ctx: Ctx, tool: str, work: Callable[[], T]) -> T:
-    """The result of `work` in a worker thread, which only reads: a cancelled call does not wait for
-    it."""
+    """The result of `work`, which only reads, in a thread: a cancelled call does not wait."""
     with telling(tool):
         threads = desk_of(ctx).threads
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
@@ -332,8 +326,7 @@ def staying(advice: str, corpus: str) -> str:
 
 @contextmanager
 def telling(tool: str) -> Iterator[None]:
-    """The one place where failures become text for a model: ours as they are, anything else without
-    its insides."""
+    """Where failures become text for a model: ours as they are, others without their insides."""
     try:
         yield
     except ToolError:
@@ -409,12 +402,16 @@ def as_list(value: Any) -> Any:
     """null is [], a JSON list in a string is that list, a single value is a list of one."""
     if value is None or value == "":
         return []
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+    value = as_json(value, "[")
     return value if isinstance(value, list) else [value]
+
+
+def as_json(value: Any, opening: str) -> Any:
+    """What a text of JSON says that begins so; any other value as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(opening):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def as_strings(value: Any) -> Any:
@@ -439,94 +436,60 @@ def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def argument(kind: Any, description: str, called: str = "") -> Any:
-    """The type of an argument, with the names that models call it by, its own first."""
+def argument(kind: Any, name: str) -> Any:
+    """The type of the argument that has this name in contract.toml."""
+    description, called = TABLES["arguments"][name]
     alias = AliasChoices(*called.split()) if called else None
     return Annotated[kind, Field(description=description or None, validation_alias=alias)]
 
 
-def number(default: int, description: str, called: str = "") -> Any:
-    return argument(Annotated[int, BeforeValidator(as_int(default))], description, called)
+def number(default: int, name: str) -> Any:
+    return argument(Annotated[int, BeforeValidator(as_int(default))], name)
 
 
-def choice(choices: tuple[str, ...], description: str, called: str = "") -> Any:
+def choice(choices: tuple[str, ...], name: str) -> Any:
     """One of these words, in any case; the first for an empty one."""
     read = BeforeValidator(lambda value: as_word(value) or choices[0])
-    return argument(Annotated[Literal[choices], read], description, called)
+    return argument(Annotated[Literal[choices], read], name)
 
 
-def objects(schema: dict[str, Any], description: str, called: str) -> Any:
+def objects(schema: dict[str, Any], name: str) -> Any:
     """A list of objects, which the tool itself looks at."""
     listed = WithJsonSchema({"type": "array", "items": schema})
-    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], description, called)
+    return argument(Annotated[list[Any], BeforeValidator(as_list), listed], name)
 
 
 Text = Annotated[str, BeforeValidator(as_text)]
 Flag = Annotated[bool, BeforeValidator(as_flag(False))]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
-Query = argument(
-    Text, "A question or names, in any language", "query q question text search prompt input"
-)
-_CORPUS = "corpus index collection corpus_name index_name workspace"
-Corpus = argument(Text, "Another index", _CORPUS)
-Corpora = argument(Text, "Another index; a,b or *: several", _CORPUS)
-_BUDGET = "max_tokens budget token_budget maxTokens max_token tokens"
-
-
+Query = argument(Text, "query")
+Corpus = argument(Text, "corpus")
+Corpora = argument(Text, "corpora")
 Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = (
-    number(most, "Longest result", _BUDGET) for most in (1200, 2000, 3000, 4000, 6000)
+    number(most, "budget") for most in (1200, 2000, 3000, 4000, 6000)
 )
-Format = choice(("concise", "detailed"), "detailed: all columns", "response_format format detail")
-Cursor = argument(
-    Annotated[str, BeforeValidator(as_cursor)],
-    "Of the last page",
-    "cursor next_cursor page page_token",
-)
-Answer = argument(Flag, "Let the server's model answer", "answer generate_answer")
-ResponseType = argument(Text, "Its form, e.g. a table", "response_type answer_type")
-Instructions = argument(Text, "More wishes for it", "instructions user_prompt system_prompt")
-GeneralKnowledge = argument(
-    Flag, "It may add general knowledge, marked", "general_knowledge allow_general_knowledge"
-)
-Filters = argument(
-    Strings,
-    'As "date>=2024-05", "uri=notes/*", "topic=c5", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
-    "filters filter where",
-)
-History = argument(
-    Annotated[list[str], BeforeValidator(as_turns)],
-    "Earlier user turns",
-    "history conversation_history messages",
-)
-Explain = argument(Flag, "Why each item is there", "explain why")
-Keywords = argument(Strings, "Look for these too", "keywords keyword terms")
-Queries = argument(
-    Strings, "Up to 8 questions at once instead of query; short hits for each", "queries questions"
-)
-Breadth = choice(("passages", "sentences"), "sentences: one from each of up to 40 places")
-Sort = choice(("rank", "time"), "time: oldest first", "sort order")
-SessionId = argument(Text, "From drift_search", "session_id session sessionId drift_session id")
-JobId = argument(Text, "From index_documents", "job_id job jobId id task_id")
-Texts = objects(TABLES["text"], "Texts themselves", "texts documents docs content contents text")
+Format = choice(("concise", "detailed"), "format")
+Cursor = argument(Annotated[str, BeforeValidator(as_cursor)], "cursor")
+Answer = argument(Flag, "answer")
+ResponseType = argument(Text, "response_type")
+Instructions = argument(Text, "instructions")
+GeneralKnowledge = argument(Flag, "general_knowledge")
+Filters = argument(Strings, "filters")
+History = argument(Annotated[list[str], BeforeValidator(as_turns)], "history")
+Explain = argument(Flag, "explain")
+Keywords = argument(Strings, "keywords")
+Queries = argument(Strings, "queries")
+Breadth = choice(("passages", "sentences"), "breadth")
+Sort = choice(("rank", "time"), "sort")
+SessionId = argument(Text, "session_id")
+JobId = argument(Text, "job_id")
+Texts = objects(TABLES["text"], "texts")
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------
 
-# What models call things that go by another name here, where the spelling gives no clue.
-GUESSES = {
-    **dict.fromkeys(("top_k", "k", "n", "limit", "num_results", "max_results"), "max_tokens"),
-    **dict.fromkeys(("community", "depth", "mode"), "level"),
-    "offset": "cursor",
-}
-# What pydantic's error types are about, by how they begin.
-EXPECTED = {
-    "int": "a whole number",
-    "string": "text",
-    "bool": "true or false",
-    "list": "a list",
-    "float": "a number",
-}
+GUESSES, EXPECTED = TABLES["guesses"], TABLES["expected"]
 
 
 class OurTool(Tool):
@@ -538,29 +501,24 @@ class OurTool(Tool):
         strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
         reads = self.annotations is not None and self.annotations.read_only_hint
         if wrong or (strange and not reads):
-            return _refusal(" ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."]))
+            said = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
+            return sent(said, is_error=True)
         token = REMARKS.set([f"{sentence} It was ignored." for sentence in strange])
         try:
             return await super().run(arguments, context, convert_result)
         except UnexpectedToolError:
             raise
         except ToolError as error:  # the SDK puts its own words before those of the tool
-            return _refusal(str(error.__cause__ or error))
+            return sent(str(error.__cause__ or error), is_error=True)
         finally:
             REMARKS.reset(token)
-
-
-def _refusal(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def usage(tool: Tool) -> str:
     """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
     required = tool.parameters.get("required", [])
-    parts = [
-        name if name in required else f"{name}={_shown(part.get('default'))}"
-        for name, part in tool.parameters["properties"].items()
-    ]
+    given = {name: part.get("default") for name, part in tool.parameters["properties"].items()}
+    parts = [one if one in required else f"{one}={_shown(said)}" for one, said in given.items()]
     return f"{tool.name}({', '.join(parts)})"
 
 

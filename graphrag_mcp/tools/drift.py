@@ -20,46 +20,23 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
 
-Mode = contract.choice(
-    ("step", "auto"), "step: you answer each node; auto: the server's model walks, if it has one"
-)
-Depth = contract.number(3, "Levels of follow-ups, 1 to 6", "depth max_depth")
-Breadth = contract.number(20, "Nodes per level, 1 to 100", "breadth width")
-MaxNodes = contract.number(40, "Nodes in all, 2 to 200", "max_nodes nodes node_budget")
-NodeId = contract.argument(
-    contract.Text, "The node you answer (open_node of the last result)", "node_id node open_node"
-)
-Answer = contract.argument(
-    contract.Text, "Your answer to this node alone, citing ids", "answer response text"
-)
-# What models send as a score or as questions is read, and explained where it cannot be, by
-# query/drift_state.py.
-Score = contract.argument(
-    Annotated[Any, WithJsonSchema({"type": "number"})],
-    "0 to 100: how much the answer helps the first question",
-    "score rating",
-)
+Mode = contract.choice(("step", "auto"), "mode")
+Depth = contract.number(3, "depth")
+Breadth = contract.number(20, "drift_breadth")
+MaxNodes = contract.number(40, "drift_max_nodes")
+NodeId = contract.argument(contract.Text, "node_id")
+Answer = contract.argument(contract.Text, "drift_answer")
+# What models send as a score or as questions is read by query/drift_state.py.
+Score = contract.argument(Annotated[Any, WithJsonSchema({"type": "number"})], "score")
 FollowUps = contract.argument(
-    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})],
-    "Up to 5 new questions, 10 for the first node",
-    "follow_ups follow_up followups questions follow_up_questions",
+    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})], "follow_ups"
 )
-Prune = contract.argument(contract.Strings, "Frontier nodes to drop", "prune pruned prune_ids")
-Finish = contract.argument(
-    contract.Flag, "true: give the answers, ranked, instead of a next node", "finish done end"
-)
-Auto = contract.argument(
-    contract.Flag, "true: the server's model answers this node", "auto let_model_answer"
-)
-Reduce = contract.argument(
-    contract.Flag, "true: the server's model joins the answers", "reduce join"
-)
-Form = contract.choice(
-    ("answers", "tree", "json", "mermaid"), "or the whole graph of questions", "format form view as"
-)
-OpenNext = contract.argument(
-    contract.Text, 'Node to open next; empty: the best; "none": none', "open_next next next_node"
-)
+Prune = contract.argument(contract.Strings, "prune")
+Finish = contract.argument(contract.Flag, "finish")
+Auto = contract.argument(contract.Flag, "auto")
+Reduce = contract.argument(contract.Flag, "reduce")
+Form = contract.choice(("answers", "tree", "json", "mermaid"), "form")
+OpenNext = contract.argument(contract.Text, "open_next")
 
 
 async def drift_search(
@@ -97,10 +74,8 @@ async def drift_search(
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
-                options = AnswerOptions(seconds=ANSWER_SECONDS)
-                return drift_llm.run(
-                    Drift(snapshot, path), query, asker, **limits, max_tokens=inner, options=options
-                )
+                given = {"max_tokens": inner, "options": AnswerOptions(seconds=ANSWER_SECONDS)}
+                return drift_llm.run(Drift(snapshot, path), query, asker, **limits, **given)
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
@@ -131,14 +106,8 @@ async def drift_step(
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
-            return answer_node(
-                session,
-                node_id,
-                app.asker(corpus),
-                open_next=open_next,
-                max_tokens=inner,
-                seconds=ANSWER_SECONDS,
-            )
+            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
+            return answer_node(session, node_id, app.asker(corpus), open_next=open_next, **limits)
         given = node_id, answer, score, follow_ups, prune
         if not finish:
             return session.step(*given, open_next, max_tokens=inner)
@@ -168,9 +137,8 @@ async def drift_finish(
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            return drift_llm.reduce(
-                session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS
-            )
+            limits = {"max_tokens": inner, "seconds": ANSWER_SECONDS}
+            return drift_llm.reduce(session, app.asker(corpus), **limits)
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, whole)

@@ -1,5 +1,4 @@
-"""Tools that edit an index: edit_graph and remove_documents. Everything can be undone, and survives
-every re-indexing."""
+"""Tools that edit an index. Everything can be undone, and survives every re-indexing."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.types import CallToolResult
@@ -32,39 +32,19 @@ ECHOED = 300  # characters of ids or fields that the next call repeats
 
 def as_fields(value: Any) -> Any:
     """Fields however they come: an object, its JSON, or a list of `name=value`."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+    value = contract.as_json(value, "{")
     if isinstance(value, dict):
         return [f"{name}={one}" for name, one in value.items()]
     return contract.as_strings(value)
 
 
-DryRun = contract.argument(
-    Annotated[bool, BeforeValidator(contract.as_flag(True))],
-    "false: do it",
-    "dry_run dryrun preview",
-)
+DryRun = contract.argument(Annotated[bool, BeforeValidator(contract.as_flag(True))], "dry_run")
 Op = contract.choice(
-    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"),
-    "merge: the first id stays; proposals: pairs to merge or reject; log: edits",
-    "op operation action",
+    ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"), "op"
 )
-EditIds = contract.argument(
-    contract.Strings,
-    "e12, r7, names; of a new relationship both ends; undo_id",
-    "ids id entities names undo_id",
-)
-Fields = contract.argument(
-    Annotated[list[str], BeforeValidator(as_fields)],
-    "name=value: title, type, description, keywords, weight",
-    "fields values set",
-)
-DocumentIds = contract.argument(
-    contract.Strings, "d4, uris or file names", "ids id documents document_ids uris paths"
-)
+EditIds = contract.argument(contract.Strings, "edit_ids")
+Fields = contract.argument(Annotated[list[str], BeforeValidator(as_fields)], "fields")
+DocumentIds = contract.argument(contract.Strings, "document_ids")
 
 
 async def remove_documents(
@@ -73,9 +53,8 @@ async def remove_documents(
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
     by = "agent:" + contract.who(ctx)
-    return await contract.serve(
-        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run)
-    )
+    given = corpus, ids, by, dry_run
+    return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *given))
 
 
 async def edit_graph(
@@ -89,9 +68,8 @@ async def edit_graph(
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
     undone."""
     by = "agent:" + contract.who(ctx)
-    return await contract.serve(
-        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run)
-    )
+    given = corpus, op, ids, fields, by, dry_run
+    return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *given))
 
 
 def edit(
@@ -137,9 +115,8 @@ def _check_ids(op: str, ids: Sequence[str]) -> None:
     if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
         said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
         example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
-        raise BadInput(
-            f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}'
-        )
+        what = f"{op} takes two or more entities, and {said}"
+        raise BadInput(what, f'Give ids=["e7", "e12"]; {example}')
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
 
@@ -158,8 +135,7 @@ def _split(fields: Sequence[str]) -> dict[str, str]:
 
 
 def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
-    """Entities and relationships; of an undo ids of edits; of a creation the new name, or the two
-    ends of a new relationship, which must be there."""
+    """Entities, relationships; ids of edits to undo; a new name, or both ends of a new pair."""
     from graphrag_mcp.index.edits import Target
     from graphrag_mcp.text.terms import normalise_name
 
@@ -214,9 +190,8 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     with _lock:
         if timer := _waiting.pop(corpus, None):
             timer.cancel()
-        timer = threading.Timer(
-            QUIET_SECONDS, lambda: start.start(app.settings, corpus, IndexRequest())
-        )
+        work = partial(start.start, app.settings, corpus, IndexRequest())
+        timer = threading.Timer(QUIET_SECONDS, work)
         timer.daemon = True
         _waiting[corpus] = timer
         timer.start()
@@ -226,8 +201,7 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
 def remove(
     app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
 ) -> RemoveResult:
-    """The tool without its wire; with `wait`, the rows have gone before it returns, however long
-    that takes."""
+    """The tool without its wire; with `wait`, the rows have gone before it returns."""
     from graphrag_mcp.index import edits
     from graphrag_mcp.text.terms import counted
 
@@ -272,18 +246,15 @@ def remove(
 
 
 def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
-    """What is no document, with the nearest names."""
-    listed = [
-        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "")
-        for one, near in list(unknown.items())[:10]
-    ]
+    pairs = list(unknown.items())[:10]
+    nearest = (f", nearest {', '.join(near)}" if near else "" for _, near in pairs)
+    listed = [f"{one[:80]!r}{near}" for (one, _), near in zip(pairs, nearest, strict=True)]
     more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
     return "; ".join(listed) + more
 
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
-    """The rows, in a job that asks no model: reports that spoke of them are written from what is
-    left."""
+    """The rows, in a job that asks no model: their reports are written from what is left."""
     settings = replace(app.settings, max_calls=-1)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents

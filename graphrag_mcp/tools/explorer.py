@@ -1,15 +1,14 @@
-"""The explorer as an MCP App: its resource and the tool `explore_data`, which is for the page
-alone."""
+"""The explorer as an MCP App: its resource, and the tool `explore_data` of the page alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult
 from pydantic import Field
 
-from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable
+from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable, sent
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -39,10 +38,7 @@ async def explore_data(
         return load(app, view, given, corpus)
 
     found = await apart(ctx, "explore_data", work)
-    said = f"Data of the view {view} for the explorer page."
-    return CallToolResult(
-        content=[TextContent(type="text", text=said)], structured_content=sendable(found)
-    )
+    return sent(f"Data of the view {view} for the explorer page.", sendable(found))
 
 
 def extension(tools: Iterable[Tool]) -> list[Extension]:
@@ -59,7 +55,6 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
         tool.meta = {"ui": {"resourceUri": URI}, "ui/resourceUri": URI}
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
-    apps.add_html_resource(
-        URI, page({"app": True}), name="explorer", title="Explorer", description=about
-    )
+    named = {"name": "explorer", "title": "Explorer", "description": about}
+    apps.add_html_resource(URI, page({"app": True}), **named)
     return [apps]

@@ -1,12 +1,11 @@
-"""Tools for indexing: index_documents, graph_status, cancel_job. How long a call waits never
-changes what its job does."""
+"""Tools for indexing. How long a call waits never changes what its job does."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -18,6 +17,7 @@ from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.losses import told as losses_told
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from graphrag_mcp.store.tables import Snapshot
 
+T = TypeVar("T")
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 SHOWN_CHANGES = 100  # lines on what changed
@@ -40,28 +41,15 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = contract.argument(
-    contract.Strings, "Folders or files", "paths path folder folders files file directory dir"
-)
-Method = contract.choice(
-    ("auto", "fast", "llm", "agent"),
-    "auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)",
-)
-RemoveMissing = contract.argument(
-    contract.Flag,
-    "Allow removing over half of the corpus: its files are gone",
-    "remove_missing delete_missing prune",
-)
-Wait = contract.number(20, "0 to 50; longer work goes on as a job", "wait_seconds wait timeout")
+Paths = contract.argument(contract.Strings, "paths")
+Method = contract.choice(("auto", "fast", "llm", "agent"), "method")
+RemoveMissing = contract.argument(contract.Flag, "remove_missing")
+Wait = contract.number(20, "wait")
 Listed = contract.choice(
-    ("counts", "all", "pending", "processing", "processed", "failed"),
-    "List the job's",
-    "documents state states status filter",
+    ("counts", "all", "pending", "processing", "processed", "failed"), "listed"
 )
-Since = contract.argument(contract.Text, "Day or generation: what changed since", "since after")
-AboutEntity = contract.argument(
-    contract.Text, "With since: what is new on this entity", "about entity"
-)
+Since = contract.argument(contract.Text, "since")
+AboutEntity = contract.argument(contract.Text, "about_entity")
 
 
 async def index_documents(
@@ -87,11 +75,9 @@ async def index_documents(
     with telling("index_documents"):
         # Shielded for its moment: a job that has started is always written down and named.
         with anyio.CancelScope(shield=True):
-            job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
+            job, errors = await _aside(desk, begin)
         job = await _watch(ctx, job, min(wait, LONGEST_WAIT - 2))
-        result = await anyio.to_thread.run_sync(
-            lambda: reply(_outcome(home, job, errors)), limiter=desk.threads
-        )
+        result = await _aside(desk, lambda: reply(_outcome(home, job, errors)))
         result.is_error = job.status == "failed"
         return result
 
@@ -124,15 +110,15 @@ async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResu
     """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = desk_of(ctx)
     with telling("cancel_job"):
-        job = await anyio.to_thread.run_sync(
-            start.cancel, desk.app.home, job_id.strip(), limiter=desk.threads
-        )
+        job = await _aside(desk, lambda: start.cancel(desk.app.home, job_id.strip()))
         job = await _watch(ctx, job, 5)
         if job.status not in FINAL:
             remark("It stops at its next step.")
-        return await anyio.to_thread.run_sync(
-            lambda: reply(_job_status(desk.app, job.job_id)), limiter=desk.threads
-        )
+        return await _aside(desk, lambda: reply(_job_status(desk.app, job.job_id)))
+
+
+async def _aside(desk: contract.Desk, work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work, limiter=desk.threads)
 
 
 # ---- the request ----------------------------------------------------------------------------------
@@ -152,9 +138,7 @@ def _request(
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
     within = tuple(str(root.resolve()) for root in app.settings.roots)
-    request = IndexRequest(
-        paths=found, texts=good, method=method, remove_missing=remove_missing, within=within
-    )
+    request = IndexRequest(found, good, method, remove_missing, within=within)
     return name, request, errors
 
 
@@ -189,8 +173,7 @@ def _wrong_text(body: Any) -> str:
 
 
 async def _watch(ctx: Ctx, job: Job, seconds: float) -> Job:
-    """The job as it is when it has ended or the time is up, reporting progress at most twice a
-    second."""
+    """The job when it has ended or the time is up. Reports progress twice a second at most."""
     began = reported = time.monotonic()
     home = desk_of(ctx).app.home
     while job.status not in FINAL and (left := began + seconds - time.monotonic()) > 0:
@@ -211,7 +194,6 @@ def _where(job: Job) -> str:
 
 
 def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
-    """The job as the result of index_documents."""
     result = IndexResult(**(job.result or {"done": job.done, "total": job.total}))
     result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
     errors = [*errors, *result.errors]
@@ -274,9 +256,8 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
     changes = _listed(counts, "added", "changed", "removed", "unchanged") or "nothing to do"
     if job.status == "done" and job.request.get("paths") and not result.total and unread:
         changes = "nothing to index was found there"
-    held = _listed(
-        counts, "documents_total", "text_units", "entities", "relationships", "communities"
-    )
+    kinds = ("documents_total", "text_units", "entities", "relationships", "communities")
+    held = _listed(counts, *kinds)
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
     return f"Corpus {job.corpus} {verb}: {changes}." + (f" It holds {held}." if held else "")
 
@@ -287,10 +268,8 @@ def _nothing(job: Job, result: IndexResult) -> bool:
 
 
 def _listed(counts: Mapping[str, int], *kinds: str) -> str:
-    shown = (
-        counted(counts[kind], kind.removesuffix("_total")) for kind in kinds if counts.get(kind)
-    )
-    return ", ".join(shown)
+    some = [kind for kind in kinds if counts.get(kind)]
+    return ", ".join(counted(counts[kind], kind.removesuffix("_total")) for kind in some)
 
 
 def _pairs(counts: Mapping[str, int]) -> str:
@@ -317,9 +296,8 @@ def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
 def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
     job = queue.load(app.home, job_id)
     outcome = _outcome(app.home, job, [])
-    result = StatusResult(
-        corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts
-    )
+    result = StatusResult(corpus=job.corpus, jobs=[_view(job)], counts=outcome.counts)
+    result.corpora = app.corpora()
     lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
     state = "all" if listed == "counts" else listed
     shown, result.states, more = run.page(app.home, job, state, cursor)
@@ -349,8 +327,7 @@ def status(app: App, corpus: str) -> StatusResult:
         if corpus:
             raise
         listed = [f"- {one}: {_documents(app, one)}" for one in known]
-        # What to do stands outside of the fence: inside it our own advice would be flagged as
-        # someone's order.
+        # What to do stands outside of the fence, inside which it would be flagged as an order.
         text = "\n".join([f"{error.what}.", *listed])
         return StatusResult(text=text, corpora=known, hint=f"{error.next_move}.")
     return _corpus_status(app, name, known)
@@ -446,9 +423,7 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
 
 
 def _documents(app: App, corpus: str) -> str:
-    from graphrag_mcp.store import manifest
-
-    held = manifest.read(app.folder(corpus))
+    held = manifests.read(app.folder(corpus))
     return counted(held.counters.get("documents", 0) if held else 0, "documents")
 
 

@@ -1,5 +1,4 @@
-"""Tools for ids and names (entities, community reports, sources, documents) and for the graph
-around and between them."""
+"""Tools for ids and names (entities, reports, sources, documents) and the graph around them."""
 
 from __future__ import annotations
 
@@ -15,30 +14,18 @@ from graphrag_mcp.tools.contract import MOST, Ctx, budgets, clamp, desk_of, read
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
-    from graphrag_mcp.store.tables import Snapshot
-
-    Parts = list[tuple[str, Snapshot]]
+    from graphrag_mcp.tools.contract import Parts
 
 
-Start = contract.argument(
-    contract.Text,
-    "e12 or a name (with kinds: several, by comma); c5: the communities under it",
-    "start source from a entity id_or_name name id node query",
-)
-Goal = contract.argument(contract.Text, "To connect start with", "goal target to b end other")
-Hops = contract.number(1, "Steps around start, 1 to 4", "hops depth steps distance radius")
+Start = contract.argument(contract.Text, "start")
+Goal = contract.argument(contract.Text, "goal")
+Hops = contract.number(1, "hops")
 GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
-MaxNodes = contract.number(NODES, "Entities, 2 to 200", "max_nodes nodes limit top_k max_entities")
+MaxNodes = contract.number(NODES, "max_nodes")
 
 
-Kinds = contract.argument(
-    contract.Strings,
-    "Source code: calls, inherits, imports, contains, impact, tests",
-    "kinds kind relation relations edge_types",
-)
-Direction = contract.choice(
-    ("", "in", "out"), "in: what uses start; out: what it uses", "direction way"
-)
+Kinds = contract.argument(contract.Strings, "kinds")
+Direction = contract.choice(("", "in", "out"), "direction")
 
 
 async def explore_graph(
@@ -98,16 +85,12 @@ def _rest(
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = contract.choice(("date", "title", "size"), "Order", "sort order")
+ListSort = contract.choice(("date", "title", "size"), "list_sort")
 By = contract.choice(
-    ("", "year", "month", "day", "person", "organization", "location", "event", "statement"),
-    "One line a period, a name by its documents, or a statement",
-    "by group_by period",
+    ("", "year", "month", "day", "person", "organization", "location", "event", "statement"), "by"
 )
-OneDocument = contract.argument(
-    contract.Text, "As d4: its headings, or how its parts begin", "document document_id outline"
-)
-About = contract.argument(contract.Text, "Only what speaks of this, by time", "query q about topic")
+OneDocument = contract.argument(contract.Text, "one_document")
+About = contract.argument(contract.Text, "about")
 
 
 async def list_documents(
@@ -136,24 +119,14 @@ async def list_documents(
     return await read(ctx, "list_documents", corpus, work, whole)
 
 
-NameOrId = contract.argument(
-    contract.Text, "e12 or a name", "id_or_name name entity id entity_id entity_name title query"
-)
-CommunityId = contract.argument(
-    contract.Text, "As c5", "community_id community id report_id report"
-)
-SourceIds = contract.argument(
-    contract.Strings,
-    "Up to 20 ids, or a uri",
-    "ids id sources source_ids source_id source citations",
-)
-Order = contract.choice(("", "time"), "time: what is said of it, by day", "order sort")
-Other = contract.argument(contract.Text, "Only what names this one too", "other with and second")
-Around = contract.number(
-    0, "Passages before and behind, 0 to 10", "around neighbours neighbors context"
-)
-On = contract.argument(contract.Text, "Only sentences on this", "query question about")
-Raw = contract.argument(contract.Flag, "To the letter, with marks and menus", "raw exact")
+NameOrId = contract.argument(contract.Text, "name_or_id")
+CommunityId = contract.argument(contract.Text, "community_id")
+SourceIds = contract.argument(contract.Strings, "source_ids")
+Order = contract.choice(("", "time"), "order")
+Other = contract.argument(contract.Text, "other")
+Around = contract.number(0, "around")
+On = contract.argument(contract.Text, "on")
+Raw = contract.argument(contract.Flag, "raw")
 
 
 async def get_entity(

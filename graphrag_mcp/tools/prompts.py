@@ -32,7 +32,6 @@ MOST = 100  # as the protocol allows
 SECONDS = 3.0  # then the host has typed on
 TABLE = {"entity": "entities", "community": "reports", "text_unit": "text_units"}
 TABLE |= {"document": "documents"}
-LETTER = {"entity": "e", "community": "c", "text_unit": "t", "document": "d"}
 
 
 def register_completion(server: MCPServer[Any], app: App) -> None:
@@ -54,8 +53,7 @@ def register_completion(server: MCPServer[Any], app: App) -> None:
 
 
 def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str]) -> list[str]:
-    """All values that fit, best first: those that begin with what is typed before those that hold
-    it."""
+    """All values that fit: those that begin with what is typed before those that hold it."""
     try:
         if name == "corpus":
             return _matching(app.corpora(), value)
@@ -66,7 +64,7 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "session_id":
             held = sessions.listing(app.drift_path("x").parent)
             return _matching([path.stem for path in held[: 10 * MOST]], value)
-        kind = next((kind for kind in LETTER if kind == name or f"/{kind}/" in target), "")
+        kind = next((kind for kind in TABLE if kind == name or f"/{kind}/" in target), "")
         if kind and name in ("id", "entity"):
             return _ids(app, said.get("corpus", ""), kind, value.strip())
         return []
@@ -82,7 +80,6 @@ def _matching(known: Sequence[str], value: str) -> list[str]:
 
 def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
     snapshot = app.snapshot(app.corpus_for_reading(corpus))
-    letter = LETTER[kind]
     if kind == "entity" and not re.fullmatch(r"e?\d+", value):
         wanted = value.casefold().replace("'", "''")
         where = f"contains(lower(title), '{wanted}')" if wanted else "degree > 0"
@@ -91,7 +88,7 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
         titles = list(dict.fromkeys(row["title"] for row in rows))
         return _matching(titles, value)
     numbers = sorted(snapshot.rows(TABLE[kind], columns=["n"])["n"].to_pylist())
-    ids = ((f"{letter}{n}", str(n)) for n in numbers)
+    ids = ((f"{kind[0]}{n}", str(n)) for n in numbers)
     return [id for id, n in ids if id.startswith(value) or n.startswith(value)]
 
 
@@ -100,9 +97,8 @@ class OurPrompt(Prompt):
 
     async def render(self, arguments: dict[str, Any] | None, context: Any) -> Any:
         given, known = arguments or {}, self.arguments or []
-        missing = [
-            one.name for one in known if one.required and not str(given.get(one.name, "")).strip()
-        ]
+        needed = [one.name for one in known if one.required]
+        missing = [name for name in needed if not str(given.get(name, "")).strip()]
         strange = [name[:60] for name in given if name not in {one.name for one in known}]
         if missing or strange:
             wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
@@ -113,7 +109,10 @@ class OurPrompt(Prompt):
 
 
 Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
+NewCorpus = Annotated[str, Field(description="A name for it; empty: made from the folder")]
 Question = Annotated[str, Field(description="The question")]
+Entity = Annotated[str, Field(description="A name, or an id such as e12")]
+Folder = Annotated[str, Field(description="The folder")]
 
 NEEDS = {name: tools.split() for name, tools in TABLES["prompts"].items()}
 
@@ -125,10 +124,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Answer a question from the indexed documents, with citations"""
         return _filled("ask_corpus", question=question, corpus=corpus)
 
-    def explore_entity(
-        entity: Annotated[str, Field(description="A name, or an id such as e12")],
-        corpus: Corpus = "",
-    ) -> str:
+    def explore_entity(entity: Entity, corpus: Corpus = "") -> str:
         """Everything about one person, thing or term, and what it is connected with"""
         return _filled("explore_entity", entity=entity, corpus=corpus)
 
@@ -136,12 +132,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Investigate a question step by step, each answer leading to the next questions"""
         return _filled("drift_investigate", question=question, corpus=corpus)
 
-    def index_folder(
-        path: Annotated[str, Field(description="The folder")] = ".",
-        corpus: Annotated[
-            str, Field(description="A name for it; empty: made from the folder")
-        ] = "",
-    ) -> str:
+    def index_folder(path: Folder = ".", corpus: NewCorpus = "") -> str:
         """Make a folder searchable and say what is in it"""
         return _filled("index_folder", path=path, corpus=corpus)
 
@@ -159,16 +150,11 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
             raise MCPError(INVALID_PARAMS, str(error)) from None
         return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
 
+    functions = [ask_corpus, explore_entity, drift_investigate]
+    functions += [index_folder, be_the_extractor, tune_prompts]
     made = (
         OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
-        for function in (
-            ask_corpus,
-            explore_entity,
-            drift_investigate,
-            index_folder,
-            be_the_extractor,
-            tune_prompts,
-        )
+        for function in functions
     )
     known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
     for prompt in known.values():
@@ -177,9 +163,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
 
 def _filled(name: str, **values: str) -> str:
-    """The prompt with the person's words on one line each, so that they cannot pass for its
-    structure."""
-    lines = {
-        key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()
-    }
-    return prompts.load(name).substitute(lines)
+    """The prompt with the person's words on one line each, so that they are no structure of it."""
+    lines = {key: " ".join(value.split())[:4_000] for key, value in values.items()}
+    safe = {key: line.replace("</", "<\\/") for key, line in lines.items()}
+    return prompts.load(name).substitute(safe)

@@ -1,8 +1,6 @@
-"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts, of bounded size,
-with the same content as the tools give.
+"""MCP resources: corpora, entities, reports, texts, sessions, jobs, prompts; as in the tools.
 
-And subscriptions to them, with the task that notifies subscribers when the files behind a resource
-change."""
+And subscriptions to them: a task tells when the files behind a resource have changed."""
 
 from __future__ import annotations
 
@@ -26,6 +24,7 @@ from graphrag_mcp.app import App, file_stamp
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
+from graphrag_mcp.store import manifest
 from graphrag_mcp.tools import index
 from graphrag_mcp.tools.contract import encodable
 from graphrag_mcp.trust import fencing
@@ -45,8 +44,7 @@ JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
 
 
 def _resources(server: MCPServer[Any]) -> Callable[..., Callable[[Read], Read]]:
-    """A decorator that puts a function on a server as a resource, with errors as the protocol wants
-    them. `fence`: its text is words of documents."""
+    """A decorator that makes a function a resource of a server. `fence`: for documents' words."""
 
     def resource(uri: str, title: str, kind: str, fence: bool = False) -> Callable[[Read], Read]:
         def add(function: Read) -> Read:
@@ -124,8 +122,6 @@ def register(server: MCPServer[Any], app: App) -> None:
 
 
 def all_corpora(app: App) -> str:
-    from graphrag_mcp.store import manifest
-
     names, found = app.corpora(), []
     for name in names[:SHOWN]:
         held = manifest.read(app.folder(name))
@@ -211,10 +207,8 @@ def job_record(app: App, job_id: str) -> str:
     shown = {name: getattr(job, name) for name in names}
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
-    return _json(
-        shown
-        | {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
-    )
+    some = {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
+    return _json(shown | some)
 
 
 def _json(value: Any) -> str:
@@ -233,8 +227,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Subscription:
-    """`seen`: what `stamp` gave last. `session` is that of a protocol before 2026-07-28; streams of
-    later ones are told through the bus."""
+    """`seen`: the last of `stamp`. `session`: of protocols before 2026-07-28; else the bus."""
 
     stamp: Stamp
     seen: object
@@ -272,8 +265,7 @@ class Updates:
         return EmptyResult()
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Serve one `subscriptions/listen` stream; what may not be listened to is left out of its
-        acknowledgement."""
+        """Serve a `subscriptions/listen` stream; what is not allowed is not acknowledged."""
         params = dict(ctx.params or {})
         asked = params.get("notifications")
         uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None

@@ -1,5 +1,4 @@
-"""Search tools: questions in, cited context out. A model's answer goes out as progress while it is
-written."""
+"""Search tools: questions in, cited context out. A model's answer goes out as progress too."""
 
 from __future__ import annotations
 
@@ -18,17 +17,13 @@ from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
-    from graphrag_mcp.store.tables import Snapshot
-
-    Parts = list[tuple[str, Snapshot]]
+    from graphrag_mcp.tools.contract import Parts
 
 DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several questions
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = contract.number(
-    -1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level"
-)
+Level = contract.number(-1, "level")
 
 
 async def local_search(
@@ -151,15 +146,13 @@ def _wishes(
     wishes["general_knowledge"] = general_knowledge
     named = [name for name, value in wishes.items() if value]
     if named and not answer:
-        remark(
-            f"{', '.join(named)} changed nothing: that is for an answer by a model, asked for with answer=true."
-        )
+        what = f"{', '.join(named)} changed nothing"
+        remark(f"{what}: that is for an answer by a model, asked for with answer=true.")
     return wishes | {"seconds": ANSWER_SECONDS}
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
-    """The one door to models by corpus, "" for the one that is meant; only where an answer of one
-    corpus is wanted or the question can be embedded."""
+    """Who asks models, by corpus ("": the one meant); none where no model has anything to do."""
     app = desk_of(ctx).app
     # for the question's vector, or to look at passages again
     always = app.settings.embedding_model or app.settings.rerank_model

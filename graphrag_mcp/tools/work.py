@@ -25,12 +25,10 @@ _HOW = {
     '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
     "other": 'Hand in {"work_id", "text"}.',
 }
-Kind = contract.choice(("any", "extract", "describe", "report"), "")
-Level = contract.number(-1, "Only reports of topics down to this level: 0 is the coarsest, -1 all")
-MaxItems = contract.number(5, "1 to 20", "max_items limit count n")
-Results = contract.objects(
-    contract.TABLES["result"], "One per work_id", "results items result work"
-)
+Kind = contract.choice(("any", "extract", "describe", "report"), "kind")
+Level = contract.number(-1, "work_level")
+MaxItems = contract.number(5, "max_items")
+Results = contract.objects(contract.TABLES["result"], "results")
 
 
 async def claim_work(
@@ -46,9 +44,8 @@ async def claim_work(
     to merge. Each comes with instructions. Then submit_work."""
     client = _client(ctx)
     count = contract.clamp("max_items", max_items, 1, 20)
-    wanted = (
-        contract.clamp("max_tokens", max_tokens, LEAST, contract.MOST) if max_tokens > 0 else 6000
-    )
+    wanted = max_tokens if max_tokens > 0 else 6000
+    wanted = contract.clamp("max_tokens", wanted, LEAST, contract.MOST)
     _, whole = contract.budgets(ctx, wanted, 0)
 
     def work(app: App) -> Result:
@@ -88,9 +85,8 @@ async def submit_work(
         from graphrag_mcp.index.work import submit
 
         if not results:
-            raise BadInput(
-                "there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]'
-            )
+            what = "there is nothing to submit"
+            raise BadInput(what, 'Give results=[{"work_id": "...", "entities": [...]}]')
         name = app.corpus_for_reading(corpus.strip())
         # Before as well: killed behind the first answer, the merge comes all the same.
         done = submit(
@@ -107,10 +103,8 @@ async def submit_work(
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
         lines += [f"- {id}: replaces the answer that was there" for id in done.replaced[:50]]
-        lines += [
-            f"- {one['work_id']}: accepted, but left out: {one['reason']}"
-            for one in done.left_out[:50]
-        ]
+        left = ((one["work_id"], one["reason"]) for one in done.left_out[:50])
+        lines += [f"- {id}: accepted, but left out: {reason}" for id, reason in left]
         lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected[:50]]
         lines += [f"- and {len(done.rejected) - 50} more"] if len(done.rejected) > 50 else []
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
@@ -155,9 +149,8 @@ def _no_work(found: Any, kind: str) -> str:
         return f"The {found.held} open questions are with other agents. {more}"
     if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
-        return (
-            f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
-        )
+        there = f'open are {others}: claim_work(kind="any").'
+        return f"Nothing of kind {kind} waits for an agent; {there}"
     if kind == "report" and not found.agents:
         return (
             "No report of a top topic is open: each is written, is being merged, or is of a topic too "

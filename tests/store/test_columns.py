@@ -11,7 +11,7 @@ import pytest
 from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.store.tables import KEPT, ROW_ID, Columns, Snapshot, open_snapshot
+from graphrag_mcp.store.tables import KEPT, Columns, Snapshot, open_snapshot
 
 TEXTS = "a b é 灯 \U0001f30a \uffff aa".split()
 
@@ -65,8 +65,6 @@ def test_rows_in_memory_are_those_that_an_index_finds(folder: Path) -> None:
         assert every and kept.by_key(table, wanted, key, columns).equals(read.by_key(table, wanted, key, columns))
         assert kept.by_key(table, wanted, key).equals(read.by_key(table, wanted, key))  # also what is not kept
         assert kept._kept[table] is not None and read._kept[table] is None
-        row_ids = read.rows(table, "", [ROW_ID])[ROW_ID].to_pylist()[:5]
-        assert kept.at(table, row_ids, [key]).equals(read.at(table, row_ids, [key]))
     for table in ("passages", "entities"):
         words = read.by_key(table, read.rows(table, limit=1)["id"].to_pylist(), "id", ["terms"])["terms"][0].as_py()
         ranked = read.full_text(table, words.split()[:2], 500, ["id"])
