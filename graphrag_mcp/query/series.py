@@ -9,11 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import times
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import counted
 
 MOST = 40  # series of a corpus; more would be no overview
@@ -50,22 +49,16 @@ class Series:
     documents: tuple[str, ...]
 
 
-_known: WeakKeyDictionary[Snapshot, dict[str, Series]] = WeakKeyDictionary()
-
-
+@once
 def by_document(snapshot: Snapshot) -> dict[str, Series]:
     """The series of each document, by content id, in the order of their addresses; none where fewer
     than two series hold most of the documents."""
-    if snapshot not in _known:
-        facts = times.documents(snapshot)
-        found = _grouped(facts, _pattern)
-        for depth in range(DEPTH, 0, -1):
-            found = found or _grouped(facts, lambda uri, depth=depth: _folder(uri, depth))
-        every = {
-            uri: Series(uri, _title(uri, ids, facts), tuple(ids)) for uri, ids in found.items()
-        }
-        _known[snapshot] = {id: every[uri] for uri, ids in found.items() for id in ids}
-    return _known[snapshot]
+    facts = times.documents(snapshot)
+    found = _grouped(facts, _pattern)
+    for depth in range(DEPTH, 0, -1):
+        found = found or _grouped(facts, lambda uri, depth=depth: _folder(uri, depth))
+    every = {uri: Series(uri, _title(uri, ids, facts), tuple(ids)) for uri, ids in found.items()}
+    return {id: every[uri] for uri, ids in found.items() for id in ids}
 
 
 def grouped(snapshot: Snapshot, ids: Collection[str]) -> dict[Series | None, list[str]]:

@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
-from graphrag_mcp.store.tables import Snapshot, in_lists, rows_of
+from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of
 from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.text.tokens import count_tokens
@@ -121,14 +120,7 @@ class Uses:
         return found + [use for use in subs if use.source in self.on]
 
 
-_uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
-
-
-def uses(snapshot: Snapshot) -> Uses:
-    found = _uses.get(snapshot)
-    if found is None:
-        found = _uses[snapshot] = Uses(snapshot)
-    return found
+uses = once(Uses)
 
 
 # ---- walks -----------------------------------------------------------------------------------------

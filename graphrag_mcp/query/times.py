@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 
@@ -52,18 +51,14 @@ _WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_]+")  # a letter of Chinese counts
 
 _STOP = re.compile(r"[.!?。！？\n]")
 
-_facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
-_validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 
-
+@once
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: names (alias, id, title, uri,
     file), uri, date with its clock and the moment that sorts by them, metadata. The day of the last
     commit dates what states no date; no relative word counts from it."""
-    if snapshot not in _facts:
-        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
-        _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
-    return _facts[snapshot]
+    rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
+    return {row["id"]: _fact(row) for row in rows}
 
 
 def _fact(row: Row) -> dict[str, Any]:
@@ -106,33 +101,31 @@ def _metadata_of(row: Row) -> dict[str, Any]:
     return {str(name).casefold(): value for name, value in known.items()}
 
 
+@once
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say of their own validity, by content id: their status where it is not a usual
     one, until when they are valid, and by which document they are superseded; and that another
     document is a later version by its name. Read once a generation."""
-    if snapshot not in _validity:
-        facts = documents(snapshot)
-        found: dict[str, list[str]] = defaultdict(list)
-        pairs = _superseded(facts)
-        for old, new in pairs:
-            name = facts[new]["document"][0]
-            both = f"contradictory: it supersedes {name} and {name} supersedes it"
-            found[old].append(both if (new, old) in pairs else f"superseded by {name}")
-        later = _later_versions(snapshot, facts)
-        for id, fact in facts.items():
-            metadata = fact["metadata"]
-            status = metadata.get("status") or []
-            for one in status if isinstance(status, list) else [status]:
-                if str(one).casefold() in OUTDATED:
-                    found[id].append(f"status: {one}")
-            if id in later and not any("supersede" in one for one in found[id]):
-                found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            begins, ends = fact["valid"]
-            said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
-            over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
-            found[id] += [f"contradictory: {', '.join(said)}"] if over else said
-        _validity[snapshot] = {id: f"({'; '.join(some)})" for id, some in found.items() if some}
-    return _validity[snapshot]
+    facts = documents(snapshot)
+    found: dict[str, list[str]] = defaultdict(list)
+    pairs = _superseded(facts)
+    for old, new in pairs:
+        name = facts[new]["document"][0]
+        both = f"contradictory: it supersedes {name} and {name} supersedes it"
+        found[old].append(both if (new, old) in pairs else f"superseded by {name}")
+    later = _later_versions(snapshot, facts)
+    for id, fact in facts.items():
+        status = fact["metadata"].get("status") or []
+        for one in status if isinstance(status, list) else [status]:
+            if str(one).casefold() in OUTDATED:
+                found[id].append(f"status: {one}")
+        if id in later and not any("supersede" in one for one in found[id]):
+            found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
+        begins, ends = fact["valid"]
+        said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
+        over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
+        found[id] += [f"contradictory: {', '.join(said)}"] if over else said
+    return {id: f"({'; '.join(some)})" for id, some in found.items() if some}
 
 
 def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
@@ -200,7 +193,12 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
 
 # The anchors of a document, and whether it writes the day before the month.
 Known = tuple[list[Anchor], bool | None]
-_anchors: WeakKeyDictionary[Snapshot, dict[str, Known]] = WeakKeyDictionary()
+
+
+@once
+def _anchors(snapshot: Snapshot) -> dict[str, Known]:
+    """By document, filled by `read`."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -306,7 +304,7 @@ def span(start: str, end: str) -> str:
 
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
-    known, facts = _anchors.setdefault(snapshot, {}), documents(snapshot)
+    known, facts = _anchors(snapshot), documents(snapshot)
     missing = sorted({row["document_id"] for row in rows} - known.keys())
     for at in range(0, len(missing), BATCH):
         for one in snapshot.by_key(
