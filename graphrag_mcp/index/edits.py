@@ -29,15 +29,7 @@ from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.edit_log import (
-    APPLIED,
-    ENTITY_FIELDS,
-    PAIR_FIELDS,
-    LogRow,
-    Overlay,
-    differing,
-    fold,
-)
+from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
@@ -233,7 +225,7 @@ def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]
 
 def cleaned(given: Mapping[str, Any], kind: str) -> Row:
     """The fields under their names, as they are stored. BadInput names what cannot be set."""
-    allowed = ENTITY_FIELDS if kind == "entity" else PAIR_FIELDS
+    allowed = logs.ENTITY_FIELDS if kind == "entity" else logs.PAIR_FIELDS
     fields: Row = {}
     for name, value in given.items():
         name = str(name).strip().lower()
@@ -499,7 +491,7 @@ def merged_with(
     """What the log amounts to, what that does to the rows, and ids of rows whose description was
     given. No write."""
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
-    keys, pairs = differing(old, new)
+    keys, pairs = logs.differing(old, new)
     if not keys:
         return new, Merge(), set()
     own = {one for one in keys if _said(old.entities, one) != _said(new.entities, one)}

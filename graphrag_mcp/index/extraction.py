@@ -18,15 +18,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphrag_mcp.index.records import (
-    CUT_OFF,
-    MOST_ENTITIES,
-    MOST_RELATIONS,
-    EntityRecord,
-    Records,
-    RelationRecord,
-    parse,
-)
+from graphrag_mcp.index import records as parsing
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
@@ -259,12 +252,12 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     }
     for entity in more.entities:
         key = (normalise_name(entity.name), entity.type)
-        gained += _put(entities, at, key, entity, MOST_ENTITIES)
+        gained += _put(entities, at, key, entity, parsing.MOST_ENTITIES)
     pairs = {_pair(one): index for index, one in reversed(list(enumerate(relations)))}
     for relation in more.relations:
-        gained += _put(relations, pairs, _pair(relation), relation, MOST_RELATIONS)
+        gained += _put(relations, pairs, _pair(relation), relation, parsing.MOST_RELATIONS)
     if gained and more.complete:  # what was cut off has been repeated in full
-        first = replace(first, dropped={**first.dropped, CUT_OFF: 0})
+        first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
     dropped = Counter(first.dropped) + Counter(more.dropped)
     repaired = Counter(first.repaired) + Counter(more.repaired)
     rows = (tuple(entities), tuple(relations))

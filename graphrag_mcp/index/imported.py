@@ -18,16 +18,10 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.errors import Damaged
+from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
-from graphrag_mcp.index.communities import (
-    ClusterParams,
-    Community,
-    Hierarchy,
-    Texts,
-    cluster,
-    without,
-)
+from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
@@ -111,8 +105,8 @@ def hierarchy(
         if unit not in open_
     }
     left = {id: units for id, units in entities.items() if id not in path}
-    rest = cluster(
-        without(texts, placed),
+    rest = communities.cluster(
+        communities.without(texts, placed),
         left,
         [edge for edge in edges if edge[0] not in path and edge[1] not in path],
         params,

@@ -18,20 +18,9 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import finish
-from graphrag_mcp.query import context, reports
+from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
-from graphrag_mcp.query.drift_state import (
-    ALIAS,
-    BRACKETS,
-    WHOLE,
-    Walk,
-    cited_aliases,
-    clean_query,
-    near,
-    read_follow_ups,
-    read_score,
-    words,
-)
+from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_aliases, near, words
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
@@ -153,7 +142,7 @@ class Drift:
         self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
     ) -> Walk:
         """Write the session's first event, unless it has one."""
-        query = clean_query(query)
+        query = drift_state.clean_query(query)
         if not query:
             what = "the query is empty"
             raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
@@ -186,9 +175,9 @@ class Drift:
         walk = self.walk()
         node_id = self.known(walk, node_id)
         answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
-        value, unread = read_score(score)
+        value, unread = drift_state.read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
-        queries, more = read_follow_ups(follow_ups, most)
+        queries, more = drift_state.read_follow_ups(follow_ups, most)
         pruned = [self.known(walk, one) for one in _listed(prune)]
         notes = [note, unread, more]
         # before anything is written: a call that fails has done nothing

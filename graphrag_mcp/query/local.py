@@ -16,26 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.packing.budget import (
-    clamp_budget,
-    columns,
-    compose,
-    finish,
-    one_line,
-    read_cursor,
-    shorten,
-    write_cursor,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
 from graphrag_mcp.query import passages, retrieval
 from graphrag_mcp.query.context import ORDER
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
-from graphrag_mcp.query.retrieval import (
-    MARKS,
-    NAME_CHARACTERS,
-    QUERY_CHARACTERS,
-    Passage,
-    Retrieved,
-)
+from graphrag_mcp.query.retrieval import MARKS, NAME_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
@@ -199,7 +185,7 @@ class _Search:
             reached = dict(zip(names, after, strict=True))
             return self.page([reached.get(name, 0) for name in ORDER])
 
-        result = compose(result, listed, self.budget, following, intro=self.block)
+        result = packing.compose(result, listed, self.budget, following, intro=self.block)
         result.candidates = [
             {"id": item.id, "in_context": any(head in result.text for head in heads)}
             for section in listed
@@ -348,7 +334,8 @@ def paging(
     written. It is tied to the question and to the generation of every corpus."""
     generations = [(name, snapshot.manifest.generation) for name, snapshot in corpora]
     generation, whole = sum(one for _, one in generations), f"{generations}|{asked}"
-    return read_cursor(cursor, generation, whole, count), partial(write_cursor, generation, whole)
+    write = partial(packing.write_cursor, generation, whole)
+    return packing.read_cursor(cursor, generation, whole, count), write
 
 
 def narrowed(
@@ -493,9 +480,9 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
 
 
 def length_note(query: str) -> str:
-    if len(query) <= QUERY_CHARACTERS:
+    if len(query) <= retrieval.QUERY_CHARACTERS:
         return ""
-    return f"Only the first {QUERY_CHARACTERS} characters of the query were used."
+    return f"Only the first {retrieval.QUERY_CHARACTERS} characters of the query were used."
 
 
 # ---- words of the question that do not occur -----------------------------------------------------

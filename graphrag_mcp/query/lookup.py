@@ -13,21 +13,8 @@ from typing import Any
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import (
-    HIGHEST,
-    SMALL,
-    Item,
-    Section,
-    clamp_budget,
-    compose,
-    finish,
-    one_line,
-    passage_alias,
-    render_references,
-    short_references,
-    shorten,
-    source_item,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import HIGHEST, SMALL, Item, Section, compose, finish, one_line
 from graphrag_mcp.query import (
     context,
     duplicates,
@@ -102,7 +89,7 @@ def get_source(
     """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
     without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
     sentences of each document."""
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
     items, notes = passage_items(snapshot, ids, around, raw, query, budget)
     return shown(items, [note, *notes], budget, options(raw, query))
 
@@ -350,7 +337,7 @@ def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
     """The short id of the row with this content id."""
     for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
         for row in snapshot.served(table, [id]):
-            return [passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
+            return [packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
     return []
 
 
@@ -385,7 +372,7 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 
 def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
     """Below its text what relative dates in it mean."""
-    item = source_item(row, 0.0, document, True)
+    item = packing.source_item(row, 0.0, document, True)
     code = language_of(row["uri"])
     text = row["text"] if raw or code else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"
@@ -507,7 +494,7 @@ def get_entity(
 ) -> EntityResult:
     """One entity with its evidence and strongest relationships; candidates when the name is not
     exact. With `order="time"` its timeline, or that of what names it and `other`."""
-    budget, note = clamp_budget(max_tokens, 3_000)
+    budget, note = packing.clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
         raise BadInput("no entity was named", "Give its name or an id such as e12")
@@ -533,7 +520,7 @@ def get_entity(
         title=row["title"],
         type=row["type"],
         aliases=row["aliases"][:10],
-        description=shorten(one_line(row["description"], 300), budget // 10),
+        description=packing.shorten(one_line(row["description"], 300), budget // 10),
         degree=row["degree"],
         frequency=row["frequency"],
         communities=[f"c{group['n']}" for group in groups],
@@ -584,7 +571,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     if description and (
         symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
     ):
-        lines += ["", shorten(description, budget // 4)]
+        lines += ["", packing.shorten(description, budget // 4)]
     return "\n".join(lines)
 
 
@@ -696,7 +683,7 @@ def get_community_report(
     response_format: str = "concise",
     max_tokens: int = 4_000,
 ) -> ReportResult:
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
     asked = str(community_id).strip().strip("[]` ")
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
     found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
@@ -763,7 +750,8 @@ def _report(
         lines.append(f"Inside: {below}")
     text = re.sub(r"\A# .*\n+", "", row["full_content"]) if detailed else _brief(row)
     named, cited = context.resolve_references(snapshot, [text])
-    text = render_references(text, named) if detailed else short_references(text, named)
+    write = packing.render_references if detailed else packing.short_references
+    text = write(text, named)
     page.add("\n".join([*lines, ""]))
     left = 0
     for block in re.split(r"\n{2,}", text.strip()):
