@@ -128,9 +128,8 @@ async def answer(
     )
     kind = "answer" if prompt == "answer" else "reduce"
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
-    reply = await asked(
-        asker, ask, citations.streamed(names, options.on_text) if options.on_text else None
-    )
+    on_text = options.on_text and citations.streamed(names, options.on_text)
+    reply = await asked(asker, ask, on_text)
     if not reply.by:
         return Answered(citations.Checked("", (), ()), reason=reply.reason)
     return Answered(citations.restored(reply.value, names), reply.by, cut=reply.cut)

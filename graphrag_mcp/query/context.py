@@ -77,9 +77,7 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for unit, topic in topic_of.items():
         counts[document_of[unit]][topic] += 1
-    return {
-        document: min(some, key=lambda id: (-some[id], id)) for document, some in counts.items()
-    }
+    return {one: min(some, key=lambda id: (-some[id], id)) for one, some in counts.items()}
 
 
 # ---- claims ------------------------------------------------------------------------------------
@@ -162,9 +160,8 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
     the unit's."""
-    return unit.model_copy(
-        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
-    )
+    at = unit.char_start
+    return unit.model_copy(update={"char_start": at + start, "char_end": at + end})
 
 
 def relationship_statement(

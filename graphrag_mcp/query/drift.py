@@ -103,9 +103,8 @@ def _item(
     if not aliases and node["context"]:
         lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
     places = {known[alias].id: known[alias] for alias in aliases if alias in known}
-    return packing.Item(
-        node["id"], "\n".join(lines), section="Answers", also=tuple(places.values())
-    )
+    also = tuple(places.values())
+    return packing.Item(node["id"], "\n".join(lines), section="Answers", also=also)
 
 
 # ---- a session -----------------------------------------------------------------------------------
@@ -196,12 +195,12 @@ class Drift:
         event = {"answer": answer, "score": value, "prune": pruned}
         again = all(last.get(name) == one for name, one in event.items())
         if not again or (queries and queries != last["follow_ups"]):
-            if (
-                answer
-                and not queries
-                and (queries := propose(self.snapshot, walk, node_id, answer))
-            ):
+            proposed = (
+                [] if queries or not answer else propose(self.snapshot, walk, node_id, answer)
+            )
+            if proposed:
                 notes.append("No follow-ups were given, so the graph proposed some.")
+            queries = queries or proposed
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
@@ -331,10 +330,10 @@ class Drift:
         result.citations, result.truncated = found.citations, found.truncated
         result.next_call = self._call(id)
         if found.state == "not_found":
-            notes = [
-                *notes,
-                "Nothing was found for this question; prune it or answer that it is not known.",
-            ]
+            nothing = (
+                "Nothing was found for this question; prune it or answer that it is not known."
+            )
+            notes = [*notes, nothing]
         result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         return finish(result, budget)
 
@@ -432,9 +431,8 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        return "; ".join(ids) or (
-            f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
-        )
+        none = f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
+        return "; ".join(ids) or none
 
 
 def _listed(value: object) -> list[str]:
@@ -512,10 +510,8 @@ def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
     """By node: the ids that its answer cites, or that it was shown, and that the index no longer
     has."""
-    named = {
-        id: [*cited_aliases(node["answer"]), *node["context"]]
-        for id, node in walk.graph.nodes(data=True)
-    }
+    nodes = walk.graph.nodes(data=True)
+    named = {id: [*cited_aliases(node["answer"]), *node["context"]] for id, node in nodes}
     every = sorted({alias for ids in named.values() for alias in ids})
     _, gone = references(session.snapshot, [f"[{alias}]" for alias in every])
     lost = {id: [one for one in dict.fromkeys(ids) if one in gone] for id, ids in named.items()}

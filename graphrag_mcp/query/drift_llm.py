@@ -241,11 +241,9 @@ def _ask(
     """A question about one node, or about `several`, of which a missing one is asked for again."""
 
     def read(reply: str) -> Nodes:
-        return (
-            model_replies.read_nodes(reply, several)
-            if several
-            else (model_replies.read_node(reply),)
-        )
+        if several:
+            return model_replies.read_nodes(reply, several)
+        return (model_replies.read_node(reply),)
 
     def missing(nodes: Nodes) -> str:
         left = [str(n) for n, node in enumerate(nodes, 1) if node is None]
@@ -427,9 +425,8 @@ def reduce(
     if asker is None or not asker.may_answer("reduce") or not best:
         result = session.finish(max_tokens=budget)
         if best:
-            note(
-                result, f"No model is configured to join them: do it yourself, or {NOT_CONFIGURED}"
-            )
+            alone = f"do it yourself, or {NOT_CONFIGURED}"
+            note(result, f"No model is configured to join them: {alone}")
         return finish(result, budget)
     names: dict[str, str] = {}
     blocks = (
@@ -439,9 +436,8 @@ def reduce(
     rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS, 0))
     folder, back = session.snapshot.folder, {local: alias for alias, local in names.items()}
     asking = asker, walk.header["query"], rows, back, options
-    work = answers.answer(
-        *asking, words=answers.word_limit(budget), prompt="drift_reduce", folder=folder
-    )
+    words = answers.word_limit(budget)
+    work = answers.answer(*asking, words=words, prompt="drift_reduce", folder=folder)
     with _accounted(session, asker):
         given = answers.waited(asker, work, seconds)
     if given is None or not given.by:

@@ -234,9 +234,8 @@ class Walk:
             lines.append(f"{indent}- `{id}` {node['query']} [{node['status']}{mark}]{again}")
             if not again:
                 seen.add(id)
-                lines.extend(
-                    [f"{indent}  {one_line(node['answer'], 300)}"] if node["answer"] else []
-                )
+                if node["answer"]:
+                    lines.append(f"{indent}  {one_line(node['answer'], 300)}")
                 for target in sorted(set(self.graph.successors(id)), key=rank):
                     add(target, depth + 1)
 
@@ -296,9 +295,8 @@ def read_score(value: object) -> tuple[float | None, str]:
     elif 0 < number < 1 and not match[3]:
         number *= 100
     score = min(max(number, 0.0), 100.0)
-    return round(
-        score, 2
-    ), "" if score == number else f"The score {sent!r} was moved into 0 to 100."
+    moved = "" if score == number else f"The score {sent!r} was moved into 0 to 100."
+    return round(score, 2), moved
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:

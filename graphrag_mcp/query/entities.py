@@ -123,9 +123,8 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
     owner, _, last = name.rpartition(".")
-    ends = [
-        f"ends_with(key, '.{one}')" for one in (name, f"{owner}.exports.{last}")[: 1 + bool(owner)]
-    ]
+    named = (name, f"{owner}.exports.{last}") if owner else (name,)
+    ends = [f"ends_with(key, '.{one}')" for one in named]
     where = f"(key IN ('{name}', ':{name}') OR {' OR '.join(ends)}) AND type IN ({types})"
     ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     if owner and not ids:  # a module that imports it from elsewhere

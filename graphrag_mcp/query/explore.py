@@ -208,10 +208,8 @@ def _neighbours(
         _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
         return finish(result, budget)
     at_steps = [*found.steps.values()]
-    rings = [
-        f"{at_steps.count(at)} of {seen} at {counted(at, 'steps')}"
-        for at, seen in enumerate(found.found, 1)
-    ]
+    seen = enumerate(found.found, 1)
+    rings = [f"{at_steps.count(at)} of {all_} at {counted(at, 'steps')}" for at, all_ in seen]
     head += f"Entities near it, strongest first: {', '.join(rings)}."
     edges = _edge_items(snapshot, [id for _, id in found.edges.values()], budget, row["id"])
     in_edges = {item.data[end] for item in edges if item.data for end in ("source", "target")}
@@ -263,10 +261,8 @@ def _connected(
         data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities]}
         data |= {"relationships": ids, "strength": float(f"{path.strength:.3g}")}
         items.append(Item(f"p{number}", f"{number + 1}. {kind}: {chain}", data=data))
-    sections = [
-        Section("Paths", items, 0.4),
-        Section("Relationships", _edge_items(snapshot, links, budget), 0.6),
-    ]
+    edges = _edge_items(snapshot, links, budget)
+    sections = [Section("Paths", items, 0.4), Section("Relationships", edges, 0.6)]
     result.nodes = [_node(rows[id], hop) for id, hop in steps.items() if id in rows]
     intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
     result = _composed(result, sections, budget, intro)
@@ -293,9 +289,8 @@ def _apart(
         among = f", among them {among}" if among else ""
         lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
     meeting = _meeting(snapshot, ends)
-    lines.append(
-        f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both."
-    )
+    near = f"Nearest to a meeting: {'; '.join(meeting)}."
+    lines.append(near if meeting else "No document names both.")
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
     result = _composed(result, sections, budget, "\n".join(lines))
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
@@ -305,11 +300,10 @@ def _apart(
 
 def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
     """Documents that name both, and the smallest community that holds both."""
-    named = [
-        snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        for row in ends
-    ]
-    documents = [dict.fromkeys(rows["document_id"].to_pylist()) for rows in named]
+    documents = []
+    for row in ends:
+        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
+        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
     both = [id for id in documents[0] if id in documents[1]][:5]
     rows = snapshot.served("documents", both, ["n", "title"])
     found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
@@ -353,9 +347,8 @@ def _community(
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"
     intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
     result.view = f"community/{number}"
-    return _from_above(
-        snapshot, result, budget, entities.central(snapshot, 20, members), found, intro
-    )
+    central = entities.central(snapshot, 20, members)
+    return _from_above(snapshot, result, budget, central, found, intro)
 
 
 def _from_above(

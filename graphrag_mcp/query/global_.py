@@ -116,14 +116,12 @@ def show(
             result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
         )
         return result if result.communities or offset else _nothing(result, parts, budget)
-    page = passages.page_of(result, budget)
+    page, most = passages.page_of(result, budget), MOST if budget >= ROOMY else extracts.FEW
     lines: list[tuple[str, Line]] = []
     for part in parts:
         if not offset:
             result.communities += _add_reports(page, part, query, level)
-        for head, id, line in _by_topic(
-            part, query, request, MOST if budget >= ROOMY else extracts.FEW
-        ):
+        for head, id, line in _by_topic(part, query, request, most):
             lines.append((head, line))
             result.communities += [id] if id and not offset else []
     result.communities = list(dict.fromkeys(result.communities))
@@ -355,16 +353,12 @@ async def _descend_with_model(
     while frontier and rated < reports.READ:
         left = reports.READ - rated
         below = any(children.get(one.id) for one in frontier)
-        frontier.sort(
-            key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id)
-        )
+        frontier.sort(key=reports.by_rating)
         taken = frontier[: max(1, left // 2) if below else left]
         ratings, reasons = await _ratings(asker, snapshot, query, taken)
         missing += reasons
         rated += len(taken)
-        marked = [
-            replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)
-        ]
+        marked = map(lambda one, value: replace(one, rating=float(value)), taken, ratings)
         relevant = [one for one in marked if one.rating >= reports.THRESHOLD]
         for one in relevant:
             kept[one.id] = one
@@ -432,10 +426,8 @@ async def read(
     given = await asyncio.gather(*(asked(asker, ask) for ask in asks))
     for batch, reply in zip(batches, given, strict=True):
         if not reply.by:
-            found.failed, found.reason = (
-                found.failed + 1,
-                found.reason or reply.reason or "no reply",
-            )
+            found.failed += 1
+            found.reason = found.reason or reply.reason or "no reply"
         names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
         for point in reply.value:
             if description := restored(point.description, names).text.strip():
@@ -444,10 +436,8 @@ async def read(
     if found.points:
         scored = (f"- (score {point.score:g}) {point.description}" for point in found.points)
         points, folder = "\n".join(answers.fitting(scored, BATCH_TOKENS)), snapshot.folder
-        context_of = points, found.names, options
-        found.answer = await answer(
-            asker, query, *context_of, words=words, prompt="reduce", folder=folder
-        )
+        asking = asker, query, points, found.names, options
+        found.answer = await answer(*asking, words=words, prompt="reduce", folder=folder)
     return found
 
 
@@ -490,7 +480,6 @@ def _point_items(found: Points) -> list[Item]:
     items = []
     for place, point in enumerate(found.points, 1):
         description = one_line(restored(point.description, found.names).text, 1_500)
-        items.append(
-            Item(f"p{place}", f"- {description} (score {point.score:g})", section="Points")
-        )
+        text = f"- {description} (score {point.score:g})"
+        items.append(Item(f"p{place}", text, section="Points"))
     return items

@@ -423,12 +423,10 @@ def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | N
     chosen = ranked(snapshot, found)
     if filters is not None:
         chosen = [one for one in chosen if filters.entity(one.row)]
-    worth = {
-        one.row["id"]: one.score() / (1 + math.log(max(one.row["frequency"], 1)))
-        for one in chosen[:ENTITIES]
-    }
+    best = [(one.row, one.score()) for one in chosen[:ENTITIES]]
+    worth = {row["id"]: score / (1 + math.log(max(row["frequency"], 1))) for row, score in best}
     known = {one.id: one for one in found.passages}
-    more = [one for entity in chosen[:ENTITIES] for one in naming(snapshot, entity.row)]
+    more = [one for row, _ in best for one in naming(snapshot, row)]
     for one in more if filters is None else filters.passing(snapshot, more):
         known.setdefault(one.id, one)
     place = {id: number for number, id in enumerate(known)}

@@ -111,10 +111,8 @@ def shown(
         result = SourceResult(hint=" ".join(filter(None, notes)))
         into = {"Sources": "sources"}
         result = finish(compose(result, sections, room, into=into), room)
-        rest = [
-            one for one in items if quoted(one.text.partition("\n")[2].strip()) not in result.text
-        ]
-        return result, rest
+        said = ((one, quoted(one.text.partition("\n")[2].strip())) for one in items)
+        return result, [one for one, text in said if text not in result.text]
 
     result, rest = composed(budget)
     if not rest:
@@ -256,9 +254,8 @@ def _bearing(
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
-    notes = (
-        f"{said}: {', '.join(map(aliases.get, some))}." for said, some in apart.items() if some
-    )
+    told = ((said, ", ".join(map(aliases.get, some))) for said, some in apart.items() if some)
+    notes = (f"{said}: {listed}." for said, listed in told)
     return [row for id, row in found.items() if id in kept], " ".join(notes)
 
 
@@ -453,14 +450,11 @@ def _ordered(rows: list[Row]) -> list[Row]:
 def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
     if not around or not rows:
         return rows
-    near = [
-        (row["document_id"], row["position"] - around, row.get("last", row["position"]) + around)
-        for row in rows[:50]
-    ]
-    wanted = (
-        f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near
-    )
-    return _passages(snapshot, " OR ".join(wanted))
+    near = []
+    for row in rows[:50]:
+        low, high = row["position"] - around, row.get("last", row["position"]) + around
+        near.append(f"(document_id = '{row['document_id']}' AND position BETWEEN {low} AND {high})")
+    return _passages(snapshot, " OR ".join(near))
 
 
 def was_given(snapshot: Snapshot, id: str) -> bool:
@@ -599,9 +593,8 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
     title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
     used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
     items, how_many, undated = timeline.of(snapshot, both, budget - used)
-    result = EntityResult(
-        id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
-    )
+    facts = {"id": f"e{row['n']}", "title": row["title"], "type": row["type"]}
+    result = EntityResult(**facts, hint=f"{note} {undated}".strip())
     intro = f"# {title}: {how_many}, by time"
     return finish(compose(result, [Section("Timeline", items, 1.0)], budget, intro=intro), budget)
 
@@ -628,10 +621,8 @@ def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     """The entity's sentences, each with the place where it stands."""
-    units = context.unit_citations(
-        snapshot, list(dict.fromkeys(one["text_unit_id"] for one in row["evidence"]))
-    )
-    items = []
+    held = dict.fromkeys(one["text_unit_id"] for one in row["evidence"])
+    units, items = context.unit_citations(snapshot, list(held)), []
     for one in row["evidence"]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
@@ -646,14 +637,10 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     everything counts less: weight / (1 + ln of the other's degree)."""
     id = entity["id"]
     ends = ["source_id", "target_id"]
-    light = snapshot.rows(
-        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight", *ends]
-    ).to_pylist()
-    far = [
-        next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
-    ]
-    known = snapshot.by_key("entities", far, "id", ["id", "degree"])
-    degree = dict(rows_of(known))
+    where = f"source_id = '{id}' OR target_id = '{id}'"
+    light = snapshot.rows("relationships", where, ["id", "weight", *ends]).to_pylist()
+    far = [row["source_id" if row["target_id"] == id else "target_id"] for row in light]
+    degree = dict(rows_of(snapshot.by_key("entities", far, "id", ["id", "degree"])))
     strength = {
         row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
         for row, other in zip(light, far, strict=True)
@@ -696,9 +683,8 @@ def get_community_report(
     row = found[0]
     family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
-    kin = snapshot.by_key(
-        "reports", [*([parent] if parent else []), *children], "id", ["id", "n", "title"]
-    ).to_pylist()
+    ids = [*filter(None, [parent]), *children]
+    kin = snapshot.by_key("reports", ids, "id", ["id", "n", "title"]).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
     members = snapshot.served("entities", row["entity_ids"], ["id", "n", "title", "degree"])
     members.sort(key=lambda one: (-one["degree"], one["id"]))

@@ -100,9 +100,8 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     for row in rows:
         parent, childless = family.get(row["id"], ("", True))
         weight = row["n_text_units"] / most
-        found[row["id"]] = Rated(
-            row["id"], row["level"], parent, childless, 0.0, 0.0, weight, row["rank"]
-        )
+        place = row["id"], row["level"], parent, childless
+        found[row["id"]] = Rated(*place, 0.0, 0.0, weight, row["rank"])
     if worth := asked_about(snapshot, query):
         _rate(snapshot, worth, found)
     return found
@@ -170,9 +169,8 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     """Level n is the communities of that level and the childless ones above it: each entity once.
     The deepest level stands for those below it."""
     level = min(level, max((one.level for one in every.values()), default=0))
-    return [
-        one for one in every.values() if one.level == level or (one.level < level and one.childless)
-    ]
+    fits = (one for one in every.values() if one.level <= level)
+    return [one for one in fits if one.level == level or one.childless]
 
 
 def _finest(rated: Iterable[Rated]) -> list[Rated]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
+from os.path import commonprefix
 from pathlib import Path
 from statistics import median
 
@@ -179,9 +180,8 @@ def retrieve(
     found.terms, found.unknown = term_worth(snapshot, wanted, weights)
     # An issue, or another long text, repeats what it is about.
     said = Counter(terms(query[:QUERY_CHARACTERS]) if len(wanted) > LONG else ())
-    found.terms = {
-        term: value * (1 + math.log(max(said[term], 1))) for term, value in found.terms.items()
-    }
+    for term in found.terms:
+        found.terms[term] *= 1 + math.log(max(said[term], 1))
     _add_keywords(snapshot, found, keywords, weights)
     found.near = _add_near(snapshot, found.terms, wanted, weights)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
@@ -336,9 +336,8 @@ class _Candidates:
         added = self._add(rows)
         if self.similar and added:
             ids = [passage.id for passage in added]
-            self.similar |= tables.similarities(
-                self.snapshot, "passages", self.found.vector, 1, ids
-            )
+            asked = self.snapshot, "passages", self.found.vector
+            self.similar |= tables.similarities(*asked, 1, ids)
         for passage in added:
             self._score_alone(passage)
         return added
@@ -386,12 +385,8 @@ def rarity(total: int, holding: int) -> float:
 
 def is_stem(term: str, form: str) -> bool:
     """Does `term` look like the stem that follows its form in a list of terms?"""
-    return (
-        2 < len(term) <= len(form)
-        and term != form
-        and form.startswith(term[:-1])
-        and form.isalpha()
-    )
+    shorter = 2 < len(term) <= len(form) and term != form
+    return shorter and form.startswith(term[:-1]) and form.isalpha()
 
 
 def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
@@ -444,12 +439,9 @@ def _rare_terms(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
 
 
 def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
-    names = (
-        [term for term in terms_of(one.form) if term in found.terms]
-        for one in found.names
-        if one.strong
-    )
-    return [terms for terms in names if not {*rare}.isdisjoint(terms)]
+    names = (terms_of(one.form) for one in found.names if one.strong)
+    held = ([term for term in terms if term in found.terms] for terms in names)
+    return [terms for terms in held if not {*rare}.isdisjoint(terms)]
 
 
 # ---- the score of a passage ----------------------------------------------------------------------
@@ -581,9 +573,8 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
     for title, document in rows_of(rows.select(["title_id", "document_id"])):
         documents[title].add(document)
     titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
-    fresh = candidates.join(
-        rows.filter(pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string())))
-    )
+    titled = pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string()))
+    fresh = candidates.join(rows.filter(titled))
     linked = titles & reach.keys()
     for passage in candidates.passages.values():
         if passage.title_id in linked:
@@ -687,12 +678,10 @@ def _give_sides(candidates: _Candidates) -> None:
         held = {*terms_of(side)}
         worth = {t: value for t, value in candidates.found.terms.items() if t in held}
         score = bm25(candidates.snapshot, worth)
-        values = {
-            id: score(one.terms, len(one.terms.split())) for id, one in candidates.passages.items()
-        }
-        top = max(values.values(), default=0.0) or 1.0
-        for id, value in values.items():
-            parts = candidates.passages[id].parts
+        every = candidates.passages.values()
+        values = [score(one.terms, len(one.terms.split())) for one in every]
+        top = max(values, default=0.0) or 1.0
+        for parts, value in zip([one.parts for one in every], values, strict=True):
             parts["side"] = max(parts.get("side", 0.0), candidates.weights.side * value / top)
 
 
@@ -872,16 +861,11 @@ def nearest(
 
 
 def _replaceable(term: str, known: Collection[str]) -> bool:
-    if (
-        len(term) < LETTERS
-        or not _PLAIN_WORD.fullmatch(term)
-        or is_cjk(term[0])
-        or is_cjk(term[-1])
-    ):
+    plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
+    if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
         return False
-    return "-" in term or not any(
-        len(one) > 2 and (term.startswith(one) or one.startswith(term)) for one in known
-    )
+    longer = (one for one in known if len(one) > 2)
+    return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
 
 
 def _with_other_particles(unknown: Collection[str]) -> dict[str, list[str]]:
@@ -914,8 +898,7 @@ def nearest_words(term: str, words: Iterable[str]) -> list[str]:
             if other.replace("-", "") == joined:
                 slips.append(other)
             continue
-        shared = next((n for n, (a, b) in enumerate(zip(term, other, strict=False)) if a != b), 99)
-        shared = min(shared, len(term), len(other))
+        shared = len(commonprefix((term, other)))
         longer = max(len(term), len(other))
         rest, added = len(term) - shared, len(other) - shared
         if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:

@@ -4,7 +4,7 @@ community reports around them, as sections of rows; and why each row is there.""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -64,15 +64,17 @@ def sections_of(
                 why(place, one.parts, ENTITY_PARTS) if one.parts else "asked for by a filter"
                 for place, one in enumerate(ranked, 1)
             ]
-            items["Entities"] = list(map(explained, items["Entities"], said))
-            items["Relationships"] = [
-                explained(item, _why_relationship(item)) for item in items["Relationships"]
-            ]
-            items["Claims"] = [explained(item, "about a chosen entity") for item in items["Claims"]]
-            items["Reports"] = [
-                explained(item, f"holds {item.score:g} of the chosen entities")
-                for item in items["Reports"]
-            ]
+            reasons: dict[str, Iterable[str]] = {
+                "Entities": said,
+                "Relationships": map(_why_relationship, items["Relationships"]),
+                "Claims": ["about a chosen entity"] * len(items["Claims"]),
+                "Reports": (
+                    f"holds {one.score:g} of the chosen entities" for one in items["Reports"]
+                ),
+            }
+            items |= {
+                name: list(map(explained, items[name], all_)) for name, all_ in reasons.items()
+            }
     return [
         Section(
             name,
@@ -192,12 +194,9 @@ def _relationships(
         for row in snapshot.rows("relationships", where, names).to_pylist()
         if without.isdisjoint((row["source_id"], row["target_id"]))
     }
-    links = Counter(
-        end for row in light.values() for end in {row["source_id"], row["target_id"]} - inside
-    )
-    linked = {
-        id: max(links[row["source_id"]], links[row["target_id"]]) for id, row in light.items()
-    }
+    ends = {id: (row["source_id"], row["target_id"]) for id, row in light.items()}
+    links = Counter(end for pair in ends.values() for end in {*pair} - inside)
+    linked = {id: max(map(links.__getitem__, pair)) for id, pair in ends.items()}
     order = sorted(light, key=lambda id: (-linked[id], -light[id]["weight"], id))
     network = [id for id in order if not linked[id]]
     outward = [id for id in order if linked[id]][: RELATIONSHIPS * len(chosen)]

@@ -91,9 +91,8 @@ def _grouped(facts: Facts, key: Callable[[str], str]) -> dict[str, list[str]]:
 def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
     """The words with which all titles begin, else the name without what varies."""
     titles = [facts[id]["document"][2].split() for id in ids]
-    same = [
-        words[0] for words in takewhile(lambda some: len({*some}) == 1, zip(*titles, strict=False))
-    ]
+    equal = takewhile(lambda some: len({*some}) == 1, zip(*titles, strict=False))
+    same = [words[0] for words in equal]
     while same and (same[-1].strip(",.:;-–—#").casefold() in _DANGLING | {""}):
         same.pop()
     title = " ".join(same).strip(" ,.:;-–—#")

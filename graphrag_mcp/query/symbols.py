@@ -211,9 +211,8 @@ def explore(
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
         keys = [row["key"] for _, symbols in start for row in symbols]
-        inside = (
-            [one for key in keys for one in uses(snapshot).inside(key)] if "impact" in words else []
-        )
+        held = keys if "impact" in words else []
+        inside = [one for key in held for one in uses(snapshot).inside(key)]
         wanted, members = (
             list(dict.fromkeys(key.rpartition(".")[2] for key in some)) for some in (keys, inside)
         )
@@ -442,10 +441,8 @@ def _sites(
                 places.append((placed(units, starts, one.start, one.end), one.name, inside))
     texts = _Texts(snapshot, [place[0] for place, _, _ in places])
     columns = ["text_unit_id", "start", "end", "keywords"]
-    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns).to_pylist()
-    known = {
-        (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
-    }
+    edges = rows_of(snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns))
+    known = {tuple(place) for *place, kind in edges if kind in kinds}
     found: dict[str, list[tuple[Citation, str, str]]] = defaultdict(list)
     for place, name, inside in places:
         if place not in known and place[0] in texts.texts:
@@ -523,22 +520,16 @@ def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Ro
     place = {"char_start": start, "char_end": end, "line_start": first}
     place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {
-        "id": f"{alias} {start} {inside[0]['id']}",
-        "alias": alias,
-        "last": inside[-1]["position"],
-    }
-    return [inside[0] | place | own]
+    own = {"id": f"{alias} {start} {inside[0]['id']}", "alias": alias}
+    return [inside[0] | place | own | {"last": inside[-1]["position"]}]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:
     """What a report on source code says, a line for each of its findings."""
     found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
     lines = [found["summary"], *(one["explanation"] for one in json.loads(found["findings"]))]
-    items = [
-        Item(f"c{found['n']}", f"- {one_line(short_references(line, {}), REPORTED)}")
-        for line in lines
-    ]
+    told = (one_line(short_references(line, {}), REPORTED) for line in lines)
+    items = [Item(f"c{found['n']}", f"- {line}") for line in told]
     return Section(f"What it does (report c{found['n']})", items, 0.25)
 
 

@@ -59,10 +59,8 @@ def pattern(literal: str) -> str:
     literal = literal.encode("utf-8", "replace").decode("utf-8")  # half a character is in no text
     parts: list[str] = []
     for ch, following in zip(literal, [*literal[1:], " "], strict=True):
-        traditional = _TRADITIONAL.get(ch, "")
-        parts.append(
-            f"[{ch}{traditional}]" if traditional else r"\s+" if ch == " " else re.escape(ch)
-        )
+        plainly = r"\s+" if ch == " " else re.escape(ch)
+        parts.append(f"[{ch}{_TRADITIONAL[ch]}]" if ch in _TRADITIONAL else plainly)
         if is_cjk(ch) and is_cjk(following):
             parts.append(r"\s*")  # a line may end between them
     found = "".join(parts)

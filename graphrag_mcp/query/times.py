@@ -282,10 +282,8 @@ class Times:
         seen = [one for one in some if one.anchor and self._is_in(flat, one, own)]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
-            told = (
-                f"{self.words(one)} = {interval(one)}" for one in group if interval(one) != date
-            )
-            meant = list(dict.fromkeys(told))
+            told = ((self.words(one), interval(one)) for one in group)
+            meant = list(dict.fromkeys(f"{one} = {days}" for one, days in told if days != date))
             parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
         return f"({'; '.join(parts)})" if parts else ""
 
@@ -307,9 +305,8 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     known, facts = _anchors(snapshot), documents(snapshot)
     missing = sorted({row["document_id"] for row in rows} - known.keys())
     for at in range(0, len(missing), BATCH):
-        for one in snapshot.by_key(
-            "documents", missing[at : at + BATCH], "id", ["id", "text"]
-        ).to_pylist():
+        texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
+        for one in texts.to_pylist():
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])
