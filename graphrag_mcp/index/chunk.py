@@ -204,10 +204,6 @@ def _unit(
         passages.append(_span(lines, atoms, begin, end))
         begin = end
     tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
-    # Never, as long as the tokens of the parts are a bound.
-    while tokens > params.size and start < first:
-        start += 1
-        tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
     return Unit(index, _span(lines, atoms, start, last), tokens, tuple(passages))
 
 
@@ -260,12 +256,8 @@ def _atoms(
     for first, last in spans:
         tokens = count_tokens(text[first:last])
         atoms.opening.append(len(atoms))
-        pieces = (
-            [(first, last, tokens)]
-            if tokens <= longest
-            else _parts(text, first, last, longest, most)
-        )
-        for at, to, tokens in pieces:
+        whole = [(first, last, tokens)] if tokens <= longest else None
+        for at, to, tokens in whole or _parts(text, first, last, longest, most):
             atoms.start.append(at)
             atoms.end.append(to)
             total += tokens + _joint(text, before, at)
@@ -426,12 +418,9 @@ def _joined(text: str, at: int) -> bool:
     before, after = text[at - 1], text[at]
     if after.isascii():
         return before == "\r" and after == "\n"
-    if before == "\u200d" or after == "\u200d" or unicodedata.category(after)[0] == "M":
-        return True
-    if _ADDED.match(after):
+    if "\u200d" in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     if after in _FLAGS:
         before = text[max(0, at - 64) : at]
-        flags = len(before) - len(before.rstrip(_FLAGS))
-        return flags % 2 == 1
-    return False
+        return (len(before) - len(before.rstrip(_FLAGS))) % 2 == 1
+    return _ADDED.match(after) is not None

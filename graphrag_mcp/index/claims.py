@@ -106,17 +106,9 @@ async def claims_of_unit(
 
     reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
     messages = (Message("user", params.prompt(text, context)),)
-    first = Ask(
-        "claims",
-        messages,
-        reading,
-        lambda: None,
-        doubt=_doubt,
-        worth=lambda read: len(read[0]) if read else 0,
-    )
-    again = extraction.Gleaning(
-        params.gleanings, params.more.substitute(), reading, lambda known: not known[1], join
-    )
+    first = Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_many)
+    more = params.gleanings, params.more.substitute()
+    again = extraction.Gleaning(*more, reading, lambda known: not known[1], join)
     found, _, reason = await extraction.asked(asker, first, again)
     if found is None:
         return [], reason
@@ -127,6 +119,10 @@ async def claims_of_unit(
 
 def _doubt(reading: Reading | None) -> str:
     return Losses(len(reading[0]), reading[2]).doubt() if reading else ""
+
+
+def _many(reading: Reading | None) -> int:
+    return len(reading[0]) if reading else 0
 
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:

@@ -277,9 +277,8 @@ def _by_folder(
     while todo:
         paths, way, titles = todo.pop()
         groups = [paths]
-        if len(way) < params.max_depth and (
-            sum(len(held[path]) for path in paths) > params.max_cluster_size
-        ):
+        size = sum(len(held[path]) for path in paths)
+        if len(way) < params.max_depth and size > params.max_cluster_size:
             groups = _siblings(paths, held)
         if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
             groups = [paths]  # a folder with all of it is a community itself
@@ -298,9 +297,8 @@ def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> li
     groups: dict[_Path, list[_Path]] = defaultdict(list)
     for path in paths:
         groups[path[depth : depth + 1]].append(path)
-    small = {
-        name for name, group in groups.items() if sum(len(held[path]) for path in group) < SMALL
-    }
+    size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
+    small = {name for name, units in size.items() if units < SMALL}
     together = [path for name in sorted(small) for path in groups[name]]
     others = [groups[name] for name in sorted(groups.keys() - small)]
     return [*others, together] if together else others
@@ -390,9 +388,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     """The topics of these text units; one group, of all of them, where there are none."""
     import numpy as np
 
-    sample = units
-    if len(units) > params.sample:  # ids are hashes, so the first ones are a sample
-        sample = units[: params.sample]
+    sample = units[: params.sample]  # ids are hashes, so the first ones are a sample
     unit, term, weight = _weighted(texts, units, sample, params.common)
     seen = np.flatnonzero(np.isin(units, sample))
     inner = np.isin(unit, seen)

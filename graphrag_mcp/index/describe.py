@@ -93,9 +93,8 @@ async def summarise(
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
     listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
     named = " – ".join(_inside(name)[:200] for name in names)
-    text = params.template.substitute(
-        names=named, descriptions=listed, language=params.language or OWN_LANGUAGE
-    )
+    language = params.language or OWN_LANGUAGE
+    text = params.template.substitute(names=named, descriptions=listed, language=language)
     without = partial(joined, fragments)
     return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
 
@@ -169,9 +168,8 @@ def _from_json(text: str) -> str:
         value = read(text)
     except ValueError:
         return text
-    found = (
-        [one for one in value.values() if isinstance(one, str)] if isinstance(value, dict) else []
-    )
+    said = value.values() if isinstance(value, dict) else ()
+    found = [one for one in said if isinstance(one, str)]
     if not found:
         raise BadReply("JSON without a text")
     return max(found, key=len).strip()

@@ -49,10 +49,8 @@ def retitled(
     found: dict[str, str] = {}
     for end in ENDS[1:] if moved else ():
         links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
-        links = [
-            row for row in links if row["id"] not in touched and row["description"] not in given
-        ]
-        told = _told_of_links(snapshot, [row["id"] for row in links])
+        links = [row for row in links if row["description"] not in given]
+        told = _told_of_links(snapshot, [row["id"] for row in links if row["id"] not in touched])
         found |= {id: "relationship" for id, said in told.items() if models.is_long(said)}
     return found
 

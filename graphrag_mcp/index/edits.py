@@ -60,7 +60,7 @@ class Target:
         return "entity" if len(self.keys) == 1 else "relationship"
 
 
-def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list[LogRow]:
+def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
     overlay = fold(log)
     at = now()
@@ -84,9 +84,8 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
     if wish.op == "create":
         target = _one(wish)
         _creatable(snapshot, overlay, target)
-        return [
-            row("create", target.kind, target.keys, target.forms, cleaned(wish.fields, target.kind))
-        ]
+        fields = cleaned(wish.fields, target.kind)
+        return [row("create", target.kind, target.keys, target.forms, fields)]
     found = [_there(snapshot, target) for target in wish.targets]
     if wish.op == "delete":
         return [row("delete", target.kind, target.keys, target.forms) for target in wish.targets]
@@ -312,9 +311,8 @@ class Wish:
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound,
     Busy, Damaged."""
-    return _change(
-        folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id)
-    )
+    made = partial(rows, wish=wish)
+    return _change(folder, settings, dry_run, made)
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
@@ -351,9 +349,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
         if not dry_run:
-            segments = segment_store.appended(
-                folder, manifest, segment_store.EDITS, logs.to_table(rows)
-            )
+            kind, added = segment_store.EDITS, logs.to_table(rows)
+            segments = segment_store.appended(folder, manifest, kind, added)
             written(folder, manifest, segments, merged, given, numbers, len(every))
         return result
 
@@ -393,11 +390,8 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         return []
     after = {row["id"]: row for row in change.rows.to_pylist()}
     gone = set(change.gone)
-    parts = {
-        "added": after.keys() - gone,
-        "changed": after.keys() & gone,
-        "removed": gone - after.keys(),
-    }
+    parts = {"added": after.keys() - gone, "changed": after.keys() & gone}
+    parts["removed"] = gone - after.keys()
     result.changes |= {f"{table}_{how}": len(ids) for how, ids in parts.items() if ids}
     lines = []
     for how, ids in parts.items():
@@ -444,12 +438,10 @@ def catch_up(run: Run) -> None:
         return
     numbers = dict(manifest.next)
     snapshot = run.snapshot()
-    overlay, merged, told = merged_with(
-        snapshot, run.edits.log, manifest, numbers, run.models.is_long
-    )
-    run.manifest = written(
-        run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)
-    )
+    edits, is_long = run.edits.log, run.models.is_long
+    overlay, *made = merged_with(snapshot, edits, manifest, numbers, is_long)
+    place = run.folder, manifest, manifest.segments
+    run.manifest = written(*place, *made, numbers, len(overlay.log))
 
 
 def lift(run: Run, plan: Plan) -> None:
@@ -499,9 +491,8 @@ def merged_with(
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
     _number_as_before(merged, manifest.parameters.get(NUMBERS, {}))
     given = {entity_id(key) for key in own if _said(new.entities, key)}
-    given |= {
-        relationship_id(*sorted(map(entity_id, pair))) for pair in both if _said(new.pairs, pair)
-    }
+    told = (map(entity_id, pair) for pair in both if _said(new.pairs, pair))
+    given |= {relationship_id(*sorted(ends)) for ends in told}
     return new, merged, given
 
 
@@ -621,9 +612,8 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         if not found:
             names = [*live, *(name.rpartition("/")[2] for name in live)]
             near = difflib.get_close_matches(one, names, NEAR, 0.5)
-            chosen.unknown[one] = sorted(
-                {next((uri for uri in live if uri.endswith(name)), name) for name in near}
-            )
+            uris = {next((uri for uri in live if uri.endswith(name)), name) for name in near}
+            chosen.unknown[one] = sorted(uris)
         for uri in found:
             chosen.uris.append(uri)
             chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}

@@ -197,9 +197,8 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
         if auto and not await aside(again.pays, known):
             break
         messages += (Message("assistant", shown(answer.raw)), Message("user", again.more))
-        answer = await asker.ask(
-            replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
-        )
+        more = replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
+        answer = await asker.ask(more)
         if answer.value is None:
             return known, by, f"no gleaning: {answer.reason}"
         known, gained = again.join(known, answer.value)
@@ -246,22 +245,22 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     The same name and type, or the same pair, is a correction when it says more than what stands
     there; else it is a repetition and ignored."""
     entities, relations, gained = list(first.entities), list(first.relations), 0
-    at = {
-        (normalise_name(one.name), one.type): index
-        for index, one in reversed(list(enumerate(entities)))
-    }
-    for entity in more.entities:
-        key = (normalise_name(entity.name), entity.type)
-        gained += _put(entities, at, key, entity, parsing.MOST_ENTITIES)
-    pairs = {_pair(one): index for index, one in reversed(list(enumerate(relations)))}
-    for relation in more.relations:
-        gained += _put(relations, pairs, _pair(relation), relation, parsing.MOST_RELATIONS)
+    for some, key, further, most in (
+        (entities, _kind, more.entities, parsing.MOST_ENTITIES),
+        (relations, _pair, more.relations, parsing.MOST_RELATIONS),
+    ):
+        at = {key(one): index for index, one in reversed(list(enumerate(some)))}
+        gained += sum(_put(some, at, key(one), one, most) for one in further)
     if gained and more.complete:  # what was cut off has been repeated in full
         first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
     dropped = Counter(first.dropped) + Counter(more.dropped)
     repaired = Counter(first.repaired) + Counter(more.repaired)
     rows = (tuple(entities), tuple(relations))
     return Records(*rows, more.complete, dict(dropped), dict(repaired)), gained
+
+
+def _kind(entity: EntityRecord) -> tuple[str, str]:
+    return normalise_name(entity.name), entity.type
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:
@@ -292,7 +291,7 @@ _SMALL = frozenset(
     "of the and in on for at by to from with a an or de la le du des del di da von van der und".split()
 )
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ROMAN, _AS_IT_IS = re.compile(r"[IVXLC]+"), re.compile(r"[!-_a-~]+(?:[ \n][!-_a-~]+)*+")
+_ROMAN = re.compile(r"[IVXLC]+")
 _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
@@ -421,22 +420,12 @@ def folded_with_starts(text: str) -> tuple[str, array[int]]:
     """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks
     collapsed; and where each sign came from."""
     out: list[str] = []
-    starts, places, done = array("q"), array("q", range(len(text))), 0
-
-    def fold(begin: int, end: int) -> None:
-        for at in range(begin, end):
-            for sign in _fold(text[at]):
-                if sign != " " or (out and out[-1][-1] != " "):
-                    out.append(sign)
-                    starts.append(at)
-
-    # Most of most texts: as many signs as before, where they were.
-    for run in _AS_IT_IS.finditer(text):
-        fold(done, run.start())
-        done = run.end()
-        out.append(run[0].lower().replace("\n", " "))
-        starts.extend(places[run.start() : done])
-    fold(done, len(text))
+    starts = array("q")
+    for at, ch in enumerate(text):
+        for sign in _fold(ch):
+            if sign != " " or (out and out[-1] != " "):
+                out.append(sign)
+                starts.append(at)
     return "".join(out), starts
 
 
@@ -445,9 +434,8 @@ def _fold(ch: str) -> str:
     if ch.isspace():
         return " "
     plain = unicodedata.normalize("NFKD", ch.translate(_SAME_SIGN)).casefold()
-    return "".join(
-        " " if sign.isspace() else sign for sign in plain if not unicodedata.combining(sign)
-    )
+    signs = (sign for sign in plain if not unicodedata.combining(sign))
+    return "".join(" " if sign.isspace() else sign for sign in signs)
 
 
 def end_of(text: str, at: int) -> int:

@@ -64,11 +64,9 @@ def given(snapshot: Snapshot) -> Given:
         for one in body["communities"]:
             children[one["parent"]].append(one["id"])
         for one in body["communities"]:
-            below = tuple(sorted(children.get(one["id"], ())))
-            members = tuple(one["members"])
-            found.communities.setdefault(
-                one["id"], Community(one["id"], one["level"], one["parent"], below, members)
-            )
+            below, members = tuple(sorted(children[one["id"]])), tuple(one["members"])
+            made = Community(one["id"], one["level"], one["parent"], below, members)
+            found.communities.setdefault(made.id, made)
         found.near |= body["near"]
         for one in body["reports"]:
             found.reports.setdefault(content_id(*one["members"]), {})[one["community"]] = one
@@ -78,9 +76,8 @@ def given(snapshot: Snapshot) -> Given:
 def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
     """A hash of all relationships that touch these entities; `pairs` may hold others."""
     inside = set(members)
-    return content_id(
-        "near", *sorted({f"{min(p)} {max(p)}" for p in pairs if p[0] in inside or p[1] in inside})
-    )
+    touching = (pair for pair in pairs if not inside.isdisjoint(pair))
+    return content_id("near", *sorted({f"{min(pair)} {max(pair)}" for pair in touching}))
 
 
 def hierarchy(
@@ -105,12 +102,8 @@ def hierarchy(
         if unit not in open_
     }
     left = {id: units for id, units in entities.items() if id not in path}
-    rest = communities.cluster(
-        communities.without(texts, placed),
-        left,
-        [edge for edge in edges if edge[0] not in path and edge[1] not in path],
-        params,
-    )
+    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
+    rest = communities.cluster(communities.without(texts, placed), left, links, params)
     every = dict(rest.communities)
     for id in (id for root in kept for id in _subtree(found, root)):
         mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
@@ -319,9 +312,8 @@ def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines)
     """Units of our own for text that no imported unit holds, so that all of a document can be
     found."""
     for unit in chunk(text[start:end], params):
-        span, *tiles = (
-            _span(lines, one.start + start, one.end + start) for one in (unit.span, *unit.passages)
-        )
+        own = (unit.span, *unit.passages)
+        span, *tiles = (_span(lines, one.start + start, one.end + start) for one in own)
         yield Unit(0, span, unit.n_tokens, tuple(tiles))
 
 

@@ -29,11 +29,8 @@ class Losses:
 
     def doubt(self) -> str:
         """Why the reply is worth one more question; "" when it is not."""
-        bad = {
-            why: count
-            for why, count in counted(self.dropped, self.repaired).items()
-            if why not in NOT_ASKED_AGAIN
-        }
+        every = counted(self.dropped, self.repaired).items()
+        bad = {why: count for why, count in every if why not in NOT_ASKED_AGAIN}
         lost, all_ = sum(bad.values()), self.kept + sum(counted(self.dropped).values())
         if lost < MANY or lost < SHARE * all_:
             return ""
@@ -64,10 +61,8 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
     """The counts together, without what is no loss."""
     whole: Counter[str] = Counter()
     for part in parts:
-        whole.update(
-            {why: count for why, count in part.items() if count > 0 and why not in UNCOUNTED}
-        )
-    return whole
+        whole.update({why: count for why, count in part.items() if why not in UNCOUNTED})
+    return +whole
 
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:

@@ -398,20 +398,18 @@ class _Found:
         self.seen += raw.kind != "claim"
         if raw.kind not in ("e", "r"):
             self._drop(raw.kind)
-        elif len(self.entities if raw.kind == "e" else self.relations) >= (
-            MOST_ENTITIES if raw.kind == "e" else MOST_RELATIONS
-        ):
-            self._drop("too many")
-        elif raw.kind == "e":
+        elif raw.kind == "e" and len(self.entities) < MOST_ENTITIES:
             kind, description = raw.type, raw.description
             if raw.fields is not None:
                 kind, description = self._entity_fields(raw.fields)
             self._add_entity(raw.names[0], kind, description)
-        else:
+        elif raw.kind == "r" and len(self.relations) < MOST_RELATIONS:
             rest = (raw.description, raw.keywords, raw.strength)
             if raw.fields is not None:
                 rest = self._relation_fields(raw.fields, raw.lightrag)
             self._add_relation(*raw.names, *rest)
+        else:
+            self._drop("too many")
 
     def _entity_fields(self, fields: Sequence[str]) -> tuple[str, str]:
         """Type and description."""
@@ -441,10 +439,8 @@ class _Found:
 
     def _add_entity(self, name: str, kind: str, description: str) -> None:
         called = f"entity {_quoted(name)}"
-        name, description = (
-            self._name(name, called),
-            replies.clean(description, LONGEST_DESCRIPTION),
-        )
+        name = self._name(name, called)
+        description = replies.clean(description, LONGEST_DESCRIPTION)
         if not name:
             return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)

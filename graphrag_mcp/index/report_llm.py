@@ -172,14 +172,10 @@ class Rows:
             fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
             edges.append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
         own = [claim for claim in given.claims if claim.subject_id in weight]
-        claims = [
-            Line(
-                (c.subject, c.object, c.type, c.status, c.description),
-                Ref((c.subject_id,), (), (c.text_unit_id,)),
-                (c.subject_id,),
-            )
-            for c in sorted(own, key=claim_order)
-        ]
+        claims = []
+        for c in sorted(own, key=claim_order):
+            fields, about = (c.subject, c.object, c.type, c.status, c.description), (c.subject_id,)
+            claims.append(Line(fields, Ref(about, (), (c.text_unit_id,)), about))
         return cls({"Entities": entities, "Relationships": edges, "Claims": claims})
 
     def __len__(self) -> int:
@@ -339,9 +335,8 @@ def report_ask(prompted: Prompted, template: Template, language: str = "") -> As
     text = template.substitute(
         role="", language=language or OWN_LANGUAGE, rating_criteria=CRITERIA, context=prompted.text
     ).strip()
-    return Ask(
-        "report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused"
-    )
+    message = (Message("user", text),)
+    return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused")
 
 
 # ---- what becomes of the draft ------------------------------------------------------------------
@@ -354,10 +349,8 @@ _MARK = "\x00"  # stands in no draft
 def finished(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
     check = _Check(given, prompted)
-    checked = ((heading, check(text, heading)) for heading, text in draft.findings)
-    findings = [
-        {"summary": _plain(heading), "explanation": text} for heading, text in checked if text
-    ]
+    checked = ((_plain(heading), check(text, heading)) for heading, text in draft.findings)
+    findings = [{"summary": heading, "explanation": text} for heading, text in checked if text]
     summary = check(draft.summary, draft.title)
     if not summary:  # it names no one: it rests on what the findings rest on
         texts = " ".join(one["explanation"] for one in findings)

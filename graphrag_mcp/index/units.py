@@ -213,13 +213,8 @@ def settle(
 
 
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
-    return {
-        "id": f"{kind}:{subject}",
-        "kind": kind,
-        "subject": subject,
-        "uri": uri,
-        "reason": reason[:300],
-    }
+    row = {"kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
+    return {"id": f"{kind}:{subject}", **row}
 
 
 # ---- records as rows -----------------------------------------------------------------------------

@@ -445,10 +445,8 @@ def _questions(
                 asked = {row["kind"]: [row["subject"]]}
                 for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
-            elif row["subject"] in tree.communities and gone.isdisjoint(
-                tree.communities[row["subject"]].members
-            ):
-                Reporting(snapshot, tree, models, {row["subject"]}).write()
+            elif (one := tree.communities.get(row["subject"])) and gone.isdisjoint(one.members):
+                Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()
