@@ -159,8 +159,7 @@ def _peaks(atoms: _Atoms, window: int) -> list[int]:
 
 
 def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
-    """Ends of the parts, about equal and none over `limit`, that `first:last` is divided into;
-    `last` included."""
+    """Ends of about equal parts of `first:last`, none over `limit`; `last` included."""
     total, ends, todo = atoms.total, [], [(first, last)]
     while todo:
         first, last = todo.pop()
@@ -339,8 +338,7 @@ def _level(text: str, before: int, first: int, kind: int) -> int:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences of a part of the text, block by block; a blank line ends a sentence, so it may end
-    a block."""
+    """Sentences of a part, block by block: a blank line ends a sentence, so also a block."""
     while start < end:
         stop = end
         if end - start > _BLOCK:
@@ -364,8 +362,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def recent_sentences(text: str) -> list[tuple[int, int]]:
-    """`sentences`, with the last answer kept: of a document of one text unit they are asked for
-    twice."""
+    """`sentences`, the last answer kept: short documents are asked about twice."""
     return sentences(text)
 
 
@@ -396,8 +393,7 @@ def _parts(
 
 
 def _blank(text: str, first: int, end: int) -> int:
-    """The last blank in the second half of `first:end`, else the last place there between two
-    characters."""
+    """The last blank in the second half of `first:end`, else the last place between characters."""
     for at in range(end, first + (end - first) // 2, -1):
         if text[at].isspace() or text[at - 1].isspace():
             return at

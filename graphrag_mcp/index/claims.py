@@ -126,8 +126,7 @@ def _many(reading: Reading | None) -> int:
 
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
-    """`claims` with those of a further reply: the longer of two with one subject, object, type and
-    quote stays."""
+    """`claims` with those of a further reply; of two on the same the longer one stays."""
     kept = {_identity(claim): claim for claim in claims}
     for claim in more:
         old = kept.get(_identity(claim))
@@ -267,8 +266,7 @@ def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] |
 
 
 def iso_date(value: str) -> str:
-    """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
-    else ""."""
+    """ISO 8601, as exact as it was said (`2022`, `2022-01-10`, with a time); else ""."""
     said = clean(value, 60).strip(" .()\"'")
     try:
         moment = datetime.fromisoformat(said)

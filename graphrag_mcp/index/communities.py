@@ -55,8 +55,7 @@ class Community:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Communities in order of level, then id; `path`, of entities and of text units, is coarsest
-    first."""
+    """Communities by level, then id; `path`, of entities and text units, is coarsest first."""
 
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
@@ -79,8 +78,7 @@ class Texts:
 
 
 def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
-    """From tables of passages (`text_unit_id`, `terms`) in any order, and the document of every
-    text unit."""
+    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit."""
     import numpy as np
 
     ids = sorted(documents)
@@ -305,8 +303,7 @@ def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> li
 
 
 def _title(group: Sequence[_Path], paths: Sequence[_Path], divided: bool) -> str:
-    """The path of a file or folder without the label of its source; of small ones in a folder also
-    their names."""
+    """The path of a file or folder without its source; of small ones also their names."""
     common, above = commonprefix(group), commonprefix(paths)
     title = "/".join(common[1:] or common)
     if not divided or len(common) > len(above):
@@ -418,8 +415,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
 
 
 def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any, Any, Any]:
-    """The characteristic terms of these text units as (place in `units`, term, weight), each unit
-    of length 1."""
+    """Characteristic terms as (place in `units`, term, weight), each unit of length 1."""
     import numpy as np
 
     lengths = texts.first[units + 1] - texts.first[units]

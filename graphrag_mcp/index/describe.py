@@ -44,8 +44,7 @@ class DescribeParams:
 
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
-    """Are there so many distinct fragments, or are they so long, that a model should make one of
-    them?"""
+    """Are the distinct fragments so many, or so long, that a model should join them?"""
     distinct = _distinct(fragments)
     if len(distinct) < 2 or len(distinct) >= settings.summary_fragments:
         return len(distinct) >= 2
@@ -105,8 +104,7 @@ def _inside(text: str) -> str:
 
 
 def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
-    """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence
-    ends."""
+    """Fragments in order, as many as fit in each part; a longer one is cut at sentences."""
     rounds: list[list[str]] = []
     left = 0
     for fragment in fragments:
@@ -136,8 +134,7 @@ def _pieces(fragment: str, limit: int) -> list[str]:
 
 
 def parse_description(reply: str) -> str:
-    """The description in a reply: plain text, without thoughts, fences, headings and phrases around
-    it."""
+    """The description in a reply, without thoughts, fences, headings and phrases."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
@@ -186,8 +183,7 @@ def _distinct(fragments: Sequence[str]) -> list[str]:
 
 
 def _shorter(text: str, limit: int) -> str:
-    """Whole sentences within the limit; of a single long one its beginning, where there is room for
-    some of it."""
+    """Whole sentences within the limit; of a single long one its beginning, if it has room."""
     if limit < 30:
         return ""
     short = shorten(text, limit)

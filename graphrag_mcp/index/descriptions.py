@@ -73,8 +73,7 @@ def begin(snapshot: Snapshot, subjects: Mapping[str, Sequence[str]], models: Mod
 def finish(
     started: Started, take: Callable[[Future[Any]], Any]
 ) -> tuple[dict[str, Change], list[Row]]:
-    """Wait for the descriptions and put them into their rows: the changes of the two tables, and
-    rows of what is still pending."""
+    """Wait for the descriptions: the changes of the two tables, and rows still pending."""
     failed: list[Row] = []
     changed: dict[str, list[Row]] = {table: [] for table in OF_TABLE.values()}
     for kind, row, future in started:

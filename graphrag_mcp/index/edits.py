@@ -148,8 +148,7 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
 def _worded(
     snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any
 ) -> list[LogRow]:
-    """New words for an entity or a relationship; another name of an entity stands for it from then
-    on."""
+    """New words for a row; another name of an entity stands for it from then on."""
     if not fields:
         return []
     title = fields.get("title", "")
@@ -299,8 +298,7 @@ NAMED = 8  # names that a sentence lists
 
 @dataclass(frozen=True)
 class Wish:
-    """`op` of store/edit_log.py; `targets` entities, relationships, or of an undo its id; `fields`
-    new values."""
+    """`op` of store/edit_log.py; `targets`: rows, or the id to undo; `fields`: new values."""
 
     op: str
     targets: Sequence[Target]
@@ -309,15 +307,13 @@ class Wish:
 
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
-    """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound,
-    Busy, Damaged."""
+    """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
     made = partial(rows, wish=wish)
     return _change(folder, settings, dry_run, made)
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
-    """Put the edits of another index after those that are here; the rows keep their ids, makers and
-    times."""
+    """Add the edits of another index; the rows keep their ids, makers and times."""
     known = {row.id for row in logs.load(folder, current(folder))}
     if twice := sorted({row.id for row in log} & known):
         what = f"this index has edits called {', '.join(twice[:5])} already"
@@ -431,8 +427,7 @@ BY_INDEX = "index_documents"
 
 
 def catch_up(run: Run) -> None:
-    """Let the tables follow the whole log: they were derived again, or what was removed is asked
-    for again."""
+    """Let the tables follow the log: they are new, or what was removed is asked for."""
     manifest = run.manifest
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
@@ -445,8 +440,7 @@ def catch_up(run: Run) -> None:
 
 
 def lift(run: Run, plan: Plan) -> None:
-    """What was removed and is asked for by its own name is no longer removed; that is written down
-    first."""
+    """What was removed and is asked for by name comes back; that is written down first."""
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
@@ -480,8 +474,7 @@ def merged_with(
     numbers: dict[str, int],
     is_long: Callable[[Sequence[str]], bool] | None,
 ) -> tuple[Overlay, Merge, set[str]]:
-    """What the log amounts to, what that does to the rows, and ids of rows whose description was
-    given. No write."""
+    """The log folded, what it does to the rows, and ids of rows described by hand."""
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
     keys, pairs = logs.differing(old, new)
     if not keys:
@@ -568,8 +561,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
-    """No one is asked any more to describe what is gone or has its description; the one that lost
-    one is asked for."""
+    """Without rows that are gone or described; with those that lost a description."""
     rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
@@ -585,8 +577,7 @@ NEAR = 3  # nearest uris for an unknown id
 
 @dataclass
 class Chosen:
-    """`uris` as they are written down: of a file with many rows the file's own, when all of it is
-    meant."""
+    """`uris` as they are written down: of a file with many rows its own, if all is meant."""
 
     documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
     uris: list[str] = field(default_factory=list)
@@ -595,8 +586,7 @@ class Chosen:
 
 
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
-    """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
-    no index."""
+    """The documents that ids name. Raises BadInput for none, NotFound without an index."""
     manifest = current(folder)
     wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
     if not wanted:
@@ -622,8 +612,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
 
 
 def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Uris of documents, or of whole files, that one id means: several when a file name is not the
-    only one."""
+    """Uris of documents or files that an id means: several where a file name is not unique."""
     if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
         return [uri for uri, row in live.items() if row["n"] == int(match[1])]
     if re.fullmatch(r"[0-9a-f]{32}", asked):
@@ -661,8 +650,7 @@ def _vanished(change: Change) -> list[str]:
 
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
-    """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
-    their rows away."""
+    """Keep these documents out, durably; the id of the undo. Indexing takes their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
         row, _ = _of_documents(folder, current(folder), "remove", chosen.uris, by)
         return row.id

@@ -208,8 +208,7 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
 
 
 def shown(reply: str) -> str:
-    """An earlier reply as it is repeated: without its thoughts, and cut at a line's end when a loop
-    made it huge."""
+    """An earlier reply, repeated without its thoughts, and cut at a line's end when huge."""
     text = without_thoughts(reply).strip()
     if len(text) <= SHOWN:
         return text
@@ -350,8 +349,7 @@ def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
 
 
 def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """What `find` finds in the composed text, placed in the given one, where no span cuts the
-    pieces of a letter."""
+    """What `find` finds in the composed text, as places of the given one, letters whole."""
     name = composed(name)
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return find(text, name, most)
@@ -401,8 +399,7 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
 
 
 def _of_word(ch: str) -> bool:
-    """A letter or digit of a script with blanks between words: not Han, kana, Hangul (whose endings
-    stick), Thai."""
+    """A letter or digit of a script with blanks: not Han, kana, Hangul, Thai."""
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
 
 

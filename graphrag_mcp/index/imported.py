@@ -309,8 +309,7 @@ def record_of(data: str) -> DocumentRecord:
 
 
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
-    """Units of our own for text that no imported unit holds, so that all of a document can be
-    found."""
+    """Units of our own for text that no imported unit holds, so that all can be found."""
     for unit in chunk(text[start:end], params):
         own = (unit.span, *unit.passages)
         span, *tiles = (_span(lines, one.start + start, one.end + start) for one in own)
@@ -342,8 +341,7 @@ def _add(rows: dict[tuple[str, ...], Named], row: Named) -> None:
 
 
 class ImportLog:
-    """What was imported into a corpus before, and in this call. Reads nothing where nothing ever
-    was."""
+    """What was imported before, and in this call. Reads nothing where nothing ever was."""
 
     def __init__(self, folder: Path, manifest: Manifest | None) -> None:
         self.folder, self.manifest = folder, manifest

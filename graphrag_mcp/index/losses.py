@@ -66,8 +66,7 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
 
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
-    """`2 x no name, 1 x no description`, the most frequent first; with the first `records` of each
-    reason."""
+    """`2 x no name, 1 x no description`, by count; with the first `records` of each."""
     named: dict[str, list[str]] = {}
     for why, record in records:
         named.setdefault(why, []).append(record)

@@ -133,8 +133,7 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
 
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
-    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are
-    the defaults."""
+    """The settings with what tuning found (`prompts/tuned.json`), where they are defaults."""
     try:
         found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):

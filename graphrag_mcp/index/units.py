@@ -270,8 +270,7 @@ def from_records(
 
 
 def _with_blanks(row: Named) -> str:
-    """The key of a run-together name as it is with blanks (AnnaBerg: anna berg), else "". It counts
-    only where an entity has it."""
+    """The key of a run-together name with blanks (AnnaBerg: anna berg), else ""."""
     key = normalise_name(_JOINED.sub(" ", row.form))
     return key if key != row.key else ""
 

@@ -74,8 +74,7 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer with stored ids in its references; `by` is "" when there is none, then `reason`
-    says why."""
+    """An answer with stored ids in its references; without one `by` is "" and `reason` says why."""
 
     checked: citations.Checked
     by: str = ""
@@ -146,8 +145,7 @@ async def asked(
 
 
 def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
-    """What a model would look for: names first, then themes; nothing where none answers (in a
-    quarter of the time)."""
+    """Names, then themes to look for; none where no model answers in a quarter of the time."""
     if not asker.may_answer("keywords"):
         return ()
     text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
@@ -197,8 +195,7 @@ def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
 
 
 def word_limit(budget: int) -> int:
-    """Words of an answer that leave room for context: the answer stands in a result twice, as a
-    field and as text."""
+    """Words of an answer that leave room for context: it stands in a result twice."""
     return min(MOST_WORDS, max(LEAST_WORDS, budget // 5 // 10 * 10))
 
 
@@ -305,8 +302,7 @@ def shorten_usage(result: SearchResult | DriftResult, budget: int) -> None:
 
 
 def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | None:
-    """The result of the work; None when it takes longer. It goes on, and what is answered is kept
-    in the reply cache."""
+    """The result of the work; None when it takes longer. Its answer goes into the reply cache."""
     future = asker.start(work)
     try:
         return future.result(seconds or None)
@@ -382,8 +378,7 @@ def _place(one: Citation) -> str:
 
 
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
-    """The places of a row's statements: of its evidence, of a report's references, else of all its
-    text units."""
+    """The places of a row's evidence, of a report's references, else of its text units."""
     units = [one["text_unit_id"] for one in row.get("evidence") or ()]
     units += packing.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
+from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import sentences, statement
 from graphrag_mcp.text.terms import entity_id
@@ -36,8 +36,7 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
 
 
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
-    """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
-    document is."""
+    """`d12` for content ids of documents: a tenth of the tokens, and taken everywhere."""
     rows = snapshot.by_key("documents", list(ids), "id", ["id", "n"])
     return {id: f"d{n}" for id, n in rows_of(rows)}
 
@@ -84,8 +83,7 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
 
 
 def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
-    """What is claimed about the entities, in their order and by any of their `names`; then what
-    names them as its object."""
+    """Claims about the entities, in their order, by any of their `names`; then those on them."""
     if "claims" not in snapshot.manifest.tables:
         return []
     named = [entity_id(name) for row in entities for name in row["names"]]
@@ -108,12 +106,6 @@ def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
 
 
 # ---- references and citations ------------------------------------------------------------------
-
-
-def rendered(snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
-    """Texts of reports with aliases in place of content ids; one lookup per kind for all of them."""
-    aliases, _ = resolve_references(snapshot, texts)
-    return [render_references(text, aliases) for text in texts]
 
 
 def resolve_references(
@@ -158,8 +150,7 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
-    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's."""
+    """The place of a sentence by its offsets in a text unit. Lines stay the unit's."""
     at = unit.char_start
     return unit.model_copy(update={"char_start": at + start, "char_end": at + end})
 

@@ -70,8 +70,7 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
 
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
-    """Citations of the sources that the answers name, and the ids among all they name that do not
-    exist."""
+    """Citations of the sources that the answers name; and the ids they name that do not exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known = source_places(snapshot, named)
     there = {*known}
@@ -128,8 +127,7 @@ class Drift:
         max_nodes: int = NODES,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
-        """Open the session with the first node: the primer over the best-rated reports. A known
-        session goes on."""
+        """Open the session with the primer over the best-rated reports. A known one goes on."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
@@ -239,8 +237,7 @@ class Drift:
         self.record(id, "", None, (), [id])
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-        """The answers so far, best first, repeats merged, references checked. The session stays
-        open."""
+        """The answers, best first, repeats merged, references checked. The session stays open."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
@@ -344,8 +341,7 @@ class Drift:
         return self.walk()
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
-        """Primer: best-rated reports, then text. Else a local search with nearly all of the budget
-        for text."""
+        """Primer: best-rated reports, then text. Else a local search, nearly all of it text."""
         result = DriftResult()
         items = self._report_items(query) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
@@ -457,8 +453,7 @@ def export(session: Drift, form: str = "tree") -> str:
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in one form within a budget: answers are shortened first, then the least
-    promising nodes left out."""
+    """The session in one form and budget: shorter answers first, then without the last nodes."""
     form = checked(form)
     budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
@@ -508,8 +503,7 @@ def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
 
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
-    """By node: the ids that its answer cites, or that it was shown, and that the index no longer
-    has."""
+    """By node: the ids that its answer cites, or that it was shown, and that are gone."""
     nodes = walk.graph.nodes(data=True)
     named = {id: [*cited_aliases(node["answer"]), *node["context"]] for id, node in nodes}
     every = sorted({alias for ids in named.values() for alias in ids})

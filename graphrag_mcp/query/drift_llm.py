@@ -107,8 +107,7 @@ def run(
     max_tokens: int = DEFAULT_TOKENS,
     options: answers.AnswerOptions = DEFAULTS,
 ) -> DriftResult:
-    """The whole walk, or as much of it as `options.seconds` allow: then state `partial`, and the same
-    call goes on."""
+    """The walk, as far as `options.seconds` allow: then state `partial`; the same call goes on."""
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
     left = answers.deadline(options.seconds)
     try:
@@ -197,8 +196,7 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
 
 
 def _group_of(found: Context, groups: Sequence[list[Context]]) -> list[Context] | None:
-    """The first group whose best node has more than half of these passages too, and whose prompt
-    has room for the others."""
+    """The first group with room whose best node has more than half of these passages too."""
     own = set(found.sources())
     for group in groups:
         shared = len(own & set(group[0].sources()))
@@ -305,8 +303,7 @@ def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
 def _answer_nodes(
     session: Drift, walk: Walk, asker: Asker, groups: Sequence[Sequence[str]], left: Left
 ) -> None:
-    """Answer the nodes at once. A question for which nothing is found is pruned, which costs
-    nothing."""
+    """Answer the nodes at once. A question for which nothing is found is pruned."""
     pending = [one for group in groups if (one := _start(session, walk, asker, group)) is not None]
     reasons, late = [], False
     for one in pending:
@@ -369,8 +366,7 @@ def answer_node(
     max_tokens: int = DEFAULT_TOKENS,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """Let the model answer one node of an agent's walk, and open the next. Without a model the node
-    is shown."""
+    """Let the model answer one node, and open the next. Without a model the node is shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     id = session.known(walk, node_id)
@@ -417,8 +413,7 @@ def reduce(
     options: answers.AnswerOptions = DEFAULTS,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """The answers of the walk joined to one by the model; they follow it. Without one, the answers
-    alone."""
+    """The answers joined to one by the model, before them. Without one, the answers alone."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     best = drift.ranked(walk)

@@ -64,8 +64,7 @@ class Walk:
         self.root = self._node("", str(event["query"]), "primer", 0)
 
     def _step(self, event: Mapping[str, Any]) -> None:
-        """One answer with its follow-ups and prunings. A later answer to a node replaces; the
-        earlier ones are kept."""
+        """One answer with its follow-ups and prunings. It replaces earlier ones, which are kept."""
         node = self.graph.nodes.get(event.get("node"))
         self.steps[event.get("node", "")] = event
         if node is not None and event.get("answered"):
@@ -99,8 +98,7 @@ class Walk:
         self.usage = _added(self.usage, event.get("usage", {}))
 
     def _follow_up(self, source: str, query: str) -> None:
-        """A new node, or only an edge when this question is there already; nothing when it repeats
-        itself."""
+        """A new node; only an edge when the question is there already; nothing for a repetition."""
         query = clean_query(query)
         target = self.same_as(query)
         depth = self.graph.nodes[source]["depth"] + 1
@@ -145,8 +143,7 @@ class Walk:
         return 0.5 * share + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
 
     def frontier(self) -> list[str]:
-        """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each
-        depth."""
+        """Nodes that may be opened, best first: at most `breadth` visited ones at each depth."""
         nodes = self.graph.nodes
         visited = Counter(nodes[id]["depth"] for id in self.with_status("open", "answered"))
         breadth = self.header["breadth"]
@@ -182,8 +179,7 @@ class Walk:
         return shown
 
     def _first(self, most: int) -> set[str]:
-        """The root, then whatever follows from what is kept: the best answered first, then what is
-        most promising."""
+        """The root, then what follows from it: the best answered first, then the most promising."""
 
         def place(id: str) -> tuple[int, float, str]:
             node = self.graph.nodes[id]
@@ -262,8 +258,7 @@ def words(query: str) -> frozenset[str]:
 
 
 def near(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Nearly the same words; a number in only one of them makes them different ("in 1990?", "in
-    1991?")."""
+    """Nearly the same words; a number in one alone ("in 1990?", "in 1991?") is a difference."""
     if not one or not other or len(one & other) < SAME * len(one | other):
         return False
     return not any(any(ch.isdigit() for ch in word) for word in one ^ other)

@@ -201,8 +201,7 @@ def _all(snapshot: Snapshot) -> list[Proposal]:
 
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
-    """Each pair once, with its best reason, without the refused ones; the surest and most named
-    first."""
+    """Each pair once, by its best reason, if not refused; the surest and most named first."""
     best: dict[tuple[str, ...], Proposal] = {}
     for one in found:
         pair = tuple(sorted((one.one["key"], one.other["key"])))
@@ -310,8 +309,7 @@ def _other_kinds(a: Row, b: Row) -> bool:
 
 
 def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Iterator[Proposal]:
-    """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its
-    own."""
+    """“丝带”（the Ribbon）: behind a name in brackets another that has an entity of its own."""
     for text in texts:
         for match in _GLOSS.finditer(text):
             also = _ALSO.match(match[1])
@@ -325,8 +323,7 @@ def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Itera
 
 
 def _explains(outer: Row, inner: Row) -> bool:
-    """Another script, or a short form: in one script a bracket holds as often who someone works
-    for."""
+    """Another script, or a short form: else a bracket holds as often who someone works for."""
     if _other_kinds(outer, inner):
         return False
     if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):

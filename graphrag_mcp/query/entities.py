@@ -183,8 +183,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 
 def _holds(row: Row, key: str) -> bool:
-    """Is this a whole word of the entity's name, or the family name that a name without blanks
-    begins with?"""
+    """Is it a whole word of the entity's name, or the family name of one without blanks?"""
     if key in _SURNAMES:
         given = len(row["key"]) - len(key)
         return row["type"] == "person" and row["key"].startswith(key) and 0 < given < 4

@@ -104,8 +104,7 @@ class Filters:
     def including(
         self, snapshot: Snapshot, passages: Sequence[Passage], count: int | None
     ) -> list[Passage]:
-        """Only passages that name an included entity: those that the question found, then some that
-        no word brought in."""
+        """Passages that name an included entity: those of the question, then some of no word."""
         known = {one.id for one in passages}
         held = [one for one in passages if self.includes(one.entity_ids)]
         own = [one for row in self.first for one in entities.naming(snapshot, row)]
@@ -127,8 +126,7 @@ class Filters:
         return of_then and _was_said(self.of("said", "as_of"), said)
 
     def in_time(self, snapshot: Snapshot, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Passages without the turns of other days: of each the longest part that passes the
-        conditions on `said` and `as_of`."""
+        """Passages cut to the longest part that passes the conditions on `said` and `as_of`."""
         if not (wanted := self.of("said", "as_of")):
             return rows
         spoken, found = times.read(snapshot, rows), []

@@ -203,8 +203,7 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The reports to read, what was counted on the way to them, and why ratings were missing (""
-    when none was)."""
+    """The reports to read, counts on the way, and why ratings were missing ("" for none)."""
 
     reports: list[Rated]
     coverage: dict[str, int]
@@ -373,8 +372,7 @@ async def _descend_with_model(
 async def _ratings(
     asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
 ) -> tuple[list[float], list[str]]:
-    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
-    gave none."""
+    """A rating of 0 to 5 for each report, asked for at once; and why some are missing."""
     found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)

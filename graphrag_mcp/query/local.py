@@ -160,8 +160,7 @@ class _Search:
         return self._shown(self.found, useful)
 
     def _ask_keywords(self, asker: Asker) -> None:
-        """Keywords from a model, where the extractor finds no name in the question: then words
-        alone would decide."""
+        """Keywords from a model, where the question has no name: else words alone decide."""
         from graphrag_mcp.query.answer import Meter, keywords_of
 
         self.meter = Meter(asker)
@@ -196,8 +195,7 @@ class _Search:
         return result
 
     def _answered(self, source: Source) -> SearchResult:
-        """The result with a model's answer from the detailed context; without a model, what the
-        search found."""
+        """The result with a model's answer from the detailed context; else what was found."""
         from graphrag_mcp.query import sections
         from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
 
@@ -341,8 +339,7 @@ def paging(
 def narrowed(
     corpora: Iterable[Corpus], filters: Sequence[str], min_rating: float = 0.0
 ) -> list[Part]:
-    """The corpora with the filters as read. One that does not know a field or an entity is left
-    out, unless none knows it."""
+    """The corpora with their filters, without those that know no such field, unless none does."""
     if not filters and min_rating <= 0:
         return [(name, snapshot, None) for name, snapshot in corpora]
     from graphrag_mcp.query.filters import Narrowed, read
@@ -463,8 +460,7 @@ def source_of(
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
-    """The question's vector, where this index has vectors and a model embeds; and a sentence when
-    that failed."""
+    """The question's vector, where this index has vectors; and a sentence when that failed."""
     if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
         return None, ""
     future = asker.start(asker.embed([query[:8_000]], query=True))

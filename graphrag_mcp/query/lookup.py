@@ -103,8 +103,7 @@ def options(raw: bool, query: str) -> str:
 def shown(
     items: Sequence[Item], notes: Sequence[str], budget: int, options: str = ""
 ) -> SourceResult:
-    """As many of the items as fit, of each id about the same; the others, and one that was cut, are
-    in the next call."""
+    """As many items as fit, of each id about the same; the next call has what is left."""
 
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
         sections = [Section("Sources", _fair(items, room), 1.0)]
@@ -129,8 +128,7 @@ def shown(
 
 
 def _fair(items: Sequence[Item], room: int) -> list[Item]:
-    """The first passages of every id that fit together, then the second ones, in reading order; at
-    least one."""
+    """The first passages of every id that fit, then the second ones, in reading order."""
     turns = sorted(range(len(items)), key=lambda at: -items[at].score)
     taken = [turns[0]] if turns else []
     left = room - sum(items[at].tokens for at in taken)
@@ -172,8 +170,7 @@ def passage_items(
     query: str = "",
     budget: int = 4_000,
 ) -> tuple[list[Item], list[str]]:
-    """The passages behind ids, each once, and what is to be said about the ids; with `query` what of
-    them bears on it."""
+    """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     meant = {one: _meant(snapshot, one) for one in given if one.strip()}
     if not meant:
@@ -339,8 +336,7 @@ def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
 
 
 def _aliases(given: str) -> list[str]:
-    """The ids of a list of ids, as in `t1, t3` or `[Data: Sources (t1, t3)]`; [] where it holds
-    anything else."""
+    """The ids of a list, as `t1, t3` or `[Data: Sources (t1, t3)]`; [] for anything else."""
     cut = given[:GIVEN]
     if len(given) > GIVEN:
         cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
@@ -548,8 +544,7 @@ def _sections(
 
 
 def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int) -> str:
-    """Name, counts, other names, edits, communities, and what a model or an agent says; our own
-    words are the evidence."""
+    """Name, counts, other names, edits, communities, and what a model or an agent says."""
     id = f"e{row['n']}"
     lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
     counts = (counted(row["frequency"], "text units"), counted(row["degree"], "relationships"))
@@ -719,8 +714,7 @@ def _report(
     above: str,
     detailed: bool,
 ) -> bool:
-    """Add the report to the page, in one shape for rules, agents and models. True where all of it had
-    room."""
+    """Add the report to the page, in one shape for all methods. True where all had room."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
     lines = [

@@ -44,8 +44,7 @@ _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as
 
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
-    """The worth of the terms that say what is asked about; None for an empty or a wholly general
-    question."""
+    """The worth of the terms that say what is asked about; None for a general question."""
     asked, idle = query[: retrieval.QUERY_CHARACTERS], _ASKING
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
@@ -72,8 +71,7 @@ FROM_CHILD = 0.8
 
 @dataclass(slots=True)
 class Rated:
-    """A report that was looked at. `own` is the rating by its own words, `rating` with what its
-    children lend."""
+    """A report that was looked at. `own`: by its words; `rating`: with what its children lend."""
 
     id: str
     level: int
@@ -154,8 +152,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
 
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
-    """All reports of a level and the childless ones above it: nearest to the question first, then
-    the weightiest."""
+    """The reports of a level and childless ones above it: nearest to the question first."""
     every = all_rated(snapshot, query)
     chosen = sorted(at_level(every, level), key=by_rating)
     return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
@@ -174,8 +171,7 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
 
 
 def _finest(rated: Iterable[Rated]) -> list[Rated]:
-    """The relevant reports of which no part is relevant, unless the report is more so by its own
-    words."""
+    """Relevant reports without a relevant part, or more relevant by their own words than it."""
     relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
     below: dict[str, list[Rated]] = defaultdict(list)
     for one in relevant.values():
@@ -190,8 +186,7 @@ def _finest(rated: Iterable[Rated]) -> list[Rated]:
 
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
-    """Reports on the included entities before all others; where none was relevant, those of the
-    finest communities."""
+    """Reports on the included entities first; where none is relevant, the finest ones."""
     ids = [row["id"] for row in filters.first]
     paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
     on = {id for path in paths for id in path}
@@ -259,8 +254,7 @@ def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]
 
 
 def _point(summary: str, explanation: str) -> str:
-    """A finding on one line, whole statements with their references, without the summary where they
-    begin with it."""
+    """A finding on one line, in whole statements; the summary only where they lack it."""
     kept: list[str] = []
     length = 0
     for piece in _STATEMENTS.split(explanation.strip()):

@@ -390,8 +390,7 @@ def is_stem(term: str, form: str) -> bool:
 
 
 def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
-    """Was no form of this word found? Of a word and its stem `unknown` holds one: where that is
-    missing, both are."""
+    """Was no form of this word found? `unknown` holds a word or its stem."""
     found = terms_of(word)
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
@@ -521,8 +520,7 @@ def _focus(passages: Collection[Passage], part: str) -> None:
 
 
 def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
-    """A passage that by itself is clearly better than any other comes before whatever titles,
-    shared names and neighbours bring."""
+    """A passage that by itself is clearly the best comes before all that the graph brings."""
     own = [
         (-round(sum(one.parts.get(part, 0.0) for part in ("text", "vector", "defines")), 9), one.id)
         for one in passages
@@ -584,8 +582,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
 
 
 def _share_names(candidates: _Candidates, share: float) -> None:
-    """A rare name that a high passage and a few others hold, and the question does not, ties them
-    together."""
+    """A rare name that a high passage and a few others hold, not the question, ties them."""
     sources = candidates.best(SOURCES)
     holders: dict[str, list[Passage]] = {id: [] for one in sources for id in one.entity_ids}
     for id in candidates.found.named:
@@ -700,8 +697,7 @@ def _favour_latest(candidates: _Candidates) -> None:
 
 
 def _favour_period(candidates: _Candidates) -> None:
-    """Where the question states a month or a few days, what was written then, or in the week after,
-    counts more."""
+    """What was written in a stated month or days, or in the week after, counts more."""
     spans = []
     for one in temporal.expressions(candidates.found.query[:NAME_CHARACTERS]):
         last = date.fromisoformat(one.end)
@@ -772,8 +768,7 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
 
 
 def _spread(passages: Iterable[Passage], weights: Weights) -> None:
-    """Of a file of source code those behind the FROM_FILE best passages count less, so that it does
-    not fill a result alone."""
+    """Passages behind the FROM_FILE best of a file count less: it must not fill a result."""
     for some in _files(passages):
         some.sort(key=lambda one: (-round(one.total(), 9), one.id))
         for one in some[FROM_FILE:]:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    columns,
+    one_line,
+    render_references,
+    source_item,
+)
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
@@ -231,9 +238,10 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))
     most = max((row["n_text_units"] for row in light), default=0) or 1
     rows = snapshot.served("reports", [row["id"] for row in light[:REPORTS]])
-    summaries = context.rendered(snapshot, [row["summary"] for row in rows])
+    aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows])
     items = []
-    for row, summary in zip(rows, summaries, strict=True):
+    for row in rows:
+        summary = render_references(row["summary"], aliases)
         weight = round(row["n_text_units"] / most, 2)
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))

@@ -41,8 +41,7 @@ Facts = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`uri` is the pattern of a filter that all its documents pass; `documents` are content ids by
-    address."""
+    """`uri`: pattern that all its documents pass; `documents`: content ids by address."""
 
     uri: str
     title: str

@@ -46,8 +46,7 @@ TEST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One statement: `source` calls, contains, imports or inherits from `target`, at a place of a
-    text unit."""
+    """`source` calls, contains, imports or inherits from `target`, at a place of a text unit."""
 
     kind: str
     source: str
@@ -231,8 +230,7 @@ def explore(
 def _block(
     snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int, most: int
 ) -> tuple[str, list[Item], dict[str, Row], bool]:
-    """The heading and the lines of one symbol, the rows of what they name, and whether `most` left
-    something out."""
+    """Heading and lines of a symbol, the rows they name, and whether `most` left some out."""
     own, tests, further = _steps(snapshot, row, words, back, hops)
     alone = set(words) == {"tests"}
     steps = own[:most] + (tests[:most] if alone else tests)
@@ -469,8 +467,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
 
 
 def reported(row: Row, groups: Sequence[Row]) -> Row | None:
-    """The report on a module among those of its communities (id, title, ...), the coarsest first: that
-    of its folder or file."""
+    """The report on a module among its communities, the coarsest: of its folder or file."""
     return next((one for one in groups if _module(one["title"]) == called(row["key"])), None)
 
 

@@ -188,8 +188,7 @@ def _is_identifier(query: str) -> bool:
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
 ) -> tuple[Retrieved, list[str]]:
-    """What matches and passes, best first, and the literals of the query, as written. `snapshot`
-    proposes only what passes."""
+    """What matches and passes, best first, and the literals of the query, as written."""
     used = query[:QUERY_CHARACTERS]
     literals = quoted(used)
     found = Retrieved(used)

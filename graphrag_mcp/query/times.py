@@ -173,8 +173,7 @@ def _later_versions(snapshot: Snapshot, facts: Mapping[str, Fact]) -> dict[str, 
 
 
 def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]:
-    """The pairs of which the second holds most of the first, in runs of four words; numbers count
-    as equal."""
+    """The pairs of which the second has most runs of four words of the first; numbers equal."""
     ids = list(dict.fromkeys(id for pair in pairs.items() for id in pair))[:COMPARED]
     runs: dict[str, set[tuple[str, ...]]] = {}
     for at in range(0, len(ids), BATCH):
@@ -244,8 +243,7 @@ class Times:
         return self.document["moment"] if day and day == self.document.get("date") else day
 
     def days(self) -> tuple[When, ...]:
-        """`when`; of turns in which no expression says a day, the day on which they were said, of
-        kind `document`."""
+        """`when`; of turns without such a day that on which they were said, of kind `document`."""
         silent = dict.fromkeys(
             day
             for start, end, day in self.parts()
