@@ -174,11 +174,8 @@ def relationship_statement(
 
 def findings(row: Row) -> list[dict[str, str]]:
     """The findings of a report as stored: a JSON list of {summary, explanation}."""
-    try:
-        found = json.loads(row["findings"] or "[]")
-    except ValueError:
-        return []
-    return [one for one in found if isinstance(one, dict)]
+    found: list[dict[str, str]] = json.loads(row["findings"] or "[]")
+    return found
 
 
 def finding(one: Mapping[str, Any]) -> str:
@@ -196,16 +193,12 @@ _MARKED = re.compile(rf"(?<=\[)({ALIAS})(?=\])|(?<=\()({ALIAS})(?=[,)])|(?<=, )(
 
 
 def placed(name: str, place: Citation, factor: float = 1.0) -> Citation:
-    """The citation with ids that name its corpus, unless `name` is empty."""
-    if not name:
-        return place
+    """The citation with ids that name its corpus."""
     ids = {"id": f"{name}/{place.id}", "document_id": f"{name}/{place.document_id}"}
     return place.model_copy(update=ids | {"score": round(place.score * factor, 3)})
 
 
 def marked(name: str, text: str) -> str:
     """Ids in references and brackets with their corpus before them."""
-    if not name:
-        return text
     text = _MARKED.sub(lambda one: f"{name}/{one.group()}", text)
     return _DATA.sub(lambda one: _INNER.sub(lambda alias: f"{name}/{alias[1]}", one.group()), text)

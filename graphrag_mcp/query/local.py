@@ -558,7 +558,7 @@ def _absent_words(found: Retrieved) -> list[str]:
 
 def _absent(form: str, found: Retrieved) -> bool:
     words = query_terms(form)
-    return bool(words) and not any(word in found.terms for word in words)
+    return bool(words) and found.terms.keys().isdisjoint(words)
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------

@@ -62,7 +62,8 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 
 def _fact(row: Row) -> dict[str, Any]:
-    metadata = _metadata_of(row)
+    known = json.loads(row["metadata"] or "{}")
+    metadata = {name.casefold(): value for name, value in known.items()}
     stated = dates.of_metadata(metadata) or dates.in_name(row["uri"].rpartition("/")[2])
     date = stated or dates.read(str(metadata.get("committed") or ""))
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
@@ -89,16 +90,6 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
         for date, some in of_date.items()
         for fact in some
     }
-
-
-def _metadata_of(row: Row) -> dict[str, Any]:
-    """The metadata of a document, its names in lower case."""
-    try:
-        metadata = json.loads(row["metadata"] or "{}")
-    except ValueError:
-        metadata = {}
-    known = metadata if isinstance(metadata, dict) else {}
-    return {str(name).casefold(): value for name, value in known.items()}
 
 
 @once
