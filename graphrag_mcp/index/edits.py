@@ -75,9 +75,8 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
         return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, at)
 
     if not wish.targets:
-        raise BadInput(
-            f"op {wish.op!r} needs ids", 'Give ids=["e12"], a name, or of an undo its undo_id'
-        )
+        what = f"op {wish.op!r} needs ids"
+        raise BadInput(what, 'Give ids=["e12"], a name, or of an undo its undo_id')
     if wish.op == "undo":
         _undoable(log, overlay, wish.targets)
         return [row("undo", "", [target.keys[0] for target in wish.targets])]
@@ -101,9 +100,8 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
 
 def _one(wish: Wish) -> Target:
     if len(wish.targets) != 1:
-        raise BadInput(
-            f"op {wish.op!r} takes one, {len(wish.targets)} are named", "Make one call for each"
-        )
+        what = f"op {wish.op!r} takes one, {len(wish.targets)} are named"
+        raise BadInput(what, "Make one call for each")
     return wish.targets[0]
 
 
@@ -127,9 +125,8 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
     if len(targets) < 2:
-        raise BadInput(
-            "these names are one entity already", 'Give two or more, e.g. ids=["e7", "e12"]'
-        )
+        what = "these names are one entity already"
+        raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
     keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
@@ -156,9 +153,8 @@ def _worded(
         return [row("update", target.kind, target.keys, target.forms, fields)]
     key = normalise_name(title)
     if not _is_name(key):
-        raise BadInput(
-            f"{title[:60]!r} is no name: it has no letter or digit", "Give another title"
-        )
+        what = f"{title[:60]!r} is no name: it has no letter or digit"
+        raise BadInput(what, "Give another title")
     holder = _holder(snapshot, overlay, key)
     if holder is not None and holder["key"] != target.keys[0]:
         merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
@@ -216,9 +212,8 @@ def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]
             raise NotFound(f"there is no edit {id[:40]!r}", advice)
         if id in overlay.undone:
             by = overlay.undone[id]
-            raise BadInput(
-                f"{id} is undone already", f'To have it again use op undo with ids=["{by}"]'
-            )
+            what = f"{id} is undone already"
+            raise BadInput(what, f'To have it again use op undo with ids=["{by}"]')
 
 
 def cleaned(given: Mapping[str, Any], kind: str) -> Row:
@@ -254,9 +249,8 @@ def _weight(value: Any) -> float:
     except (TypeError, ValueError):
         weight = math.nan
     if not 0 < weight <= HEAVIEST:
-        raise BadInput(
-            f"weight {str(value)[:40]!r} is no number above 0", "Give a weight such as 2.5"
-        )
+        what = f"weight {str(value)[:40]!r} is no number above 0"
+        raise BadInput(what, "Give a weight such as 2.5")
     return round(weight, 6)
 
 
@@ -354,9 +348,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
 def ready(manifest: Manifest) -> Manifest:
     """Raises BadInput for rows whose names this release might take for others."""
     if manifest.format != FORMAT or manifest.of_another_release():
-        raise BadInput(
-            "this index was made by an earlier release", "Call index_documents once, then edit"
-        )
+        what = "this index was made by an earlier release"
+        raise BadInput(what, "Call index_documents once, then edit")
     return manifest
 
 

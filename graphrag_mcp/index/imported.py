@@ -394,9 +394,8 @@ def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
         return IMPORT_LOG.empty_table()
     table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:
-        raise Damaged(
-            "the log of imports has other columns than were written", "Restore truth/ from a backup"
-        )
+        what = "the log of imports has other columns than were written"
+        raise Damaged(what, "Restore truth/ from a backup")
     return table.combine_chunks()
 
 

@@ -39,11 +39,8 @@ class Losses:
     def row(self, kind: str, unit: str, uri: str) -> Row | None:
         """The row of a text unit of which something was lost."""
         dropped, repaired = counted(self.dropped), counted(self.repaired)
-        said = [
-            f"{word} {sum(counts.values())} ({listed(counts)})"
-            for word, counts in (("left out", dropped), ("repaired", repaired))
-            if counts
-        ]
+        said = [f"left out {sum(dropped.values())} ({listed(dropped)})"] if dropped else []
+        said += [f"repaired {sum(repaired.values())} ({listed(repaired)})"] if repaired else []
         if not said:
             return None
         return {

@@ -308,12 +308,9 @@ def submit(
         done.rejected.append(_refused("(none)", what))
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
     keys = {lease.key for lease in known.values()}
-    asks = {
-        key: ask
-        for _, found in _questions(folder, settings, snapshot, rows, keys)
-        for key, ask in found.items()
-        if key in keys
-    }
+    asks: dict[str, Ask[Any]] = {}
+    for _, found in _questions(folder, settings, snapshot, rows, keys):
+        asks |= found
     of_item = {id: asks[lease.key] for id, lease in known.items() if lease.key in asks}
     answers = []
     for id, lease in known.items():

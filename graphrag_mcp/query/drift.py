@@ -182,9 +182,8 @@ class Drift:
         if not answer and value is None and not queries and not pruned and not chosen:
             return self._show(walk, node_id, "", budget, notes)
         if value is not None and not answer:
-            notes.append(
-                "The score was not recorded: a score belongs to an answer, and none was given."
-            )
+            why = "a score belongs to an answer, and none was given."
+            notes.append(f"The score was not recorded: {why}")
         _, gone = references(self.snapshot, [answer])
         if gone:
             listed = ", ".join(sorted(gone)[:10])
@@ -193,12 +192,11 @@ class Drift:
         event = {"answer": answer, "score": value, "prune": pruned}
         again = all(last.get(name) == one for name, one in event.items())
         if not again or (queries and queries != last["follow_ups"]):
-            proposed = (
-                [] if queries or not answer else propose(self.snapshot, walk, node_id, answer)
-            )
-            if proposed:
-                notes.append("No follow-ups were given, so the graph proposed some.")
-            queries = queries or proposed
+            if answer and not queries:
+                queries = propose(self.snapshot, walk, node_id, answer)
+                notes += (
+                    ["No follow-ups were given, so the graph proposed some."] if queries else []
+                )
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
@@ -267,9 +265,8 @@ class Drift:
         """The state as it is on disk now. NotFound when no session was started there."""
         walk = Walk(sessions.read(self.path))
         if not walk.header:
-            raise NotFound(
-                f"there is no session {self.id[:60]!r}", 'Start one with drift_search(query="...")'
-            )
+            what = f"there is no session {self.id[:60]!r}"
+            raise NotFound(what, 'Start one with drift_search(query="...")')
         return self._own(walk)
 
     def _own(self, walk: Walk) -> Walk:
@@ -327,10 +324,8 @@ class Drift:
         result.citations, result.truncated = found.citations, found.truncated
         result.next_call = self._call(id)
         if found.state == "not_found":
-            nothing = (
-                "Nothing was found for this question; prune it or answer that it is not known."
-            )
-            notes = [*notes, nothing]
+            advice = "prune it or answer that it is not known."
+            notes = [*notes, f"Nothing was found for this question; {advice}"]
         result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         return finish(result, budget)
 

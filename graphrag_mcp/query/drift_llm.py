@@ -123,11 +123,8 @@ def run(
                 nodes = [id for group in chosen for id in group]
                 sessions.append(session.path, {"op": "round", "nodes": nodes, "groups": chosen})
                 walk = session.walk()
-            waiting = [
-                group
-                for group in walk.rounds[number]
-                if any(walk.graph.nodes[id]["status"] in ("frontier", "open") for id in group)
-            ]
+            left_open = {*walk.with_status("frontier", "open")}
+            waiting = [group for group in walk.rounds[number] if not left_open.isdisjoint(group)]
             with _accounted(session, asker):
                 _answer_nodes(session, walk, asker, waiting, left)
     except Stopped as stopped:

@@ -213,11 +213,8 @@ def _neighbours(
     head += f"Entities near it, strongest first: {', '.join(rings)}."
     edges = _edge_items(snapshot, [id for _, id in found.edges.values()], budget, row["id"])
     in_edges = {item.data[end] for item in edges if item.data for end in ("source", "target")}
-    others = {
-        id: hop
-        for id, hop in found.steps.items()
-        if hop and id in rows and f"e{rows[id]['n']}" not in in_edges
-    }
+    near = {id: row for id, row in rows.items() if f"e{row['n']}" not in in_edges}
+    others = {id: hop for id, hop in found.steps.items() if hop and id in near}
     sections = [
         Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
         Section("Also near it", _entity_items(rows, others), 0.3),

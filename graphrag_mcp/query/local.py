@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
@@ -172,9 +173,8 @@ class _Search:
         result.text = self.block
         offsets, request = self.offsets or (0,), self.request
         if request.response_format != "detailed":
-            return passages.concise(
-                result, sources, self.budget, offsets[0], self.page, request.form
-            )
+            place = self.budget, offsets[0], self.page
+            return passages.concise(result, sources, *place, request.form)
         from graphrag_mcp.query import sections
 
         listed = sections.merged(sources, request.mode, self.budget, offsets)
@@ -216,9 +216,8 @@ class _Search:
             self.budget,
             self.page((0,)),
         )
-        return with_answer(
-            self.found, read, question, lambda result: self._shown(result, [source]), self.meter
-        )
+        plain = partial(self._shown, sources=[source])
+        return with_answer(self.found, read, question, plain, self.meter)
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:
         """An honest nothing: what was searched, the nearest names, another tool."""
@@ -260,12 +259,10 @@ class _Search:
         words = [word.lower().strip("?!.,") for word in query[:200].split()]
         names = [mention.form for mention in source.found.names]
         wanted = dict.fromkeys([*names, query[:100], *(one for one in words if not stop_word(one))])
-        near = [
-            row
-            for name in [name for name in wanted if len(name) > 1][:6]
-            for row in nearest_names(source.snapshot, name, 3)
-        ]
-        return {row["id"]: row for row in list({row["id"]: row for row in near}.values())[:5]}
+        near: dict[str, dict[str, Any]] = {}
+        for name in [name for name in wanted if len(name) > 1][:6]:
+            near |= {row["id"]: row for row in nearest_names(source.snapshot, name, 3)}
+        return dict(islice(near.items(), 5))
 
 
 def several(
@@ -527,12 +524,9 @@ def missing(found: Retrieved) -> str:
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    listed = ", ".join(map(repr, dict.fromkeys(absent[:5])))
-    others = ", ".join(map(repr, [*instead][:6]))
-    return joined(
-        f"Nowhere in this corpus: {listed}." if absent else "",
-        f"Looked for instead: {others}." if instead else "",
-    )
+    nowhere = f"Nowhere in this corpus: {', '.join(map(repr, dict.fromkeys(absent[:5])))}."
+    others = f"Looked for instead: {', '.join(map(repr, [*instead][:6]))}."
+    return joined(nowhere if absent else "", others if instead else "")
 
 
 def _absent_words(found: Retrieved) -> list[str]:

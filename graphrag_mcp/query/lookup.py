@@ -156,10 +156,8 @@ def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
 def _follows(one: Item, other: Item) -> bool:
     """Is `other` the next passage of the same document?"""
     here, there = one.data or {}, other.data or {}
-    return (
-        here["document_id"] == there["document_id"]
-        and here["char_start"] < there["char_start"] <= here["char_end"] + GAP
-    )
+    behind = here["char_start"] < there["char_start"] <= here["char_end"] + GAP
+    return behind and here["document_id"] == there["document_id"]
 
 
 def passage_items(
@@ -462,11 +460,8 @@ def was_given(snapshot: Snapshot, id: str) -> bool:
 def id_range(snapshot: Snapshot, *letters: str) -> str:
     """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
-    known = [
-        f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}"
-        for one in letters
-        if following.get(one, 1) > 1
-    ]
+    ever = (one for one in letters if following.get(one, 1) > 1)
+    known = [f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}" for one in ever]
     return "Known are " + ", ".join(known) if known else "The corpus has none yet"
 
 
@@ -636,11 +631,9 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     light = snapshot.rows("relationships", where, ["id", "weight", *ends]).to_pylist()
     far = [row["source_id" if row["target_id"] == id else "target_id"] for row in light]
     degree = dict(rows_of(snapshot.by_key("entities", far, "id", ["id", "degree"])))
-    strength = {
-        row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
-        for row, other in zip(light, far, strict=True)
-    }
-    light.sort(key=lambda row: (-round(strength[row["id"]], 9), row["id"]))
+    for row, other in zip(light, far, strict=True):
+        row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
+    light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
     items = []
     wanted = [row["id"] for row in light[:most]]
     for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):

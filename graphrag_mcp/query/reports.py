@@ -242,15 +242,12 @@ def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]
     wanted = {id for text in texts for id in referenced_ids(text).get("Sources", ())}
     rows = snapshot.served("text_units", sorted(wanted), ["id", "document_id"])
     fits = {row["id"] for row in rows if row["document_id"] in documents}
-    kept = []
-    for text in texts:
-        statements = [
-            one
-            for one in _TOLD.split(text)
-            if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)
-        ]
-        kept.append(" ".join(statements))
-    return kept
+
+    def told(statement: str) -> bool:
+        ids = referenced_ids(statement).get("Sources")
+        return not ids or not fits.isdisjoint(ids)
+
+    return [" ".join(filter(told, _TOLD.split(text))) for text in texts]
 
 
 def _point(summary: str, explanation: str) -> str:

@@ -505,18 +505,14 @@ def agreement(passages: Mapping[str, Passage], similar: Mapping[str, float]) -> 
 def _focus(passages: Collection[Passage], part: str) -> None:
     """What a title brings belongs where the document speaks of the matter: it is whole for the
     passage that is best by its words and meaning, and hardly any for those far behind it."""
-    own = {
-        passage.id: passage.parts.get("text", 0.0) + passage.parts.get("vector", 0.0)
-        for passage in passages
-        if part in passage.parts
-    }
-    given = [passage for passage in passages if passage.id in own]
+    given = [passage for passage in passages if part in passage.parts]
+    own = [one.parts.get("text", 0.0) + one.parts.get("vector", 0.0) for one in given]
     top: dict[str, float] = defaultdict(float)
-    for passage in given:
-        top[passage.document_id] = max(top[passage.document_id], own[passage.id])
-    for passage in given:
+    for passage, value in zip(given, own, strict=True):
+        top[passage.document_id] = max(top[passage.document_id], value)
+    for passage, value in zip(given, own, strict=True):
         if (most := top[passage.document_id]) > 0:
-            passage.parts[part] *= (own[passage.id] / most) ** FOCUS
+            passage.parts[part] *= (value / most) ** FOCUS
 
 
 def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
@@ -866,9 +862,8 @@ def _replaceable(term: str, known: Collection[str]) -> bool:
 def _with_other_particles(unknown: Collection[str]) -> dict[str, list[str]]:
     """Korean words of one syllable with other particles; no ends of longer words."""
     longer = [term for term in unknown if len(term) > 2]
-    whole = [
-        term for term in unknown if len(term) == 2 and not any(term in word for word in longer)
-    ]
+    short = (term for term in unknown if len(term) == 2)
+    whole = [term for term in short if not any(term in word for word in longer)]
     return {term: other_particles(term) for term in whole[:UNKNOWN]}
 
 

@@ -109,11 +109,8 @@ class Uses:
                     rim.append(use.target)
         for base in rim[1:]:
             less = bases[base] * PASSED
-            found += [
-                replace(use, certainty=round(use.certainty * less, 2))
-                for use in self.on.get(f"{base}.{name}", ())
-                if use.kind == "calls"
-            ]
+            calls = (use for use in self.on.get(f"{base}.{name}", ()) if use.kind == "calls")
+            found += [replace(use, certainty=round(use.certainty * less, 2)) for use in calls]
         subs = [use for use in self.on.get(owner, ()) if use.kind == "inherits"]
         subs = [replace(use, source=f"{use.source}.{name}", target=key) for use in subs]
         return found + [use for use in subs if use.source in self.on]
@@ -202,11 +199,10 @@ def explore(
             ends, more = ends | rows, more or cut
             blocks.append((head, block_items))
     intro = blocks[0][0] if len(blocks) == 1 else ""
-    items = [
-        item
-        for head, block_items in blocks
-        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + block_items
-    ]
+    items: list[Item] = []
+    for head, block_items in blocks:
+        items += [] if intro else [Item("", head.replace("\n", ": "))]
+        items += block_items
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
         keys = [row["key"] for _, symbols in start for row in symbols]

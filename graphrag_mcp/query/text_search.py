@@ -128,9 +128,8 @@ def search(
         return finish(local.without_text(result), budget)
     query = query.strip()
     if not query:
-        raise BadInput(
-            "the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"'
-        )
+        what = "the query is empty"
+        raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
     offsets, page = local.paging(corpora, f"text|{query}|{[*filters]}", cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)

@@ -85,11 +85,11 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
     of_date: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         of_date[fact["date"]].append(fact)
-    return {
-        fact["document"][1]: f"{date} {fact['clock']}".strip() if some[1:] else date
-        for date, some in of_date.items()
-        for fact in some
-    }
+    found: dict[str, str] = {}
+    for date, some in of_date.items():
+        for fact in some:
+            found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if some[1:] else date
+    return found
 
 
 @once
@@ -172,11 +172,10 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
         for row in rows.to_pylist():
             words = _WORD.findall(re.sub(r"\d+", "0", row["text"][:READ].casefold()))
             runs[row["id"]] = set(zip(*(words[n:] for n in range(4)), strict=False))
-    return {
-        older: newer
-        for older, newer in pairs.items()
-        if older in runs and len(runs[older] & runs.get(newer, set())) > SAME * len(runs[older])
+    held = {
+        one: len(runs[one] & runs.get(newer, set())) for one, newer in pairs.items() if one in runs
     }
+    return {one: pairs[one] for one, same in held.items() if same > SAME * len(runs[one])}
 
 
 # ---- passages ------------------------------------------------------------------------------------
@@ -235,11 +234,9 @@ class Times:
 
     def days(self) -> tuple[When, ...]:
         """`when`; of turns without such a day that on which they were said, of kind `document`."""
-        silent = dict.fromkeys(
-            day
-            for start, end, day in self.parts()
-            if day and not any(start <= one.char_start < end for one in self.when)
-        )
+        spans = (part for part in self.parts() if part[2])
+        at = [one.char_start for one in self.when]
+        silent = dict.fromkeys(day for a, b, day in spans if not any(a <= one < b for one in at))
         return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))
 
     def cited(self) -> list[dict[str, Any]]:
