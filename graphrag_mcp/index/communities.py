@@ -191,21 +191,14 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     for way in sorted(parts, key=name.__getitem__):
         if len(way) > 1:
             children[name[way[:-1]]].append(name[way])
-    found = [
-        Community(
-            name[way],
-            len(way) - 1,
-            name[way[:-1]] if len(way) > 1 else "",
-            tuple(children[name[way]]),
-            *parts[way],
-        )
-        for way in parts
-    ]
     ways = {way: tuple(name[way[:end]] for end in range(1, len(way) + 1)) for way in parts}
-    return Hierarchy(
-        {one.id: one for one in sorted(found, key=lambda one: (one.level, one.id))},
-        {id: ways[tuple(way)] for id, way in path.items()},
-    )
+    found = []
+    for way, ids in ways.items():
+        parent, below = ("", *ids)[-2], tuple(children[ids[-1]])
+        found.append(Community(ids[-1], len(way) - 1, parent, below, *parts[way]))
+    found.sort(key=lambda one: (one.level, one.id))
+    known = {one.id: one for one in found}
+    return Hierarchy(known, {id: ways[tuple(way)] for id, way in path.items()})
 
 
 FALL = 0.1  # of the weight of a term from one rank to the next
@@ -269,10 +262,8 @@ def _by_folder(
     held: dict[_Path, list[str]] = defaultdict(list)
     for unit in sorted(files):
         held[tuple(files[unit].split("/"))].append(unit)
-    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = []
-    if held:
-        todo = [(sorted(held), (), ())]
-    while todo:
+    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
+    while todo and held:
         paths, way, titles = todo.pop()
         groups = [paths]
         size = sum(len(held[path]) for path in paths)
@@ -281,10 +272,9 @@ def _by_folder(
         if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
             groups = [paths]  # a folder with all of it is a community itself
         if len(groups) > 1 or not way:
-            todo += [
-                (group, (*way, place), (*titles, _title(group, paths, len(groups) > 1)))
-                for place, group in enumerate(groups)
-            ]
+            for place, group in enumerate(groups):
+                title = _title(group, paths, len(groups) > 1)
+                todo.append((group, (*way, place), (*titles, title)))
         else:
             yield [unit for path in paths for unit in held[path]], way, titles
 
@@ -366,10 +356,8 @@ def _divided(texts: Texts, params: ClusterParams) -> Iterator[tuple[list[int], t
     import numpy as np
 
     small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
-    todo: list[tuple[Any, tuple[int, ...]]] = []
-    if texts.ids:
-        todo = [(np.arange(len(texts.ids)), ())]
-    while todo:
+    todo: list[tuple[Any, tuple[int, ...]]] = [(np.arange(len(texts.ids)), ())]
+    while todo and texts.ids:
         units, way = todo.pop()
         groups = [units]
         if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):
@@ -441,12 +429,8 @@ def _leiden(
     names = {place: f"u{place}" for place in set(unit.tolist())}
     words = {place: f"t{place}" for place in set(term.tolist())}
     ends = zip(unit.tolist(), term.tolist(), weight.tolist(), strict=True)
-    quality, found = leiden(
-        edges=[(names[one], words[other], share) for one, other, share in ends],
-        resolution=resolution,
-        iterations=4,
-        seed=seed,
-    )
+    edges = [(names[one], words[other], share) for one, other, share in ends]
+    quality, found = leiden(edges=edges, resolution=resolution, iterations=4, seed=seed)
     return quality, {place: found[name] for place, name in sorted(names.items())}
 
 
@@ -459,9 +443,8 @@ def _nearest(labels: Any, unit: Any, term: Any, weight: Any, many: int) -> Any:
     _, term = np.unique(term, return_inverse=True)
     width = int(term.max()) + 1
     inside = labels[unit] >= 0
-    centre = np.bincount(
-        labels[unit[inside]] * width + term[inside], weight[inside], many * width
-    ).reshape(many, width)
+    place = labels[unit[inside]] * width + term[inside]
+    centre = np.bincount(place, weight[inside], many * width).reshape(many, width)
     centre /= np.maximum(np.sqrt((centre**2).sum(axis=1, keepdims=True)), 1e-12)
     near = np.zeros((many, len(labels)))
     left = ~inside

@@ -214,13 +214,8 @@ def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
     begin = habits.names + habits.more * (looks - 1) if looks else 0
     end = begin + (habits.more if looks else habits.names)
     place = {name.key: at for at, name in enumerate(names[:end])}
-    new = [
-        link
-        for link in links
-        if link[0].key in place
-        and link[1].key in place
-        and max(place[link[0].key], place[link[1].key]) >= begin
-    ]
+    listed = [link for link in links if link[0].key in place and link[1].key in place]
+    new = [link for link in listed if max(place[link[0].key], place[link[1].key]) >= begin]
     records = [
         f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
         f"{_told(f'{_plain(one.form)} is described:', unit, *one.sentences[:2], habits)})"
@@ -346,12 +341,8 @@ def _parts(said: Iterable[str]) -> Iterator[list[str]]:
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
     """The sentences of rows."""
-    return (
-        _plain(line[start:end])
-        for line in lines
-        for start, end in sentences(line)
-        if tokens_of(line[start:end]) >= 10
-    )
+    said = (line[start:end] for line in lines for start, end in sentences(line))
+    return (_plain(one) for one in said if tokens_of(one) >= 10)
 
 
 Work = Callable[[Run, IndexRequest, Asker], tuple[Plan, str]]

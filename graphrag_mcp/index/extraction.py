@@ -332,11 +332,8 @@ def best_sentence(
 ) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
     wanted = set(query_terms(words))
-    return max(
-        spans_of_sentences,
-        key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]])),
-        default=(0, len(text)),
-    )
+    shared = [len(wanted & _terms_of(text[start:end])) for start, end in spans_of_sentences]
+    return spans_of_sentences[shared.index(max(shared))] if shared else (0, len(text))
 
 
 @lru_cache(maxsize=4096)
@@ -387,9 +384,8 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
     at = where.find(name) if name else -1
     while at >= 0 and len(spans) < most:
         end = at + len(name)
-        inside = (at > 0 and _of_word(text[at - 1]) and _of_word(text[at])) or (
-            end < len(text) and _of_word(text[end]) and _of_word(text[end - 1])
-        )
+        edges = (one for one in (at, end) if 0 < one < len(text))
+        inside = any(_of_word(text[one - 1]) and _of_word(text[one]) for one in edges)
         if inside or (len(name) == 1 and text[end : end + 1] in ("+", "#")):  # C is not C++
             at = where.find(name, at + 1)
         else:

@@ -96,11 +96,8 @@ def hierarchy(
     for id in sorted(path.keys() & entities.keys()):
         for unit in entities[id]:
             held[unit][path[id]] += 1
-    placed = {
-        unit: min(ways, key=lambda way: (-ways[way], way))
-        for unit, ways in held.items()
-        if unit not in open_
-    }
+    closed = ((unit, ways) for unit, ways in held.items() if unit not in open_)
+    placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in closed}
     left = {id: units for id, units in entities.items() if id not in path}
     links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
     rest = communities.cluster(communities.without(texts, placed), left, links, params)

@@ -295,9 +295,8 @@ def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | 
         return None
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
     price = {id: rows.price(members, tokens) for id, members in inside.items()}
-    order = sorted(
-        given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
-    )
+    size = {id: (-price[id], -len(members)) for id, members in inside.items()}
+    order = sorted(given.children, key=lambda one: (size[one.id], one.title, one.id))
     if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
         for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
             fewer = rows.with_reports(order[:count])
@@ -324,10 +323,8 @@ SCHEMA: dict[str, Any] = table(__file__)
 
 def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
-    text = template.substitute(
-        role="", language=language or OWN_LANGUAGE, rating_criteria=CRITERIA, context=prompted.text
-    ).strip()
-    message = (Message("user", text),)
+    said = {"role": "", "language": language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
+    message = (Message("user", template.substitute(said, context=prompted.text).strip()),)
     return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused")
 
 

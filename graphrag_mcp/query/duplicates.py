@@ -88,10 +88,9 @@ def about(snapshot: Snapshot, row: Row) -> str:
         if edit.created and not row["frequency"]:
             edits[-1] += "; no document names it"
     merged = [name for name in overlay.names.get(row["key"], ()) if overlay.aliased.get(name)]
-    edits += [
-        f"{one_line(overlay.forms.get(name, name), 60)} was made a name of it, {overlay.aliased[name]}"
-        for name in merged[:5]
-    ]
+    for name in merged[:5]:
+        form = one_line(overlay.forms.get(name, name), 60)
+        edits.append(f"{form} was made a name of it, {overlay.aliased[name]}")
     return f"{'; '.join(edits)}." if edits else ""
 
 

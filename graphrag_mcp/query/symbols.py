@@ -311,10 +311,8 @@ class _Texts:
 
 def _of_file(places: Sequence[Citation], names: Sequence[str], before: str = "") -> Item:
     """One line: the lines of a file, each with the name of what it lies in, "" for none."""
-    lines = [
-        f"{f'{one_line(name, 80)}:' if name else 'line '}{place.line_start}"
-        for name, place in zip(names, places, strict=True)
-    ]
+    inside = (f"{one_line(name, 80)}:" if name else "line " for name in names)
+    lines = [f"{one}{place.line_start}" for one, place in zip(inside, places, strict=True)]
     ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place in places))
     text = f"- {before}{one_line(places[0].uri, 200)}: {', '.join(lines)} {ids}"
     return Item("", text, places[0], also=tuple(places[1:]))
