@@ -24,6 +24,7 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import citations
 from graphrag_mcp.packing.citations import data
 from graphrag_mcp.query import context
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -329,10 +330,6 @@ def unfinished(result: SearchResult) -> None:
         result,
         "The model has not finished; its answer is kept, so the same call again will have it soon.",
     )
-
-
-def note(result: SearchResult | DriftResult, sentence: str) -> None:
-    result.hint = " ".join(filter(None, [result.hint, sentence]))
 
 
 def deadline(seconds: float) -> Callable[[], float]:

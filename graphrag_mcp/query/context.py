@@ -13,7 +13,7 @@ from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import sentences, statement
 from graphrag_mcp.text.terms import entity_id
-from graphrag_mcp.types import Citation
+from graphrag_mcp.types import Citation, Result
 
 Row = dict[str, Any]
 ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # sections, as in a cursor
@@ -49,6 +49,10 @@ def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
 def first_sentence(text: str, characters: int) -> str:
     spans = sentences(text[: characters * 4])
     return one_line(text[slice(*spans[0])] if spans else "", characters)
+
+
+def note(result: Result, sentence: str) -> None:
+    result.hint = f"{result.hint} {sentence}".strip()
 
 
 # ---- topics ------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finis
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, reports, retrieval
-from graphrag_mcp.query.answer import note
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
@@ -55,10 +55,6 @@ Left = Callable[[], float]  # seconds that are left, 0 for no limit
 
 class Stopped(Exception):
     """The walk cannot go on: the model gave no answer, or there is no time (reason "")."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ def run(
             with _accounted(session, asker):
                 _answer_nodes(session, walk, asker, waiting, left)
     except Stopped as stopped:
-        return _stopped(session, max_tokens, stopped.reason)
+        return _stopped(session, max_tokens, str(stopped))
     result = reduce(session, asker, max_tokens=max_tokens, options=options, seconds=left())
     result.done = result.state == "answered"  # an agent may go on all the same
     if result.done and (unanswered := session.walk().with_status("open")):
@@ -384,7 +380,7 @@ def answer_node(
                 _answer_nodes(session, walk, asker, [[id]], answers.deadline(seconds))
         except Stopped as stopped:
             late = "The model has not finished; the same call again will have its answer."
-            why = answers.failed(stopped.reason) if stopped.reason else late
+            why = answers.failed(str(stopped)) if str(stopped) else late
     node = session.walk().graph.nodes[id]
     if why:
         result = session.step(id, max_tokens=budget)

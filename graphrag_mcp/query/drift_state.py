@@ -45,15 +45,10 @@ class Walk:
         self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
         self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
-        folds = {
-            "start": self._start,
-            "step": self._step,
-            "open": self._open,
-            "round": self._round,
-            "asked": self._asked,
-        }
+        folds = (self._start, self._step, self._open, self._round, self._asked)
+        named = {fold.__name__.strip("_"): fold for fold in folds}
         for event in events:
-            fold = folds.get(str(event.get("op")))
+            fold = named.get(str(event.get("op")))
             if fold is not None and bool(self.header) != (event["op"] == "start"):
                 fold(event)
 

@@ -75,7 +75,9 @@ def explore_graph(
                 advice = "Call explore_graph again with an id."
             return candidates(result, end, others, budget, advice)
         if others:
-            _note(result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}.")
+            context.note(
+                result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}."
+            )
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
     if len(ends) == 1:
@@ -100,13 +102,9 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
         items.append(Item(facts["id"], f"- {_shown(facts)}: {described}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
     intro += " Did you mean one of these?" if items else ""
-    result.hint = f"{result.hint} {advice}".strip()
+    context.note(result, advice)
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
     return compose(result, sections, budget, intro=intro, first="Candidates", into=into)
-
-
-def _note(result: ExploreResult, sentence: str) -> None:
-    result.hint = f"{result.hint} {sentence}".strip()
 
 
 # ---- entities and relationships ------------------------------------------------------------------
@@ -205,7 +203,7 @@ def _neighbours(
     head = f"# {one_line(row['title'], 120)} {bracketed(result.start, row['type'])}\n"
     if len(found.steps) == 1:
         result.text = f"{head}It has no relationships."
-        _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
+        context.note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
         return finish(result, budget)
     at_steps = [*found.steps.values()]
     seen = enumerate(found.found, 1)
@@ -266,7 +264,7 @@ def _connected(
     shown = {edge["id"] for edge in result.edges}
     if left := {id for path in result.paths for id in path["relationships"]} - shown:
         left_out = f"No room for the evidence of {counted(len(left), 'relationships')}"
-        _note(result, f"{left_out}: get_source gives each.")
+        context.note(result, f"{left_out}: get_source gives each.")
     return finish(result, budget)
 
 
@@ -364,7 +362,7 @@ def _from_above(
     result = _composed(result, sections, budget, intro)
     if rows:
         result.next_call = f'explore_graph(start="e{next(iter(rows.values()))["n"]}")'
-    _note(
+    context.note(
         result,
         "Give start= an entity for what is around it, start= a community (c5) for what is under it.",
     )

@@ -84,8 +84,7 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
 def get_source(
     parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **given: Any
 ) -> SourceResult:
-    """The text behind qualified ids; what is not qualified is looked up in every corpus. `given` are
-    the other arguments of `lookup.get_source`."""
+    """The text behind qualified ids; others are looked up in every corpus."""
     if not parts[0][0]:
         return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **given)
     budget, note = clamp_budget(max_tokens, 4_000)

@@ -20,7 +20,8 @@ from graphrag_mcp.packing.citations import data, restored
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import context, extracts, local, passages, reports, sections, topics
 from graphrag_mcp.query import model_replies as replies
-from graphrag_mcp.query.answer import answer, asked, failed, note
+from graphrag_mcp.query.answer import answer, asked, failed
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.local import Request, joined
 from graphrag_mcp.query.model_replies import Point
