@@ -4,18 +4,12 @@ community reports around them, as sections of rows; and why each row is there.""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing.budget import (
-    Item,
-    Section,
-    columns,
-    one_line,
-    render_references,
-    source_item,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.passages import Source
@@ -71,17 +65,12 @@ def sections_of(
                 why(place, one.parts, ENTITY_PARTS) if one.parts else "asked for by a filter"
                 for place, one in enumerate(ranked, 1)
             ]
-            reasons: dict[str, Iterable[str]] = {
-                "Entities": said,
-                "Relationships": map(_why_relationship, items["Relationships"]),
-                "Claims": ["about a chosen entity"] * len(items["Claims"]),
-                "Reports": (
-                    f"holds {one.score:g} of the chosen entities" for one in items["Reports"]
-                ),
-            }
-            items |= {
-                name: list(map(explained, items[name], all_)) for name, all_ in reasons.items()
-            }
+            items["Entities"] = list(map(explained, items["Entities"], said))
+            links, claims, reports = (items[one] for one in ("Relationships", "Claims", "Reports"))
+            items["Relationships"] = [explained(one, _why_relationship(one)) for one in links]
+            items["Claims"] = [explained(one, "about a chosen entity") for one in claims]
+            held = [f"holds {one.score:g} of the chosen entities" for one in reports]
+            items["Reports"] = list(map(explained, reports, held))
     return [
         Section(
             name,
@@ -241,7 +230,7 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows])
     items = []
     for row in rows:
-        summary = render_references(row["summary"], aliases)
+        summary = packing.render_references(row["summary"], aliases)
         weight = round(row["n_text_units"] / most, 2)
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
