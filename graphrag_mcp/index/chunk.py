@@ -159,8 +159,7 @@ def _peaks(atoms: _Atoms, window: int) -> list[int]:
 
 
 def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
-    """Ends of the parts, about equal and none over `limit`, that `first:last` is divided into;
-    `last` included."""
+    """Ends of about equal parts of `first:last`, none over `limit`; `last` included."""
     total, ends, todo = atoms.total, [], [(first, last)]
     while todo:
         first, last = todo.pop()
@@ -204,10 +203,6 @@ def _unit(
         passages.append(_span(lines, atoms, begin, end))
         begin = end
     tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
-    # Never, as long as the tokens of the parts are a bound.
-    while tokens > params.size and start < first:
-        start += 1
-        tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
     return Unit(index, _span(lines, atoms, start, last), tokens, tuple(passages))
 
 
@@ -260,12 +255,8 @@ def _atoms(
     for first, last in spans:
         tokens = count_tokens(text[first:last])
         atoms.opening.append(len(atoms))
-        pieces = (
-            [(first, last, tokens)]
-            if tokens <= longest
-            else _parts(text, first, last, longest, most)
-        )
-        for at, to, tokens in pieces:
+        whole = [(first, last, tokens)] if tokens <= longest else None
+        for at, to, tokens in whole or _parts(text, first, last, longest, most):
             atoms.start.append(at)
             atoms.end.append(to)
             total += tokens + _joint(text, before, at)
@@ -347,8 +338,7 @@ def _level(text: str, before: int, first: int, kind: int) -> int:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences of a part of the text, block by block; a blank line ends a sentence, so it may end
-    a block."""
+    """Sentences of a part, block by block: a blank line ends a sentence, so also a block."""
     while start < end:
         stop = end
         if end - start > _BLOCK:
@@ -372,8 +362,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def recent_sentences(text: str) -> list[tuple[int, int]]:
-    """`sentences`, with the last answer kept: of a document of one text unit they are asked for
-    twice."""
+    """`sentences`, the last answer kept: short documents are asked about twice."""
     return sentences(text)
 
 
@@ -404,8 +393,7 @@ def _parts(
 
 
 def _blank(text: str, first: int, end: int) -> int:
-    """The last blank in the second half of `first:end`, else the last place there between two
-    characters."""
+    """The last blank in the second half of `first:end`, else the last place between characters."""
     for at in range(end, first + (end - first) // 2, -1):
         if text[at].isspace() or text[at - 1].isspace():
             return at
@@ -426,12 +414,9 @@ def _joined(text: str, at: int) -> bool:
     before, after = text[at - 1], text[at]
     if after.isascii():
         return before == "\r" and after == "\n"
-    if before == "\u200d" or after == "\u200d" or unicodedata.category(after)[0] == "M":
-        return True
-    if _ADDED.match(after):
+    if "\u200d" in (before, after) or unicodedata.category(after)[0] == "M":
         return True
     if after in _FLAGS:
         before = text[max(0, at - 64) : at]
-        flags = len(before) - len(before.rstrip(_FLAGS))
-        return flags % 2 == 1
-    return False
+        return (len(before) - len(before.rstrip(_FLAGS))) % 2 == 1
+    return _ADDED.match(after) is not None

@@ -106,17 +106,9 @@ async def claims_of_unit(
 
     reading: Callable[[str], Reading | None] = partial(read_claims, text=text)
     messages = (Message("user", params.prompt(text, context)),)
-    first = Ask(
-        "claims",
-        messages,
-        reading,
-        lambda: None,
-        doubt=_doubt,
-        worth=lambda read: len(read[0]) if read else 0,
-    )
-    again = extraction.Gleaning(
-        params.gleanings, params.more.substitute(), reading, lambda known: not known[1], join
-    )
+    first = Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_many)
+    more = params.gleanings, params.more.substitute()
+    again = extraction.Gleaning(*more, reading, lambda known: not known[1], join)
     found, _, reason = await extraction.asked(asker, first, again)
     if found is None:
         return [], reason
@@ -129,9 +121,12 @@ def _doubt(reading: Reading | None) -> str:
     return Losses(len(reading[0]), reading[2]).doubt() if reading else ""
 
 
+def _many(reading: Reading | None) -> int:
+    return len(reading[0]) if reading else 0
+
+
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
-    """`claims` with those of a further reply: the longer of two with one subject, object, type and
-    quote stays."""
+    """`claims` with those of a further reply; of two on the same the longer one stays."""
     kept = {_identity(claim): claim for claim in claims}
     for claim in more:
         old = kept.get(_identity(claim))
@@ -271,8 +266,7 @@ def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] |
 
 
 def iso_date(value: str) -> str:
-    """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
-    else ""."""
+    """ISO 8601, as exact as it was said (`2022`, `2022-01-10`, with a time); else ""."""
     said = clean(value, 60).strip(" .()\"'")
     try:
         moment = datetime.fromisoformat(said)

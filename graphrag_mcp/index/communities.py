@@ -58,8 +58,7 @@ class Community:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Communities in order of level, then id; `path`, of entities and of text units, is coarsest
-    first."""
+    """Communities by level, then id; `path`, of entities and text units, is coarsest first."""
 
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
@@ -82,8 +81,7 @@ class Texts:
 
 
 def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
-    """From tables of passages (`text_unit_id`, `terms`) in any order, and the document of every
-    text unit."""
+    """From passages (`text_unit_id`, `terms`) in any order; `documents`: by text unit."""
     import numpy as np
 
     ids = sorted(documents)
@@ -196,21 +194,14 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     for way in sorted(parts, key=name.__getitem__):
         if len(way) > 1:
             children[name[way[:-1]]].append(name[way])
-    found = [
-        Community(
-            name[way],
-            len(way) - 1,
-            name[way[:-1]] if len(way) > 1 else "",
-            tuple(children[name[way]]),
-            *parts[way],
-        )
-        for way in parts
-    ]
     ways = {way: tuple(name[way[:end]] for end in range(1, len(way) + 1)) for way in parts}
-    return Hierarchy(
-        {one.id: one for one in sorted(found, key=lambda one: (one.level, one.id))},
-        {id: ways[tuple(way)] for id, way in path.items()},
-    )
+    found = []
+    for way, ids in ways.items():
+        parent, below = ("", *ids)[-2], tuple(children[ids[-1]])
+        found.append(Community(ids[-1], len(way) - 1, parent, below, *parts[way]))
+    found.sort(key=lambda one: (one.level, one.id))
+    known = {one.id: one for one in found}
+    return Hierarchy(known, {id: ways[tuple(way)] for id, way in path.items()})
 
 
 FALL = 0.1  # of the weight of a term from one rank to the next
@@ -274,23 +265,19 @@ def _by_folder(
     held: dict[_Path, list[str]] = defaultdict(list)
     for unit in sorted(files):
         held[tuple(files[unit].split("/"))].append(unit)
-    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = []
-    if held:
-        todo = [(sorted(held), (), ())]
-    while todo:
+    todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
+    while todo and held:
         paths, way, titles = todo.pop()
         groups = [paths]
-        if len(way) < params.max_depth and (
-            sum(len(held[path]) for path in paths) > params.max_cluster_size
-        ):
+        size = sum(len(held[path]) for path in paths)
+        if len(way) < params.max_depth and size > params.max_cluster_size:
             groups = _siblings(paths, held)
         if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
             groups = [paths]  # a folder with all of it is a community itself
         if len(groups) > 1 or not way:
-            todo += [
-                (group, (*way, place), (*titles, _title(group, paths, len(groups) > 1)))
-                for place, group in enumerate(groups)
-            ]
+            for place, group in enumerate(groups):
+                title = _title(group, paths, len(groups) > 1)
+                todo.append((group, (*way, place), (*titles, title)))
         else:
             yield [unit for path in paths for unit in held[path]], way, titles
 
@@ -301,17 +288,15 @@ def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> li
     groups: dict[_Path, list[_Path]] = defaultdict(list)
     for path in paths:
         groups[path[depth : depth + 1]].append(path)
-    small = {
-        name for name, group in groups.items() if sum(len(held[path]) for path in group) < SMALL
-    }
+    size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
+    small = {name for name, units in size.items() if units < SMALL}
     together = [path for name in sorted(small) for path in groups[name]]
     others = [groups[name] for name in sorted(groups.keys() - small)]
     return [*others, together] if together else others
 
 
 def _title(group: Sequence[_Path], paths: Sequence[_Path], divided: bool) -> str:
-    """The path of a file or folder without the label of its source; of small ones in a folder also
-    their names."""
+    """The path of a file or folder without its source; of small ones also their names."""
     common, above = commonprefix(group), commonprefix(paths)
     title = "/".join(common[1:] or common)
     if not divided or len(common) > len(above):
@@ -374,10 +359,8 @@ def _divided(texts: Texts, params: ClusterParams) -> Iterator[tuple[list[int], t
     import numpy as np
 
     small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
-    todo: list[tuple[Any, tuple[int, ...]]] = []
-    if texts.ids:
-        todo = [(np.arange(len(texts.ids)), ())]
-    while todo:
+    todo: list[tuple[Any, tuple[int, ...]]] = [(np.arange(len(texts.ids)), ())]
+    while todo and texts.ids:
         units, way = todo.pop()
         groups = [units]
         if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):
@@ -393,9 +376,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     """The topics of these text units; one group, of all of them, where there are none."""
     import numpy as np
 
-    sample = units
-    if len(units) > params.sample:  # ids are hashes, so the first ones are a sample
-        sample = units[: params.sample]
+    sample = units[: params.sample]  # ids are hashes, so the first ones are a sample
     unit, term, weight = _weighted(texts, units, sample, params.common)
     seen = np.flatnonzero(np.isin(units, sample))
     inner = np.isin(unit, seen)
@@ -426,8 +407,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
 
 
 def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any, Any, Any]:
-    """The characteristic terms of these text units as (place in `units`, term, weight), each unit
-    of length 1."""
+    """Characteristic terms as (place in `units`, term, weight), each unit of length 1."""
     import numpy as np
 
     lengths = texts.first[units + 1] - texts.first[units]
@@ -453,12 +433,8 @@ def _leiden(
     names = {place: f"u{place}" for place in set(unit.tolist())}
     words = {place: f"t{place}" for place in set(term.tolist())}
     ends = zip(unit.tolist(), term.tolist(), weight.tolist(), strict=True)
-    quality, found = leiden(
-        edges=[(names[one], words[other], share) for one, other, share in ends],
-        resolution=resolution,
-        iterations=4,
-        seed=seed,
-    )
+    edges = [(names[one], words[other], share) for one, other, share in ends]
+    quality, found = leiden(edges=edges, resolution=resolution, iterations=4, seed=seed)
     return quality, {place: found[name] for place, name in sorted(names.items())}
 
 
@@ -471,9 +447,8 @@ def _nearest(labels: Any, unit: Any, term: Any, weight: Any, many: int) -> Any:
     _, term = np.unique(term, return_inverse=True)
     width = int(term.max()) + 1
     inside = labels[unit] >= 0
-    centre = np.bincount(
-        labels[unit[inside]] * width + term[inside], weight[inside], many * width
-    ).reshape(many, width)
+    place = labels[unit[inside]] * width + term[inside]
+    centre = np.bincount(place, weight[inside], many * width).reshape(many, width)
     centre /= np.maximum(np.sqrt((centre**2).sum(axis=1, keepdims=True)), 1e-12)
     near = np.zeros((many, len(labels)))
     left = ~inside

@@ -44,8 +44,7 @@ class DescribeParams:
 
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
-    """Are there so many distinct fragments, or are they so long, that a model should make one of
-    them?"""
+    """Are the distinct fragments so many, or so long, that a model should join them?"""
     distinct = _distinct(fragments)
     if len(distinct) < 2 or len(distinct) >= settings.summary_fragments:
         return len(distinct) >= 2
@@ -93,9 +92,8 @@ async def summarise(
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
     listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
     named = " – ".join(_inside(name)[:200] for name in names)
-    text = params.template.substitute(
-        names=named, descriptions=listed, language=params.language or OWN_LANGUAGE
-    )
+    language = params.language or OWN_LANGUAGE
+    text = params.template.substitute(names=named, descriptions=listed, language=language)
     without = partial(joined, fragments)
     return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
 
@@ -106,8 +104,7 @@ def _inside(text: str) -> str:
 
 
 def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
-    """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence
-    ends."""
+    """Fragments in order, as many as fit in each part; a longer one is cut at sentences."""
     rounds: list[list[str]] = []
     left = 0
     for fragment in fragments:
@@ -137,8 +134,7 @@ def _pieces(fragment: str, limit: int) -> list[str]:
 
 
 def parse_description(reply: str) -> str:
-    """The description in a reply: plain text, without thoughts, fences, headings and phrases around
-    it."""
+    """The description in a reply, without thoughts, fences, headings and phrases."""
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
@@ -169,9 +165,8 @@ def _from_json(text: str) -> str:
         value = read(text)
     except ValueError:
         return text
-    found = (
-        [one for one in value.values() if isinstance(one, str)] if isinstance(value, dict) else []
-    )
+    said = value.values() if isinstance(value, dict) else ()
+    found = [one for one in said if isinstance(one, str)]
     if not found:
         raise BadReply("JSON without a text")
     return max(found, key=len).strip()
@@ -188,8 +183,7 @@ def _distinct(fragments: Sequence[str]) -> list[str]:
 
 
 def _shorter(text: str, limit: int) -> str:
-    """Whole sentences within the limit; of a single long one its beginning, where there is room for
-    some of it."""
+    """Whole sentences within the limit; of a single long one its beginning, if it has room."""
     if limit < 30:
         return ""
     short = shorten(text, limit)

@@ -49,10 +49,8 @@ def retitled(
     found: dict[str, str] = {}
     for end in ENDS[1:] if moved else ():
         links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
-        links = [
-            row for row in links if row["id"] not in touched and row["description"] not in given
-        ]
-        told = _told_of_links(snapshot, [row["id"] for row in links])
+        links = [row for row in links if row["description"] not in given]
+        told = _told_of_links(snapshot, [row["id"] for row in links if row["id"] not in touched])
         found |= {id: "relationship" for id, said in told.items() if models.is_long(said)}
     return found
 
@@ -75,8 +73,7 @@ def begin(snapshot: Snapshot, subjects: Mapping[str, Sequence[str]], models: Mod
 def finish(
     started: Started, take: Callable[[Future[Any]], Any]
 ) -> tuple[dict[str, Change], list[Row]]:
-    """Wait for the descriptions and put them into their rows: the changes of the two tables, and
-    rows of what is still pending."""
+    """Wait for the descriptions: the changes of the two tables, and rows still pending."""
     failed: list[Row] = []
     changed: dict[str, list[Row]] = {table: [] for table in OF_TABLE.values()}
     for kind, row, future in started:

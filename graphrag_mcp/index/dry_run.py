@@ -79,9 +79,8 @@ def tokens_of(text: str) -> float:
 @cache
 def _encoding() -> Any:
     """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
-    folder = os.environ.get(
-        "TIKTOKEN_CACHE_DIR", os.path.join(tempfile.gettempdir(), "data-gym-cache")
-    )
+    usual = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", usual)
     if not os.path.isfile(os.path.join(folder, VOCABULARY)):
         return None
     import tiktoken
@@ -101,17 +100,13 @@ def learnt(book: AnswerBook | None, model: str, constant: float) -> Habits:
         if len(own) < ENOUGH:
             continue
         own.sort(key=lambda row: (-row["prompt_tokens"], row["key"]))
-        replies = [
-            found[0] for row in own[:LOOKED_AT] if (found := book.get(row["key"], row["answerer"]))
-        ]
+        stored = (book.get(row["key"], row["answerer"]) for row in own[:LOOKED_AT])
+        replies = [found[0] for found in stored if found]
         texts = [one.text for one in replies]
         read, paid = sum(map(tokens_of, texts)), sum(one.output_tokens for one in replies)
         if read and paid:
-            habits = replace(
-                habits,
-                spent={**habits.spent, kind: paid / read},
-                answers=habits.answers + len(texts),
-            )
+            spent, answers = {**habits.spent, kind: paid / read}, habits.answers + len(texts)
+            habits = replace(habits, spent=spent, answers=answers)
         if kind == "extract":
             # What a short text holds says nothing of how much a reply can hold.
             full = [one.text for one in replies if one.prompt_tokens - constant >= FULL]
@@ -219,13 +214,8 @@ def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
     begin = habits.names + habits.more * (looks - 1) if looks else 0
     end = begin + (habits.more if looks else habits.names)
     place = {name.key: at for at, name in enumerate(names[:end])}
-    new = [
-        link
-        for link in links
-        if link[0].key in place
-        and link[1].key in place
-        and max(place[link[0].key], place[link[1].key]) >= begin
-    ]
+    listed = [link for link in links if link[0].key in place and link[1].key in place]
+    new = [link for link in listed if max(place[link[0].key], place[link[1].key]) >= begin]
     records = [
         f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
         f"{_told(f'{_plain(one.form)} is described:', unit, *one.sentences[:2], habits)})"
@@ -324,23 +314,17 @@ def reported(rows: str, habits: Habits) -> str:
         share = habits.report / (FRAME + sum(tokens_of(one) for part in parts for one in part))
         parts = [[_of_tokens(one, share * tokens_of(one)) for one in part] for part in parts]
     summary, rest = " ".join(*parts[:1]), parts[1:] or parts
-    findings = [
-        {
-            "summary": part[0][:100],
-            "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]",
-        }
-        for part in rest
-    ]
-    return json.dumps(
-        {
-            "title": "A community of names and what connects them",
-            "summary": summary + " [Data: Entities (1, 2)]",
-            "rating": 5,
-            "rating_explanation": "The names are connected in several texts.",
-            "findings": findings,
-        },
-        ensure_ascii=False,
-    )
+    cited = "[Data: Entities (1, 2); Relationships (1)]"
+    report = {
+        "title": "A community of names and what connects them",
+        "summary": summary + " [Data: Entities (1, 2)]",
+        "rating": 5,
+        "rating_explanation": "The names are connected in several texts.",
+        "findings": [
+            {"summary": part[0][:100], "explanation": f"{' '.join(part)} {cited}"} for part in rest
+        ],
+    }
+    return json.dumps(report, ensure_ascii=False)
 
 
 def _parts(said: Iterable[str]) -> Iterator[list[str]]:
@@ -357,12 +341,8 @@ def _parts(said: Iterable[str]) -> Iterator[list[str]]:
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
     """The sentences of rows."""
-    return (
-        _plain(line[start:end])
-        for line in lines
-        for start, end in sentences(line)
-        if tokens_of(line[start:end]) >= 10
-    )
+    said = (line[start:end] for line in lines for start, end in sentences(line))
+    return (_plain(one) for one in said if tokens_of(one) >= 10)
 
 
 Work = Callable[[Run, IndexRequest, Asker], tuple[Plan, str]]
@@ -416,9 +396,7 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
             in_force = edit_log.fold(edit_log.load(folder, before))
             plan = planning.make(folder, before, request, run.settings, in_force)
         wanted = documents.parameters(run.settings, chosen)
-        if before is not None and any(
-            before.parameters.get(name) != value for name, value in wanted.items()
-        ):
+        if before is not None and wanted != {one: before.parameters.get(one) for one in wanted}:
             notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
     finally:
         door.close()

@@ -29,15 +29,7 @@ from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.edit_log import (
-    APPLIED,
-    ENTITY_FIELDS,
-    PAIR_FIELDS,
-    LogRow,
-    Overlay,
-    differing,
-    fold,
-)
+from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
@@ -68,7 +60,7 @@ class Target:
         return "entity" if len(self.keys) == 1 else "relationship"
 
 
-def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list[LogRow]:
+def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
     overlay = fold(log)
     at = now()
@@ -83,18 +75,16 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
         return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, at)
 
     if not wish.targets:
-        raise BadInput(
-            f"op {wish.op!r} needs ids", 'Give ids=["e12"], a name, or of an undo its undo_id'
-        )
+        what = f"op {wish.op!r} needs ids"
+        raise BadInput(what, 'Give ids=["e12"], a name, or of an undo its undo_id')
     if wish.op == "undo":
         _undoable(log, overlay, wish.targets)
         return [row("undo", "", [target.keys[0] for target in wish.targets])]
     if wish.op == "create":
         target = _one(wish)
         _creatable(snapshot, overlay, target)
-        return [
-            row("create", target.kind, target.keys, target.forms, cleaned(wish.fields, target.kind))
-        ]
+        fields = cleaned(wish.fields, target.kind)
+        return [row("create", target.kind, target.keys, target.forms, fields)]
     found = [_there(snapshot, target) for target in wish.targets]
     if wish.op == "delete":
         return [row("delete", target.kind, target.keys, target.forms) for target in wish.targets]
@@ -110,9 +100,8 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
 
 def _one(wish: Wish) -> Target:
     if len(wish.targets) != 1:
-        raise BadInput(
-            f"op {wish.op!r} takes one, {len(wish.targets)} are named", "Make one call for each"
-        )
+        what = f"op {wish.op!r} takes one, {len(wish.targets)} are named"
+        raise BadInput(what, "Make one call for each")
     return wish.targets[0]
 
 
@@ -136,9 +125,8 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
     if len(targets) < 2:
-        raise BadInput(
-            "these names are one entity already", 'Give two or more, e.g. ids=["e7", "e12"]'
-        )
+        what = "these names are one entity already"
+        raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
     keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
@@ -157,8 +145,7 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
 def _worded(
     snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any
 ) -> list[LogRow]:
-    """New words for an entity or a relationship; another name of an entity stands for it from then
-    on."""
+    """New words for a row; another name of an entity stands for it from then on."""
     if not fields:
         return []
     title = fields.get("title", "")
@@ -166,9 +153,8 @@ def _worded(
         return [row("update", target.kind, target.keys, target.forms, fields)]
     key = normalise_name(title)
     if not _is_name(key):
-        raise BadInput(
-            f"{title[:60]!r} is no name: it has no letter or digit", "Give another title"
-        )
+        what = f"{title[:60]!r} is no name: it has no letter or digit"
+        raise BadInput(what, "Give another title")
     holder = _holder(snapshot, overlay, key)
     if holder is not None and holder["key"] != target.keys[0]:
         merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
@@ -226,14 +212,13 @@ def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]
             raise NotFound(f"there is no edit {id[:40]!r}", advice)
         if id in overlay.undone:
             by = overlay.undone[id]
-            raise BadInput(
-                f"{id} is undone already", f'To have it again use op undo with ids=["{by}"]'
-            )
+            what = f"{id} is undone already"
+            raise BadInput(what, f'To have it again use op undo with ids=["{by}"]')
 
 
 def cleaned(given: Mapping[str, Any], kind: str) -> Row:
     """The fields under their names, as they are stored. BadInput names what cannot be set."""
-    allowed = ENTITY_FIELDS if kind == "entity" else PAIR_FIELDS
+    allowed = logs.ENTITY_FIELDS if kind == "entity" else logs.PAIR_FIELDS
     fields: Row = {}
     for name, value in given.items():
         name = str(name).strip().lower()
@@ -264,9 +249,8 @@ def _weight(value: Any) -> float:
     except (TypeError, ValueError):
         weight = math.nan
     if not 0 < weight <= HEAVIEST:
-        raise BadInput(
-            f"weight {str(value)[:40]!r} is no number above 0", "Give a weight such as 2.5"
-        )
+        what = f"weight {str(value)[:40]!r} is no number above 0"
+        raise BadInput(what, "Give a weight such as 2.5")
     return round(weight, 6)
 
 
@@ -308,8 +292,7 @@ NAMED = 8  # names that a sentence lists
 
 @dataclass(frozen=True)
 class Wish:
-    """`op` of store/edit_log.py; `targets` entities, relationships, or of an undo its id; `fields`
-    new values."""
+    """`op` of store/edit_log.py; `targets`: rows, or the id to undo; `fields`: new values."""
 
     op: str
     targets: Sequence[Target]
@@ -318,16 +301,13 @@ class Wish:
 
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
-    """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound,
-    Busy, Damaged."""
-    return _change(
-        folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id)
-    )
+    """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
+    made = partial(rows, wish=wish)
+    return _change(folder, settings, dry_run, made)
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
-    """Put the edits of another index after those that are here; the rows keep their ids, makers and
-    times."""
+    """Add the edits of another index; the rows keep their ids, makers and times."""
     known = {row.id for row in logs.load(folder, current(folder))}
     if twice := sorted({row.id for row in log} & known):
         what = f"this index has edits called {', '.join(twice[:5])} already"
@@ -359,9 +339,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
         if not dry_run:
-            segments = segment_store.appended(
-                folder, manifest, segment_store.EDITS, logs.to_table(rows)
-            )
+            kind, added = segment_store.EDITS, logs.to_table(rows)
+            segments = segment_store.appended(folder, manifest, kind, added)
             written(folder, manifest, segments, merged, given, numbers, len(every))
         return result
 
@@ -369,9 +348,8 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
 def ready(manifest: Manifest) -> Manifest:
     """Raises BadInput for rows whose names this release might take for others."""
     if manifest.format != FORMAT or manifest.of_another_release():
-        raise BadInput(
-            "this index was made by an earlier release", "Call index_documents once, then edit"
-        )
+        what = "this index was made by an earlier release"
+        raise BadInput(what, "Call index_documents once, then edit")
     return manifest
 
 
@@ -401,11 +379,8 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         return []
     after = {row["id"]: row for row in change.rows.to_pylist()}
     gone = set(change.gone)
-    parts = {
-        "added": after.keys() - gone,
-        "changed": after.keys() & gone,
-        "removed": gone - after.keys(),
-    }
+    parts = {"added": after.keys() - gone, "changed": after.keys() & gone}
+    parts["removed"] = gone - after.keys()
     result.changes |= {f"{table}_{how}": len(ids) for how, ids in parts.items() if ids}
     lines = []
     for how, ids in parts.items():
@@ -445,24 +420,20 @@ BY_INDEX = "index_documents"
 
 
 def catch_up(run: Run) -> None:
-    """Let the tables follow the whole log: they were derived again, or what was removed is asked
-    for again."""
+    """Let the tables follow the log: they are new, or what was removed is asked for."""
     manifest = run.manifest
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
     numbers = dict(manifest.next)
     snapshot = run.snapshot()
-    overlay, merged, told = merged_with(
-        snapshot, run.edits.log, manifest, numbers, run.models.is_long
-    )
-    run.manifest = written(
-        run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)
-    )
+    edits, is_long = run.edits.log, run.models.is_long
+    overlay, *made = merged_with(snapshot, edits, manifest, numbers, is_long)
+    place = run.folder, manifest, manifest.segments
+    run.manifest = written(*place, *made, numbers, len(overlay.log))
 
 
 def lift(run: Run, plan: Plan) -> None:
-    """What was removed and is asked for by its own name is no longer removed; that is written down
-    first."""
+    """What was removed and is asked for by name comes back; that is written down first."""
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
@@ -496,10 +467,9 @@ def merged_with(
     numbers: dict[str, int],
     is_long: Callable[[Sequence[str]], bool] | None,
 ) -> tuple[Overlay, Merge, set[str]]:
-    """What the log amounts to, what that does to the rows, and ids of rows whose description was
-    given. No write."""
+    """The log folded, what it does to the rows, and ids of rows described by hand."""
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
-    keys, pairs = differing(old, new)
+    keys, pairs = logs.differing(old, new)
     if not keys:
         return new, Merge(), set()
     own = {one for one in keys if _said(old.entities, one) != _said(new.entities, one)}
@@ -507,9 +477,8 @@ def merged_with(
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
     _number_as_before(merged, manifest.parameters.get(NUMBERS, {}))
     given = {entity_id(key) for key in own if _said(new.entities, key)}
-    given |= {
-        relationship_id(*sorted(map(entity_id, pair))) for pair in both if _said(new.pairs, pair)
-    }
+    told = (map(entity_id, pair) for pair in both if _said(new.pairs, pair))
+    given |= {relationship_id(*sorted(ends)) for ends in told}
     return new, merged, given
 
 
@@ -585,8 +554,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
-    """No one is asked any more to describe what is gone or has its description; the one that lost
-    one is asked for."""
+    """Without rows that are gone or described; with those that lost a description."""
     rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
@@ -602,8 +570,7 @@ NEAR = 3  # nearest uris for an unknown id
 
 @dataclass
 class Chosen:
-    """`uris` as they are written down: of a file with many rows the file's own, when all of it is
-    meant."""
+    """`uris` as they are written down: of a file with many rows its own, if all is meant."""
 
     documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
     uris: list[str] = field(default_factory=list)
@@ -612,8 +579,7 @@ class Chosen:
 
 
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
-    """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
-    no index."""
+    """The documents that ids name. Raises BadInput for none, NotFound without an index."""
     manifest = current(folder)
     wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
     if not wanted:
@@ -629,9 +595,8 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         if not found:
             names = [*live, *(name.rpartition("/")[2] for name in live)]
             near = difflib.get_close_matches(one, names, NEAR, 0.5)
-            chosen.unknown[one] = sorted(
-                {next((uri for uri in live if uri.endswith(name)), name) for name in near}
-            )
+            uris = {next((uri for uri in live if uri.endswith(name)), name) for name in near}
+            chosen.unknown[one] = sorted(uris)
         for uri in found:
             chosen.uris.append(uri)
             chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}
@@ -640,8 +605,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
 
 
 def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Uris of documents, or of whole files, that one id means: several when a file name is not the
-    only one."""
+    """Uris of documents or files that an id means: several where a file name is not unique."""
     if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
         return [uri for uri, row in live.items() if row["n"] == int(match[1])]
     if re.fullmatch(r"[0-9a-f]{32}", asked):
@@ -679,8 +643,7 @@ def _vanished(change: Change) -> list[str]:
 
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
-    """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
-    their rows away."""
+    """Keep these documents out, durably; the id of the undo. Indexing takes their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
         row, _ = _of_documents(folder, current(folder), "remove", chosen.uris, by)
         return row.id

@@ -18,15 +18,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphrag_mcp.index.records import (
-    CUT_OFF,
-    MOST_ENTITIES,
-    MOST_RELATIONS,
-    EntityRecord,
-    Records,
-    RelationRecord,
-    parse,
-)
+from graphrag_mcp.index import records as parsing
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
@@ -204,9 +197,8 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
         if auto and not await aside(again.pays, known):
             break
         messages += (Message("assistant", shown(answer.raw)), Message("user", again.more))
-        answer = await asker.ask(
-            replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
-        )
+        more = replace(first, kind="glean", messages=messages, parse=again.parse, strictly=None)
+        answer = await asker.ask(more)
         if answer.value is None:
             return known, by, f"no gleaning: {answer.reason}"
         known, gained = again.join(known, answer.value)
@@ -216,8 +208,7 @@ async def asked(asker: Asker, first: Ask[Any], again: Gleaning) -> tuple[Any, st
 
 
 def shown(reply: str) -> str:
-    """An earlier reply as it is repeated: without its thoughts, and cut at a line's end when a loop
-    made it huge."""
+    """An earlier reply, repeated without its thoughts, and cut at a line's end when huge."""
     text = without_thoughts(reply).strip()
     if len(text) <= SHOWN:
         return text
@@ -253,22 +244,22 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     The same name and type, or the same pair, is a correction when it says more than what stands
     there; else it is a repetition and ignored."""
     entities, relations, gained = list(first.entities), list(first.relations), 0
-    at = {
-        (normalise_name(one.name), one.type): index
-        for index, one in reversed(list(enumerate(entities)))
-    }
-    for entity in more.entities:
-        key = (normalise_name(entity.name), entity.type)
-        gained += _put(entities, at, key, entity, MOST_ENTITIES)
-    pairs = {_pair(one): index for index, one in reversed(list(enumerate(relations)))}
-    for relation in more.relations:
-        gained += _put(relations, pairs, _pair(relation), relation, MOST_RELATIONS)
+    for some, key, further, most in (
+        (entities, _kind, more.entities, parsing.MOST_ENTITIES),
+        (relations, _pair, more.relations, parsing.MOST_RELATIONS),
+    ):
+        at = {key(one): index for index, one in reversed(list(enumerate(some)))}
+        gained += sum(_put(some, at, key(one), one, most) for one in further)
     if gained and more.complete:  # what was cut off has been repeated in full
-        first = replace(first, dropped={**first.dropped, CUT_OFF: 0})
+        first = replace(first, dropped={**first.dropped, parsing.CUT_OFF: 0})
     dropped = Counter(first.dropped) + Counter(more.dropped)
     repaired = Counter(first.repaired) + Counter(more.repaired)
     rows = (tuple(entities), tuple(relations))
     return Records(*rows, more.complete, dict(dropped), dict(repaired)), gained
+
+
+def _kind(entity: EntityRecord) -> tuple[str, str]:
+    return normalise_name(entity.name), entity.type
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:
@@ -299,7 +290,7 @@ _SMALL = frozenset(
     "of the and in on for at by to from with a an or de la le du des del di da von van der und".split()
 )
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ROMAN, _AS_IT_IS = re.compile(r"[IVXLC]+"), re.compile(r"[!-_a-~]+(?:[ \n][!-_a-~]+)*+")
+_ROMAN = re.compile(r"[IVXLC]+")
 _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
@@ -341,11 +332,8 @@ def best_sentence(
 ) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
     wanted = set(query_terms(words))
-    return max(
-        spans_of_sentences,
-        key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]])),
-        default=(0, len(text)),
-    )
+    shared = [len(wanted & _terms_of(text[start:end])) for start, end in spans_of_sentences]
+    return spans_of_sentences[shared.index(max(shared))] if shared else (0, len(text))
 
 
 @lru_cache(maxsize=4096)
@@ -358,8 +346,7 @@ def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
 
 
 def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """What `find` finds in the composed text, placed in the given one, where no span cuts the
-    pieces of a letter."""
+    """What `find` finds in the composed text, as places of the given one, letters whole."""
     name = composed(name)
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return find(text, name, most)
@@ -397,9 +384,8 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
     at = where.find(name) if name else -1
     while at >= 0 and len(spans) < most:
         end = at + len(name)
-        inside = (at > 0 and _of_word(text[at - 1]) and _of_word(text[at])) or (
-            end < len(text) and _of_word(text[end]) and _of_word(text[end - 1])
-        )
+        edges = (one for one in (at, end) if 0 < one < len(text))
+        inside = any(_of_word(text[one - 1]) and _of_word(text[one]) for one in edges)
         if inside or (len(name) == 1 and text[end : end + 1] in ("+", "#")):  # C is not C++
             at = where.find(name, at + 1)
         else:
@@ -409,8 +395,7 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
 
 
 def _of_word(ch: str) -> bool:
-    """A letter or digit of a script with blanks between words: not Han, kana, Hangul (whose endings
-    stick), Thai."""
+    """A letter or digit of a script with blanks: not Han, kana, Hangul, Thai."""
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
 
 
@@ -428,22 +413,12 @@ def folded_with_starts(text: str) -> tuple[str, array[int]]:
     """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks
     collapsed; and where each sign came from."""
     out: list[str] = []
-    starts, places, done = array("q"), array("q", range(len(text))), 0
-
-    def fold(begin: int, end: int) -> None:
-        for at in range(begin, end):
-            for sign in _fold(text[at]):
-                if sign != " " or (out and out[-1][-1] != " "):
-                    out.append(sign)
-                    starts.append(at)
-
-    # Most of most texts: as many signs as before, where they were.
-    for run in _AS_IT_IS.finditer(text):
-        fold(done, run.start())
-        done = run.end()
-        out.append(run[0].lower().replace("\n", " "))
-        starts.extend(places[run.start() : done])
-    fold(done, len(text))
+    starts = array("q")
+    for at, ch in enumerate(text):
+        for sign in _fold(ch):
+            if sign != " " or (out and out[-1] != " "):
+                out.append(sign)
+                starts.append(at)
     return "".join(out), starts
 
 
@@ -452,9 +427,8 @@ def _fold(ch: str) -> str:
     if ch.isspace():
         return " "
     plain = unicodedata.normalize("NFKD", ch.translate(_SAME_SIGN)).casefold()
-    return "".join(
-        " " if sign.isspace() else sign for sign in plain if not unicodedata.combining(sign)
-    )
+    signs = (sign for sign in plain if not unicodedata.combining(sign))
+    return "".join(" " if sign.isspace() else sign for sign in signs)
 
 
 def end_of(text: str, at: int) -> int:

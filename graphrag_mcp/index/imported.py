@@ -18,16 +18,10 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.errors import Damaged
+from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
-from graphrag_mcp.index.communities import (
-    ClusterParams,
-    Community,
-    Hierarchy,
-    Texts,
-    cluster,
-    without,
-)
+from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
@@ -70,11 +64,9 @@ def given(snapshot: Snapshot) -> Given:
         for one in body["communities"]:
             children[one["parent"]].append(one["id"])
         for one in body["communities"]:
-            below = tuple(sorted(children.get(one["id"], ())))
-            members = tuple(one["members"])
-            found.communities.setdefault(
-                one["id"], Community(one["id"], one["level"], one["parent"], below, members)
-            )
+            below, members = tuple(sorted(children[one["id"]])), tuple(one["members"])
+            made = Community(one["id"], one["level"], one["parent"], below, members)
+            found.communities.setdefault(made.id, made)
         found.near |= body["near"]
         for one in body["reports"]:
             found.reports.setdefault(content_id(*one["members"]), {})[one["community"]] = one
@@ -84,9 +76,8 @@ def given(snapshot: Snapshot) -> Given:
 def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
     """A hash of all relationships that touch these entities; `pairs` may hold others."""
     inside = set(members)
-    return content_id(
-        "near", *sorted({f"{min(p)} {max(p)}" for p in pairs if p[0] in inside or p[1] in inside})
-    )
+    touching = (pair for pair in pairs if not inside.isdisjoint(pair))
+    return content_id("near", *sorted({f"{min(pair)} {max(pair)}" for pair in touching}))
 
 
 def hierarchy(
@@ -105,18 +96,11 @@ def hierarchy(
     for id in sorted(path.keys() & entities.keys()):
         for unit in entities[id]:
             held[unit][path[id]] += 1
-    placed = {
-        unit: min(ways, key=lambda way: (-ways[way], way))
-        for unit, ways in held.items()
-        if unit not in open_
-    }
+    closed = ((unit, ways) for unit, ways in held.items() if unit not in open_)
+    placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in closed}
     left = {id: units for id, units in entities.items() if id not in path}
-    rest = cluster(
-        without(texts, placed),
-        left,
-        [edge for edge in edges if edge[0] not in path and edge[1] not in path],
-        params,
-    )
+    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
+    rest = communities.cluster(communities.without(texts, placed), left, links, params)
     every = dict(rest.communities)
     for id in (id for root in kept for id in _subtree(found, root)):
         mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
@@ -322,12 +306,10 @@ def record_of(data: str) -> DocumentRecord:
 
 
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
-    """Units of our own for text that no imported unit holds, so that all of a document can be
-    found."""
+    """Units of our own for text that no imported unit holds, so that all can be found."""
     for unit in chunk(text[start:end], params):
-        span, *tiles = (
-            _span(lines, one.start + start, one.end + start) for one in (unit.span, *unit.passages)
-        )
+        own = (unit.span, *unit.passages)
+        span, *tiles = (_span(lines, one.start + start, one.end + start) for one in own)
         yield Unit(0, span, unit.n_tokens, tuple(tiles))
 
 
@@ -356,8 +338,7 @@ def _add(rows: dict[tuple[str, ...], Named], row: Named) -> None:
 
 
 class ImportLog:
-    """What was imported into a corpus before, and in this call. Reads nothing where nothing ever
-    was."""
+    """What was imported before, and in this call. Reads nothing where nothing ever was."""
 
     def __init__(self, folder: Path, manifest: Manifest | None) -> None:
         self.folder, self.manifest = folder, manifest
@@ -410,9 +391,8 @@ def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
         return IMPORT_LOG.empty_table()
     table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:
-        raise Damaged(
-            "the log of imports has other columns than were written", "Restore truth/ from a backup"
-        )
+        what = "the log of imports has other columns than were written"
+        raise Damaged(what, "Restore truth/ from a backup")
     return table.combine_chunks()
 
 

@@ -29,11 +29,8 @@ class Losses:
 
     def doubt(self) -> str:
         """Why the reply is worth one more question; "" when it is not."""
-        bad = {
-            why: count
-            for why, count in counted(self.dropped, self.repaired).items()
-            if why not in NOT_ASKED_AGAIN
-        }
+        every = counted(self.dropped, self.repaired).items()
+        bad = {why: count for why, count in every if why not in NOT_ASKED_AGAIN}
         lost, all_ = sum(bad.values()), self.kept + sum(counted(self.dropped).values())
         if lost < MANY or lost < SHARE * all_:
             return ""
@@ -42,11 +39,8 @@ class Losses:
     def row(self, kind: str, unit: str, uri: str) -> Row | None:
         """The row of a text unit of which something was lost."""
         dropped, repaired = counted(self.dropped), counted(self.repaired)
-        said = [
-            f"{word} {sum(counts.values())} ({listed(counts)})"
-            for word, counts in (("left out", dropped), ("repaired", repaired))
-            if counts
-        ]
+        said = [f"left out {sum(dropped.values())} ({listed(dropped)})"] if dropped else []
+        said += [f"repaired {sum(repaired.values())} ({listed(repaired)})"] if repaired else []
         if not said:
             return None
         return {
@@ -64,15 +58,12 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
     """The counts together, without what is no loss."""
     whole: Counter[str] = Counter()
     for part in parts:
-        whole.update(
-            {why: count for why, count in part.items() if count > 0 and why not in UNCOUNTED}
-        )
-    return whole
+        whole.update({why: count for why, count in part.items() if why not in UNCOUNTED})
+    return +whole
 
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
-    """`2 x no name, 1 x no description`, the most frequent first; with the first `records` of each
-    reason."""
+    """`2 x no name, 1 x no description`, by count; with the first `records` of each."""
     named: dict[str, list[str]] = {}
     for why, record in records:
         named.setdefault(why, []).append(record)

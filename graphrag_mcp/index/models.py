@@ -85,14 +85,11 @@ def choose(
             "method 'llm' needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
+    auto, reads = method == "auto", method in ("llm", "agent")
     read_before = before.get("extraction", KEYLESS) != KEYLESS
-    top = method == "reports" or (method == "auto" and bool(before.get("reports")))
-    reads = method in ("llm", "agent") or (
-        method == "auto" and (read_before or asker.may_answer("extract"))
-    )
-    agent = method == "agent" or (
-        method == "auto" and not asker.model and bool(before.get("agent"))
-    )
+    top = method == "reports" or (auto and bool(before.get("reports")))
+    reads = reads or (auto and (read_before or asker.may_answer("extract")))
+    agent = method == "agent" or (auto and not asker.model and bool(before.get("agent")))
     embedding = asker.embedding_model if method != "fast" else ""
     if not reads and top:
         asker.leave_to_agents()
@@ -136,8 +133,7 @@ def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[st
 
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
-    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are
-    the defaults."""
+    """The settings with what tuning found (`prompts/tuned.json`), where they are defaults."""
     try:
         found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):

@@ -172,8 +172,7 @@ _TAIL = " \t\r\n\"'“`#＃*•–>-"  # what stands before the next record
 
 
 def _in_tuples(plain: str, complete: bool) -> Iterator[_Raw]:
-    """`complete`: the reply had an end mark, so that a last record without a closing bracket was not
-    cut off."""
+    """`complete`: it had an end mark, so that a last record without a bracket is whole."""
     starts = list(_STRICT.finditer(plain)) or list(_PLAIN.finditer(plain))
     for place, start in enumerate(starts, 1):
         last = place == len(starts)
@@ -210,8 +209,7 @@ def _fields(segment: str, kind: str, opened: bool) -> tuple[list[str], bool]:
 
 
 def _split(body: str) -> list[str]:
-    """The fields by the kind of delimiter that stands behind the tag: others are part of what is
-    said."""
+    """The fields, by the kind of delimiter behind the tag: others are part of the text."""
     body = body.strip(" ")
     mark = next((mark for mark in _DELIMITERS if mark.match(body)), _DELIMITERS[0])
     fields = mark.split(body)[1:]
@@ -221,8 +219,7 @@ def _split(body: str) -> list[str]:
 
 
 def _is_whole(kind: str, fields: Sequence[str]) -> bool:
-    """Every field of a record: name, type and description, or what relates two names and its
-    strength."""
+    """All fields: name, type, description; or two names, what relates them, strength."""
     if not all(field.strip() for field in fields[:ENOUGH]):
         return False
     return kind == "e" or (len(fields) > ENOUGH and strength_of(fields[-1]) is not None)
@@ -287,8 +284,7 @@ def _in_json(
 
 
 def _of_object(key: str, values: Mapping[str, Any], owner: str, called: str) -> _Raw | None:
-    """The object as a record; None where it only holds others. `called`: its name where it says
-    none."""
+    """The object as a record, or None; `called`: its name where it says none."""
     source, target = _text(values, _SOURCE), _text(values, _TARGET)
     name = _text(values, [one for one in _NAME if one != "label" or "type" in values])
     description = _text(values, _DESCRIPTION)
@@ -336,8 +332,7 @@ _IN_WORDS |= {"高": 8.0, "中": 5.0, "低": 2.0}
 
 
 def strength_of(value: object) -> float | None:
-    """0 to 10, or None for what is no strength. Below 0 counts as 1, the least that the prompt
-    offers."""
+    """0 to 10, None for no strength. Below 0 counts as 1, the least of the prompt."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     said = unicodedata.normalize("NFKC", str(value)[:60]).strip()
@@ -398,20 +393,18 @@ class _Found:
         self.seen += raw.kind != "claim"
         if raw.kind not in ("e", "r"):
             self._drop(raw.kind)
-        elif len(self.entities if raw.kind == "e" else self.relations) >= (
-            MOST_ENTITIES if raw.kind == "e" else MOST_RELATIONS
-        ):
-            self._drop("too many")
-        elif raw.kind == "e":
+        elif raw.kind == "e" and len(self.entities) < MOST_ENTITIES:
             kind, description = raw.type, raw.description
             if raw.fields is not None:
                 kind, description = self._entity_fields(raw.fields)
             self._add_entity(raw.names[0], kind, description)
-        else:
+        elif raw.kind == "r" and len(self.relations) < MOST_RELATIONS:
             rest = (raw.description, raw.keywords, raw.strength)
             if raw.fields is not None:
                 rest = self._relation_fields(raw.fields, raw.lightrag)
             self._add_relation(*raw.names, *rest)
+        else:
+            self._drop("too many")
 
     def _entity_fields(self, fields: Sequence[str]) -> tuple[str, str]:
         """Type and description."""
@@ -441,10 +434,8 @@ class _Found:
 
     def _add_entity(self, name: str, kind: str, description: str) -> None:
         called = f"entity {_quoted(name)}"
-        name, description = (
-            self._name(name, called),
-            replies.clean(description, LONGEST_DESCRIPTION),
-        )
+        name = self._name(name, called)
+        description = replies.clean(description, LONGEST_DESCRIPTION)
         if not name:
             return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)

@@ -110,15 +110,9 @@ def _tokens(body: str) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def quoted(value: str) -> str:
-    """One value of a row: on one line, in quotes where it holds a comma or a quote; it can end no
-    tag."""
+    """A value on one line, in quotes where it holds a comma or quote; it ends no tag."""
     flat = _TAG.sub("<\\\\", " ".join(value.split())).replace("[Data:", "(Data:")
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
-
-
-def table_text(name: str, lines: Sequence[Line]) -> str:
-    rows = (f"{number},{line.body()}" for number, line in enumerate(lines, 1))
-    return "\n".join((name, COLUMNS[name], *rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +135,7 @@ class Rows:
 
     @classmethod
     def of(cls, given: ReportInput) -> Rows:
-        """Entities by the weight of their relationships inside, relationships by their own; then by
-        name."""
+        """Entities by the weight of their relationships inside, relationships by their own."""
         weight = {row.id: 0.0 for row in given.entities}
         title = {row.id: row.title for row in given.entities}
         for edge in sorted(given.edges, key=lambda edge: edge.id):  # sums of fractions in one order
@@ -151,9 +144,6 @@ class Rows:
 
         def text(row: EntityRow | EdgeRow) -> str:
             return row.description or min((text for _, text in row.evidence), default="")
-
-        def entity_order(row: EntityRow) -> tuple[Any, ...]:
-            return -weight[row.id], row.title, row.id
 
         def edge_order(e: EdgeRow) -> tuple[Any, ...]:
             ends = (e.source_id, e.target_id)
@@ -164,7 +154,7 @@ class Rows:
 
         entities = [
             Line((row.title, row.type, text(row)), Ref(entities=(row.id,)), (row.id,))
-            for row in sorted(given.entities, key=entity_order)
+            for row in sorted(given.entities, key=lambda row: (-weight[row.id], row.title, row.id))
         ]
         edges = []
         for e in sorted(given.edges, key=edge_order):
@@ -172,22 +162,21 @@ class Rows:
             fields = (*map(title.__getitem__, ends), text(e), f"{e.weight:g}")
             edges.append(Line(fields, Ref(relationships=(e.id,)), ends, 2))
         own = [claim for claim in given.claims if claim.subject_id in weight]
-        claims = [
-            Line(
-                (c.subject, c.object, c.type, c.status, c.description),
-                Ref((c.subject_id,), (), (c.text_unit_id,)),
-                (c.subject_id,),
-            )
-            for c in sorted(own, key=claim_order)
-        ]
+        claims = []
+        for c in sorted(own, key=claim_order):
+            fields, about = (c.subject, c.object, c.type, c.status, c.description), (c.subject_id,)
+            claims.append(Line(fields, Ref(about, (), (c.text_unit_id,)), about))
         return cls({"Entities": entities, "Relationships": edges, "Claims": claims})
 
     def __len__(self) -> int:
         return sum(map(len, self.tables.values()))
 
     def text(self) -> str:
-        shown = ((name, self.tables.get(name)) for name in COLUMNS)
-        return "\n\n".join(table_text(name, lines) for name, lines in shown if lines)
+        shown = []
+        for name, columns in COLUMNS.items():
+            rows = [f"{n},{line.body()}" for n, line in enumerate(self.tables.get(name, ()), 1)]
+            shown += ["\n".join((name, columns, *rows))] if rows else []
+        return "\n\n".join(shown)
 
     def fits(self, budget: int) -> bool:
         """Do all rows together stay within so many tokens?"""
@@ -280,8 +269,7 @@ def _referenced(text: str) -> Ref:
 
 
 def _unreferenced(text: str) -> str:
-    """A text without its references: its row in the prompt has a number of its own, which stands
-    for them."""
+    """A text without its references: in the prompt its row has a number of its own."""
     return replace_references(text, lambda _: "").strip()
 
 
@@ -307,9 +295,8 @@ def context(given: ReportInput, tokens: int, alone: bool = False) -> Prompted | 
         return None
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
     price = {id: rows.price(members, tokens) for id, members in inside.items()}
-    order = sorted(
-        given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
-    )
+    size = {id: (-price[id], -len(members)) for id, members in inside.items()}
+    order = sorted(given.children, key=lambda one: (size[one.id], one.title, one.id))
     if order and rows.without(inside.values()).fits(tokens):  # else no substitution is enough
         for count in range(max(1, sum(one > tokens for one in price.values())), len(order) + 1):
             fewer = rows.with_reports(order[:count])
@@ -336,12 +323,9 @@ SCHEMA: dict[str, Any] = table(__file__)
 
 def report_ask(prompted: Prompted, template: Template, language: str = "") -> Ask[Draft | None]:
     """The question; its value is None when no one answers."""
-    text = template.substitute(
-        role="", language=language or OWN_LANGUAGE, rating_criteria=CRITERIA, context=prompted.text
-    ).strip()
-    return Ask(
-        "report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused"
-    )
+    said = {"role": "", "language": language or OWN_LANGUAGE, "rating_criteria": CRITERIA}
+    message = (Message("user", template.substitute(said, context=prompted.text).strip()),)
+    return Ask("report", message, parse_report, lambda: None, SCHEMA, if_cut="refused")
 
 
 # ---- what becomes of the draft ------------------------------------------------------------------
@@ -354,10 +338,8 @@ _MARK = "\x00"  # stands in no draft
 def finished(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
     check = _Check(given, prompted)
-    checked = ((heading, check(text, heading)) for heading, text in draft.findings)
-    findings = [
-        {"summary": _plain(heading), "explanation": text} for heading, text in checked if text
-    ]
+    checked = ((_plain(heading), check(text, heading)) for heading, text in draft.findings)
+    findings = [{"summary": heading, "explanation": text} for heading, text in checked if text]
     summary = check(draft.summary, draft.title)
     if not summary:  # it names no one: it rests on what the findings rest on
         texts = " ".join(one["explanation"] for one in findings)
@@ -385,8 +367,7 @@ def _plain(text: str) -> str:
 
 
 class _Check:
-    """Turns the numbers of one prompt into content ids, and adds the text units that the rows rest
-    on."""
+    """Numbers of a prompt as content ids, with the text units that the rows rest on."""
 
     def __init__(self, given: ReportInput, prompted: Prompted) -> None:
         self.numbering = prompted.numbering
@@ -424,8 +405,7 @@ class _Check:
         return Ref(*(tuple(chain.from_iterable(part)) for part in parts))
 
     def _named(self, text: str) -> tuple[str, ...]:
-        """The members whose titles stand in the text, longest first; one inside another's name does
-        not count."""
+        """Members whose titles stand in the text, longest first, not inside another's name."""
         folded = text.casefold()
         found: list[str] = []
         for name, id in self.names:

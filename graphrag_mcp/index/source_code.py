@@ -62,8 +62,8 @@ def names_of(
 
 
 def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> graph.Named:
-    first, last = max(one.start - start, 0), min(one.end - start, len(text))
-    first = min(first, max(len(text) - 1, 0))
+    last = min(one.end - start, len(text))
+    first = min(max(one.start - start, 0), max(len(text) - 1, 0))
     quoted = min(max(last, first + 1), first + HEAD)
     line = text.rfind("\n", first + 1, quoted)
     quoted = line if quoted == first + HEAD and line > first else quoted
@@ -75,10 +75,8 @@ def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> grap
 
 def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
     """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
-    held = [
-        [row["id"], unit.passages[0].start, unit.span.start, unit.span.end]
-        for row, unit in zip(units, cuts, strict=True)
-    ]
+    spans = ((one.passages[0].start, one.span.start, one.span.end) for one in cuts)
+    held = [[row["id"], *span] for row, span in zip(units, spans, strict=True)]
     return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 

@@ -14,14 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from graphrag_mcp.index import extraction
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
-from graphrag_mcp.index.extraction import (
-    ExtractParams,
-    best_sentence,
-    extract_unit,
-    locate,
-    spelled,
-)
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
@@ -135,7 +129,7 @@ class Reader:
     """Who reads the units of a run, and how. `extract` None: no one does."""
 
     asker: Asker
-    extract: ExtractParams | None = None
+    extract: extraction.ExtractParams | None = None
     claims: ClaimParams | None = None
 
 
@@ -171,20 +165,20 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
     assert reader.extract is not None
     known = [named.form for named in unit.named if named.strong]
     aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
-    work = extract_unit(reader.asker, unit.text, known, reader.extract, context)
+    work = extraction.extract_unit(reader.asker, unit.text, known, reader.extract, context)
     dropped = Counter[str]()
     if reader.claims is None:
-        extraction, (claims, why) = await work, ([], "")
+        found, (claims, why) = await work, ([], "")
     else:
         asked = claims_of_unit(reader.asker, unit.text, reader.claims, dropped, context)
-        extraction, (claims, why) = await asyncio.gather(work, asked)
-    read, lost, records = None, Losses(), extraction.records
+        found, (claims, why) = await asyncio.gather(work, asked)
+    read, lost, records = None, Losses(), found.records
     if records is not None:
-        read = await aside(from_records, unit.id, unit.text, records, extraction.by, aliases)
+        read = await aside(from_records, unit.id, unit.text, records, found.by, aliases)
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
         repaired = {**records.losses.repaired, "end without an entity": made_up}
         lost = replace(records.losses, repaired=repaired)
-    return Read(read, claims, extraction.reason, why, lost, Losses(len(claims), dropped))
+    return Read(read, claims, found.reason, why, lost, Losses(len(claims), dropped))
 
 
 def settle(
@@ -219,13 +213,8 @@ def settle(
 
 
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
-    return {
-        "id": f"{kind}:{subject}",
-        "kind": kind,
-        "subject": subject,
-        "uri": uri,
-        "reason": reason[:300],
-    }
+    row = {"kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
+    return {"id": f"{kind}:{subject}", **row}
 
 
 # ---- records as rows -----------------------------------------------------------------------------
@@ -248,10 +237,10 @@ def from_records(
     named: dict[tuple[str, ...], Named] = {}
 
     def place(name: str) -> tuple[str, Spans]:
-        form = spelled(text, name)
+        form = extraction.spelled(text, name)
         key = normalise_name(form)
         if key and key not in places:
-            places[key] = locate(text, name)
+            places[key] = extraction.locate(text, name)
         return key, places.get(key, [])
 
     for entity in records.entities:
@@ -281,8 +270,7 @@ def from_records(
 
 
 def _with_blanks(row: Named) -> str:
-    """The key of a run-together name as it is with blanks (AnnaBerg: anna berg), else "". It counts
-    only where an entity has it."""
+    """The key of a run-together name with blanks (AnnaBerg: anna berg), else ""."""
     key = normalise_name(_JOINED.sub(" ", row.form))
     return key if key != row.key else ""
 
@@ -290,7 +278,7 @@ def _with_blanks(row: Named) -> str:
 def _named(
     unit: str, key: str, record: EntityRecord, text: str, found: Spans, spans: Spans, by: str
 ) -> Named:
-    form, count = spelled(text, record.name), max(len(found), 1)
+    form, count = extraction.spelled(text, record.name), max(len(found), 1)
     at = placed(text, found, spans, f"{record.name} {record.description}")
     return Named(key, unit, form, record.type, True, count, *at, "", record.description, by)
 
@@ -299,7 +287,7 @@ def placed(text: str, found: Spans, spans: Spans, said: str) -> tuple[list[int],
     """Start, end, ... of the sentences that hold a name, and where it stands first. One that stands
     nowhere literally is in the sentence with most words of what is `said` of it."""
     if not found:
-        start, end = best_sentence(text, spans, said)
+        start, end = extraction.best_sentence(text, spans, said)
         return [start, end], start, end
     held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
     return [edge for span in held for edge in span] or [*found[0]], *found[0]
@@ -323,7 +311,7 @@ def sentence_of(text: str, spans: Spans, first: Spans, second: Spans, said: str)
     both = holding(first) & holding(second)
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
-    return best_sentence(text, spans, said)
+    return extraction.best_sentence(text, spans, said)
 
 
 CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")

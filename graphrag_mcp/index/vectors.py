@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.schema import VECTORS
-from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.trust.fencing import masked
 
 Row = Mapping[str, Any]
@@ -54,9 +54,8 @@ def embed_missing(
 def _missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
     """The table and the texts by id of rows without a vector, BATCH at a time."""
     for table, vectors in VECTORS.items():
-        every, there = (
-            set(snapshot.rows(name, columns=["id"])["id"].to_pylist()) for name in (table, vectors)
-        )
+        ids = (snapshot.rows(name, columns=["id"])["id"] for name in (table, vectors))
+        every, there = (set(one.to_pylist()) for one in ids)
         left = sorted(every - there)
         for start in range(0, len(left), BATCH):
             ids = left[start : start + BATCH]
@@ -85,7 +84,7 @@ def _titles(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, str]:
     """Names of the ends of relationships, by id."""
     ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
     found = snapshot.by_key("entities", ends, "id", ["id", "key"])
-    return dict(zip(found["id"].to_pylist(), found["key"].to_pylist(), strict=True))
+    return dict(rows_of(found))
 
 
 def _change(

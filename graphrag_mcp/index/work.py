@@ -62,8 +62,7 @@ def read_result(
 
 
 def _text(result: Mapping[str, Any]) -> str:
-    """What a model would have said: the text handed in, or the records as JSON; without what no
-    file can hold."""
+    """The text handed in, or the records as JSON; without what no file can hold."""
     text = result.get("text")
     if isinstance(text, str) and text.strip():
         return clean(text).strip()
@@ -74,8 +73,7 @@ def _text(result: Mapping[str, Any]) -> str:
 
 
 def _with_unread(text: str, records: Records) -> Records:
-    """With what stands in the lists of a JSON object and was taken for no record counted as
-    dropped."""
+    """With what the lists of a JSON object hold and is no record counted as dropped."""
     try:
         said = json.loads(text)
     except ValueError:  # records in another form, which name what they drop themselves
@@ -119,8 +117,7 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
 
 
 def _of_another(value: Records, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
-    """The item in whose text all the names stand of which none stands in that of its own; "" where
-    there is none."""
+    """The item whose text has all the names, of which its own has none; else ""."""
     names = [one.name for one in value.entities]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
@@ -184,8 +181,7 @@ class Submitted:
 
 
 class _Listener(Asker):
-    """Answers from the reply cache alone, and keeps what it could not answer, and the questions
-    `also`."""
+    """Answers from the reply cache, and keeps what it could not answer, and `also`."""
 
     def __init__(self, book: AnswerBook, also: Collection[str] = ()) -> None:
         super().__init__(book, None, None)
@@ -312,12 +308,9 @@ def submit(
         done.rejected.append(_refused("(none)", what))
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
     keys = {lease.key for lease in known.values()}
-    asks = {
-        key: ask
-        for _, found in _questions(folder, settings, snapshot, rows, keys)
-        for key, ask in found.items()
-        if key in keys
-    }
+    asks: dict[str, Ask[Any]] = {}
+    for _, found in _questions(folder, settings, snapshot, rows, keys):
+        asks |= found
     of_item = {id: asks[lease.key] for id, lease in known.items() if lease.key in asks}
     answers = []
     for id, lease in known.items():
@@ -365,8 +358,7 @@ def _unknown(id: str) -> str:
 
 
 def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
-    """Why these answers to a question must not be replaced by another one of this client; "" where
-    they may."""
+    """Why this client must not replace these answers; "" where it may."""
     if any(not one.answerer.startswith("agent:") for one in stored):
         return "it has been answered already, by a model"
     if stored and lease.client != client and all(one.answerer != f"agent:{who}" for one in stored):
@@ -427,8 +419,7 @@ def _questions(
     rows: Sequence[Row],
     also: Collection[str] = (),
 ) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
-    """Each row with the questions that it stands for, by key: those that no one has answered, and
-    those `also`."""
+    """Each row with its questions by key: those that no one has answered, and `also`."""
     if not rows:
         return
     listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()
@@ -445,10 +436,8 @@ def _questions(
                 asked = {row["kind"]: [row["subject"]]}
                 for *_, future in descriptions.begin(snapshot, asked, models):
                     future.result()
-            elif row["subject"] in tree.communities and gone.isdisjoint(
-                tree.communities[row["subject"]].members
-            ):
-                Reporting(snapshot, tree, models, {row["subject"]}).write()
+            elif (one := tree.communities.get(row["subject"])) and gone.isdisjoint(one.members):
+                Reporting(snapshot, tree, models, {one.id}).write()
             yield row, dict(listener.open)
     finally:
         listener.close()

@@ -24,6 +24,7 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import citations
 from graphrag_mcp.packing.citations import data
 from graphrag_mcp.query import context
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.model_replies import KEYWORDS_SCHEMA, read_answer, read_keywords
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -74,8 +75,7 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer with stored ids in its references; `by` is "" when there is none, then `reason`
-    says why."""
+    """An answer with stored ids in its references; without one `by` is "" and `reason` says why."""
 
     checked: citations.Checked
     by: str = ""
@@ -128,9 +128,8 @@ async def answer(
     )
     kind = "answer" if prompt == "answer" else "reduce"
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
-    reply = await asked(
-        asker, ask, citations.streamed(names, options.on_text) if options.on_text else None
-    )
+    on_text = options.on_text and citations.streamed(names, options.on_text)
+    reply = await asked(asker, ask, on_text)
     if not reply.by:
         return Answered(citations.Checked("", (), ()), reason=reply.reason)
     return Answered(citations.restored(reply.value, names), reply.by, cut=reply.cut)
@@ -147,8 +146,7 @@ async def asked(
 
 
 def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
-    """What a model would look for: names first, then themes; nothing where none answers (in a
-    quarter of the time)."""
+    """Names, then themes to look for; none where no model answers in a quarter of the time."""
     if not asker.may_answer("keywords"):
         return ()
     text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
@@ -198,8 +196,7 @@ def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
 
 
 def word_limit(budget: int) -> int:
-    """Words of an answer that leave room for context: the answer stands in a result twice, as a
-    field and as text."""
+    """Words of an answer that leave room for context: it stands in a result twice."""
     return min(MOST_WORDS, max(LEAST_WORDS, budget // 5 // 10 * 10))
 
 
@@ -306,8 +303,7 @@ def shorten_usage(result: SearchResult | DriftResult, budget: int) -> None:
 
 
 def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | None:
-    """The result of the work; None when it takes longer. It goes on, and what is answered is kept
-    in the reply cache."""
+    """The result of the work; None when it takes longer. Its answer goes into the reply cache."""
     future = asker.start(work)
     try:
         return future.result(seconds or None)
@@ -334,10 +330,6 @@ def unfinished(result: SearchResult) -> None:
         result,
         "The model has not finished; its answer is kept, so the same call again will have it soon.",
     )
-
-
-def note(result: SearchResult | DriftResult, sentence: str) -> None:
-    result.hint = " ".join(filter(None, [result.hint, sentence]))
 
 
 def deadline(seconds: float) -> Callable[[], float]:
@@ -383,8 +375,7 @@ def _place(one: Citation) -> str:
 
 
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
-    """The places of a row's statements: of its evidence, of a report's references, else of all its
-    text units."""
+    """The places of a row's evidence, of a report's references, else of its text units."""
     units = [one["text_unit_id"] for one in row.get("evidence") or ()]
     units += packing.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]

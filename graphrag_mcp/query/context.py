@@ -9,11 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids, render_references
+from graphrag_mcp.packing.budget import Item, columns, one_line, referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import sentences, statement
 from graphrag_mcp.text.terms import entity_id
-from graphrag_mcp.types import Citation
+from graphrag_mcp.types import Citation, Result
 
 Row = dict[str, Any]
 ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # sections, as in a cursor
@@ -36,8 +36,7 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
 
 
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
-    """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
-    document is."""
+    """`d12` for content ids of documents: a tenth of the tokens, and taken everywhere."""
     rows = snapshot.by_key("documents", list(ids), "id", ["id", "n"])
     return {id: f"d{n}" for id, n in rows_of(rows)}
 
@@ -50,6 +49,10 @@ def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
 def first_sentence(text: str, characters: int) -> str:
     spans = sentences(text[: characters * 4])
     return one_line(text[slice(*spans[0])] if spans else "", characters)
+
+
+def note(result: Result, sentence: str) -> None:
+    result.hint = f"{result.hint} {sentence}".strip()
 
 
 # ---- topics ------------------------------------------------------------------------------------
@@ -77,17 +80,14 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for unit, topic in topic_of.items():
         counts[document_of[unit]][topic] += 1
-    return {
-        document: min(some, key=lambda id: (-some[id], id)) for document, some in counts.items()
-    }
+    return {one: min(some, key=lambda id: (-some[id], id)) for one, some in counts.items()}
 
 
 # ---- claims ------------------------------------------------------------------------------------
 
 
 def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
-    """What is claimed about the entities, in their order and by any of their `names`; then what
-    names them as its object."""
+    """Claims about the entities, in their order, by any of their `names`; then those on them."""
     if "claims" not in snapshot.manifest.tables:
         return []
     named = [entity_id(name) for row in entities for name in row["names"]]
@@ -110,12 +110,6 @@ def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
 
 
 # ---- references and citations ------------------------------------------------------------------
-
-
-def rendered(snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
-    """Texts of reports with aliases in place of content ids; one lookup per kind for all of them."""
-    aliases, _ = resolve_references(snapshot, texts)
-    return [render_references(text, aliases) for text in texts]
 
 
 def resolve_references(
@@ -160,11 +154,9 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
-    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's."""
-    return unit.model_copy(
-        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
-    )
+    """The place of a sentence by its offsets in a text unit. Lines stay the unit's."""
+    at = unit.char_start
+    return unit.model_copy(update={"char_start": at + start, "char_end": at + end})
 
 
 def relationship_statement(
@@ -186,11 +178,8 @@ def relationship_statement(
 
 def findings(row: Row) -> list[dict[str, str]]:
     """The findings of a report as stored: a JSON list of {summary, explanation}."""
-    try:
-        found = json.loads(row["findings"] or "[]")
-    except ValueError:
-        return []
-    return [one for one in found if isinstance(one, dict)]
+    found: list[dict[str, str]] = json.loads(row["findings"] or "[]")
+    return found
 
 
 def finding(one: Mapping[str, Any]) -> str:
@@ -208,16 +197,12 @@ _MARKED = re.compile(rf"(?<=\[)({ALIAS})(?=\])|(?<=\()({ALIAS})(?=[,)])|(?<=, )(
 
 
 def placed(name: str, place: Citation, factor: float = 1.0) -> Citation:
-    """The citation with ids that name its corpus, unless `name` is empty."""
-    if not name:
-        return place
+    """The citation with ids that name its corpus."""
     ids = {"id": f"{name}/{place.id}", "document_id": f"{name}/{place.document_id}"}
     return place.model_copy(update=ids | {"score": round(place.score * factor, 3)})
 
 
 def marked(name: str, text: str) -> str:
     """Ids in references and brackets with their corpus before them."""
-    if not name:
-        return text
     text = _MARKED.sub(lambda one: f"{name}/{one.group()}", text)
     return _DATA.sub(lambda one: _INNER.sub(lambda alias: f"{name}/{alias[1]}", one.group()), text)

@@ -18,20 +18,9 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import finish
-from graphrag_mcp.query import context, reports
+from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
-from graphrag_mcp.query.drift_state import (
-    ALIAS,
-    BRACKETS,
-    WHOLE,
-    Walk,
-    cited_aliases,
-    clean_query,
-    near,
-    read_follow_ups,
-    read_score,
-    words,
-)
+from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, WHOLE, Walk, cited_aliases, near, words
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
@@ -81,8 +70,7 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
 
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
-    """Citations of the sources that the answers name, and the ids among all they name that do not
-    exist."""
+    """Citations of the sources that the answers name; and the ids they name that do not exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known = source_places(snapshot, named)
     there = {*known}
@@ -114,9 +102,8 @@ def _item(
     if not aliases and node["context"]:
         lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
     places = {known[alias].id: known[alias] for alias in aliases if alias in known}
-    return packing.Item(
-        node["id"], "\n".join(lines), section="Answers", also=tuple(places.values())
-    )
+    also = tuple(places.values())
+    return packing.Item(node["id"], "\n".join(lines), section="Answers", also=also)
 
 
 # ---- a session -----------------------------------------------------------------------------------
@@ -140,8 +127,7 @@ class Drift:
         max_nodes: int = NODES,
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
-        """Open the session with the first node: the primer over the best-rated reports. A known
-        session goes on."""
+        """Open the session with the primer over the best-rated reports. A known one goes on."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
@@ -153,7 +139,7 @@ class Drift:
         self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
     ) -> Walk:
         """Write the session's first event, unless it has one."""
-        query = clean_query(query)
+        query = drift_state.clean_query(query)
         if not query:
             what = "the query is empty"
             raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
@@ -186,9 +172,9 @@ class Drift:
         walk = self.walk()
         node_id = self.known(walk, node_id)
         answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
-        value, unread = read_score(score)
+        value, unread = drift_state.read_score(score)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
-        queries, more = read_follow_ups(follow_ups, most)
+        queries, more = drift_state.read_follow_ups(follow_ups, most)
         pruned = [self.known(walk, one) for one in _listed(prune)]
         notes = [note, unread, more]
         # before anything is written: a call that fails has done nothing
@@ -196,9 +182,8 @@ class Drift:
         if not answer and value is None and not queries and not pruned and not chosen:
             return self._show(walk, node_id, "", budget, notes)
         if value is not None and not answer:
-            notes.append(
-                "The score was not recorded: a score belongs to an answer, and none was given."
-            )
+            why = "a score belongs to an answer, and none was given."
+            notes.append(f"The score was not recorded: {why}")
         _, gone = references(self.snapshot, [answer])
         if gone:
             listed = ", ".join(sorted(gone)[:10])
@@ -207,12 +192,11 @@ class Drift:
         event = {"answer": answer, "score": value, "prune": pruned}
         again = all(last.get(name) == one for name, one in event.items())
         if not again or (queries and queries != last["follow_ups"]):
-            if (
-                answer
-                and not queries
-                and (queries := propose(self.snapshot, walk, node_id, answer))
-            ):
-                notes.append("No follow-ups were given, so the graph proposed some.")
+            if answer and not queries:
+                queries = propose(self.snapshot, walk, node_id, answer)
+                notes += (
+                    ["No follow-ups were given, so the graph proposed some."] if queries else []
+                )
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
@@ -251,8 +235,7 @@ class Drift:
         self.record(id, "", None, (), [id])
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-        """The answers so far, best first, repeats merged, references checked. The session stays
-        open."""
+        """The answers, best first, repeats merged, references checked. The session stays open."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
@@ -282,9 +265,8 @@ class Drift:
         """The state as it is on disk now. NotFound when no session was started there."""
         walk = Walk(sessions.read(self.path))
         if not walk.header:
-            raise NotFound(
-                f"there is no session {self.id[:60]!r}", 'Start one with drift_search(query="...")'
-            )
+            what = f"there is no session {self.id[:60]!r}"
+            raise NotFound(what, 'Start one with drift_search(query="...")')
         return self._own(walk)
 
     def _own(self, walk: Walk) -> Walk:
@@ -342,10 +324,8 @@ class Drift:
         result.citations, result.truncated = found.citations, found.truncated
         result.next_call = self._call(id)
         if found.state == "not_found":
-            notes = [
-                *notes,
-                "Nothing was found for this question; prune it or answer that it is not known.",
-            ]
+            advice = "prune it or answer that it is not known."
+            notes = [*notes, f"Nothing was found for this question; {advice}"]
         result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         return finish(result, budget)
 
@@ -356,8 +336,7 @@ class Drift:
         return self.walk()
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
-        """Primer: best-rated reports, then text. Else a local search with nearly all of the budget
-        for text."""
+        """Primer: best-rated reports, then text. Else a local search, nearly all of it text."""
         result = DriftResult()
         items = self._report_items(query) if primer else []
         if items and (share := int(budget * PRIMER_SHARE)):
@@ -443,9 +422,8 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        return "; ".join(ids) or (
-            f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
-        )
+        none = f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
+        return "; ".join(ids) or none
 
 
 def _listed(value: object) -> list[str]:
@@ -470,8 +448,7 @@ def export(session: Drift, form: str = "tree") -> str:
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in one form within a budget: answers are shortened first, then the least
-    promising nodes left out."""
+    """The session in one form and budget: shorter answers first, then without the last nodes."""
     form = checked(form)
     budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
@@ -521,12 +498,9 @@ def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
 
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
-    """By node: the ids that its answer cites, or that it was shown, and that the index no longer
-    has."""
-    named = {
-        id: [*cited_aliases(node["answer"]), *node["context"]]
-        for id, node in walk.graph.nodes(data=True)
-    }
+    """By node: the ids that its answer cites, or that it was shown, and that are gone."""
+    nodes = walk.graph.nodes(data=True)
+    named = {id: [*cited_aliases(node["answer"]), *node["context"]] for id, node in nodes}
     every = sorted({alias for ids in named.values() for alias in ids})
     _, gone = references(session.snapshot, [f"[{alias}]" for alias in every])
     lost = {id: [one for one in dict.fromkeys(ids) if one in gone] for id, ids in named.items()}

@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finis
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, reports, retrieval
-from graphrag_mcp.query.answer import note
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
@@ -55,10 +55,6 @@ Left = Callable[[], float]  # seconds that are left, 0 for no limit
 
 class Stopped(Exception):
     """The walk cannot go on: the model gave no answer, or there is no time (reason "")."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +103,7 @@ def run(
     max_tokens: int = DEFAULT_TOKENS,
     options: answers.AnswerOptions = DEFAULTS,
 ) -> DriftResult:
-    """The whole walk, or as much of it as `options.seconds` allow: then state `partial`, and the same
-    call goes on."""
+    """The walk, as far as `options.seconds` allow: then state `partial`; the same call goes on."""
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
     left = answers.deadline(options.seconds)
     try:
@@ -124,15 +119,12 @@ def run(
                 nodes = [id for group in chosen for id in group]
                 sessions.append(session.path, {"op": "round", "nodes": nodes, "groups": chosen})
                 walk = session.walk()
-            waiting = [
-                group
-                for group in walk.rounds[number]
-                if any(walk.graph.nodes[id]["status"] in ("frontier", "open") for id in group)
-            ]
+            left_open = {*walk.with_status("frontier", "open")}
+            waiting = [group for group in walk.rounds[number] if not left_open.isdisjoint(group)]
             with _accounted(session, asker):
                 _answer_nodes(session, walk, asker, waiting, left)
     except Stopped as stopped:
-        return _stopped(session, max_tokens, stopped.reason)
+        return _stopped(session, max_tokens, str(stopped))
     result = reduce(session, asker, max_tokens=max_tokens, options=options, seconds=left())
     result.done = result.state == "answered"  # an agent may go on all the same
     if result.done and (unanswered := session.walk().with_status("open")):
@@ -197,8 +189,7 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
 
 
 def _group_of(found: Context, groups: Sequence[list[Context]]) -> list[Context] | None:
-    """The first group whose best node has more than half of these passages too, and whose prompt
-    has room for the others."""
+    """The first group with room whose best node has more than half of these passages too."""
     own = set(found.sources())
     for group in groups:
         shared = len(own & set(group[0].sources()))
@@ -241,11 +232,9 @@ def _ask(
     """A question about one node, or about `several`, of which a missing one is asked for again."""
 
     def read(reply: str) -> Nodes:
-        return (
-            model_replies.read_nodes(reply, several)
-            if several
-            else (model_replies.read_node(reply),)
-        )
+        if several:
+            return model_replies.read_nodes(reply, several)
+        return (model_replies.read_node(reply),)
 
     def missing(nodes: Nodes) -> str:
         left = [str(n) for n, node in enumerate(nodes, 1) if node is None]
@@ -307,8 +296,7 @@ def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
 def _answer_nodes(
     session: Drift, walk: Walk, asker: Asker, groups: Sequence[Sequence[str]], left: Left
 ) -> None:
-    """Answer the nodes at once. A question for which nothing is found is pruned, which costs
-    nothing."""
+    """Answer the nodes at once. A question for which nothing is found is pruned."""
     pending = [one for group in groups if (one := _start(session, walk, asker, group)) is not None]
     reasons, late = [], False
     for one in pending:
@@ -371,8 +359,7 @@ def answer_node(
     max_tokens: int = DEFAULT_TOKENS,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """Let the model answer one node of an agent's walk, and open the next. Without a model the node
-    is shown."""
+    """Let the model answer one node, and open the next. Without a model the node is shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     id = session.known(walk, node_id)
@@ -393,7 +380,7 @@ def answer_node(
                 _answer_nodes(session, walk, asker, [[id]], answers.deadline(seconds))
         except Stopped as stopped:
             late = "The model has not finished; the same call again will have its answer."
-            why = answers.failed(stopped.reason) if stopped.reason else late
+            why = answers.failed(str(stopped)) if str(stopped) else late
     node = session.walk().graph.nodes[id]
     if why:
         result = session.step(id, max_tokens=budget)
@@ -419,17 +406,15 @@ def reduce(
     options: answers.AnswerOptions = DEFAULTS,
     seconds: float = 0.0,
 ) -> DriftResult:
-    """The answers of the walk joined to one by the model; they follow it. Without one, the answers
-    alone."""
+    """The answers joined to one by the model, before them. Without one, the answers alone."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     best = drift.ranked(walk)
     if asker is None or not asker.may_answer("reduce") or not best:
         result = session.finish(max_tokens=budget)
         if best:
-            note(
-                result, f"No model is configured to join them: do it yourself, or {NOT_CONFIGURED}"
-            )
+            alone = f"do it yourself, or {NOT_CONFIGURED}"
+            note(result, f"No model is configured to join them: {alone}")
         return finish(result, budget)
     names: dict[str, str] = {}
     blocks = (
@@ -439,9 +424,8 @@ def reduce(
     rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS, 0))
     folder, back = session.snapshot.folder, {local: alias for alias, local in names.items()}
     asking = asker, walk.header["query"], rows, back, options
-    work = answers.answer(
-        *asking, words=answers.word_limit(budget), prompt="drift_reduce", folder=folder
-    )
+    words = answers.word_limit(budget)
+    work = answers.answer(*asking, words=words, prompt="drift_reduce", folder=folder)
     with _accounted(session, asker):
         given = answers.waited(asker, work, seconds)
     if given is None or not given.by:

@@ -45,15 +45,10 @@ class Walk:
         self.steps: dict[str, Mapping[str, Any]] = {}  # the last answer to each node, as recorded
         self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
-        folds = {
-            "start": self._start,
-            "step": self._step,
-            "open": self._open,
-            "round": self._round,
-            "asked": self._asked,
-        }
+        folds = (self._start, self._step, self._open, self._round, self._asked)
+        named = {fold.__name__.strip("_"): fold for fold in folds}
         for event in events:
-            fold = folds.get(str(event.get("op")))
+            fold = named.get(str(event.get("op")))
             if fold is not None and bool(self.header) != (event["op"] == "start"):
                 fold(event)
 
@@ -64,8 +59,7 @@ class Walk:
         self.root = self._node("", str(event["query"]), "primer", 0)
 
     def _step(self, event: Mapping[str, Any]) -> None:
-        """One answer with its follow-ups and prunings. A later answer to a node replaces; the
-        earlier ones are kept."""
+        """One answer with its follow-ups and prunings. It replaces earlier ones, which are kept."""
         node = self.graph.nodes.get(event.get("node"))
         self.steps[event.get("node", "")] = event
         if node is not None and event.get("answered"):
@@ -99,8 +93,7 @@ class Walk:
         self.usage = _added(self.usage, event.get("usage", {}))
 
     def _follow_up(self, source: str, query: str) -> None:
-        """A new node, or only an edge when this question is there already; nothing when it repeats
-        itself."""
+        """A new node; only an edge when the question is there already; nothing for a repetition."""
         query = clean_query(query)
         target = self.same_as(query)
         depth = self.graph.nodes[source]["depth"] + 1
@@ -145,8 +138,7 @@ class Walk:
         return 0.5 * share + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
 
     def frontier(self) -> list[str]:
-        """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each
-        depth."""
+        """Nodes that may be opened, best first: at most `breadth` visited ones at each depth."""
         nodes = self.graph.nodes
         visited = Counter(nodes[id]["depth"] for id in self.with_status("open", "answered"))
         breadth = self.header["breadth"]
@@ -182,8 +174,7 @@ class Walk:
         return shown
 
     def _first(self, most: int) -> set[str]:
-        """The root, then whatever follows from what is kept: the best answered first, then what is
-        most promising."""
+        """The root, then what follows from it: the best answered first, then the most promising."""
 
         def place(id: str) -> tuple[int, float, str]:
             node = self.graph.nodes[id]
@@ -234,9 +225,8 @@ class Walk:
             lines.append(f"{indent}- `{id}` {node['query']} [{node['status']}{mark}]{again}")
             if not again:
                 seen.add(id)
-                lines.extend(
-                    [f"{indent}  {one_line(node['answer'], 300)}"] if node["answer"] else []
-                )
+                if node["answer"]:
+                    lines.append(f"{indent}  {one_line(node['answer'], 300)}")
                 for target in sorted(set(self.graph.successors(id)), key=rank):
                     add(target, depth + 1)
 
@@ -263,8 +253,7 @@ def words(query: str) -> frozenset[str]:
 
 
 def near(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Nearly the same words; a number in only one of them makes them different ("in 1990?", "in
-    1991?")."""
+    """Nearly the same words; a number in one alone ("in 1990?", "in 1991?") is a difference."""
     if not one or not other or len(one & other) < SAME * len(one | other):
         return False
     return not any(any(ch.isdigit() for ch in word) for word in one ^ other)
@@ -296,9 +285,8 @@ def read_score(value: object) -> tuple[float | None, str]:
     elif 0 < number < 1 and not match[3]:
         number *= 100
     score = min(max(number, 0.0), 100.0)
-    return round(
-        score, 2
-    ), "" if score == number else f"The score {sent!r} was moved into 0 to 100."
+    moved = "" if score == number else f"The score {sent!r} was moved into 0 to 100."
+    return round(score, 2), moved
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:

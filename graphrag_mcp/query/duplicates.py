@@ -88,10 +88,9 @@ def about(snapshot: Snapshot, row: Row) -> str:
         if edit.created and not row["frequency"]:
             edits[-1] += "; no document names it"
     merged = [name for name in overlay.names.get(row["key"], ()) if overlay.aliased.get(name)]
-    edits += [
-        f"{one_line(overlay.forms.get(name, name), 60)} was made a name of it, {overlay.aliased[name]}"
-        for name in merged[:5]
-    ]
+    for name in merged[:5]:
+        form = one_line(overlay.forms.get(name, name), 60)
+        edits.append(f"{form} was made a name of it, {overlay.aliased[name]}")
     return f"{'; '.join(edits)}." if edits else ""
 
 
@@ -201,8 +200,7 @@ def _all(snapshot: Snapshot) -> list[Proposal]:
 
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
-    """Each pair once, with its best reason, without the refused ones; the surest and most named
-    first."""
+    """Each pair once, by its best reason, if not refused; the surest and most named first."""
     best: dict[tuple[str, ...], Proposal] = {}
     for one in found:
         pair = tuple(sorted((one.one["key"], one.other["key"])))
@@ -310,8 +308,7 @@ def _other_kinds(a: Row, b: Row) -> bool:
 
 
 def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Iterator[Proposal]:
-    """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its
-    own."""
+    """“丝带”（the Ribbon）: behind a name in brackets another that has an entity of its own."""
     for text in texts:
         for match in _GLOSS.finditer(text):
             also = _ALSO.match(match[1])
@@ -325,8 +322,7 @@ def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Itera
 
 
 def _explains(outer: Row, inner: Row) -> bool:
-    """Another script, or a short form: in one script a bracket holds as often who someone works
-    for."""
+    """Another script, or a short form: else a bracket holds as often who someone works for."""
     if _other_kinds(outer, inner):
         return False
     if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +20,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, Passage, Retrieved
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import SIMPLIFY, composed, entity_id, folded, normalise_name, terms
 
 Row = dict[str, Any]
@@ -124,9 +123,8 @@ def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
     name = re.sub(r"[/:#]+", ".", bare)
     types = ", ".join(f"'{one}'" for one in SYMBOLS)
     owner, _, last = name.rpartition(".")
-    ends = [
-        f"ends_with(key, '.{one}')" for one in (name, f"{owner}.exports.{last}")[: 1 + bool(owner)]
-    ]
+    named = (name, f"{owner}.exports.{last}") if owner else (name,)
+    ends = [f"ends_with(key, '.{one}')" for one in named]
     where = f"(key IN ('{name}', ':{name}') OR {' OR '.join(ends)}) AND type IN ({types})"
     ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
     if owner and not ids:  # a module that imports it from elsewhere
@@ -185,8 +183,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 
 def _holds(row: Row, key: str) -> bool:
-    """Is this a whole word of the entity's name, or the family name that a name without blanks
-    begins with?"""
+    """Is it a whole word of the entity's name, or the family name of one without blanks?"""
     if key in _SURNAMES:
         given = len(row["key"]) - len(key)
         return row["type"] == "person" and row["key"].startswith(key) and 0 < given < 4
@@ -242,7 +239,6 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
 LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
 # Ids and keys of all entities; the words of names with several, and the place of each.
 Names = tuple[list[str], list[str], list[str], Sequence[int]]
-_names: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 
 
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
@@ -272,15 +268,14 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     return order[:count]
 
 
+@once
 def _spelled(snapshot: Snapshot) -> Names:
     """Read once a generation, since a question of which nothing is known looks for six names."""
-    if snapshot not in _names:
-        rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
-        keys = rows["key"].to_pylist()
-        words = [(one, at) for at, key in enumerate(keys) if " " in key for one in key.split()]
-        places = array("I", (at for _, at in words))
-        _names[snapshot] = rows["id"].to_pylist(), keys, [one for one, _ in words], places
-    return _names[snapshot]
+    rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
+    keys = rows["key"].to_pylist()
+    words = [(one, at) for at, key in enumerate(keys) if " " in key for one in key.split()]
+    places = array("I", (at for _, at in words))
+    return rows["id"].to_pylist(), keys, [one for one, _ in words], places
 
 
 def named_list(found: Iterable[Row]) -> str:
@@ -289,23 +284,20 @@ def named_list(found: Iterable[Row]) -> str:
 
 # ---- all of them -----------------------------------------------------------------------------------
 
-_parts: WeakKeyDictionary[Snapshot, dict[str, list[str]]] = WeakKeyDictionary()
 
-
+@once
 def part_of(snapshot: Snapshot) -> dict[str, list[str]]:
     """Entities (ids) whose titles begin with the title of an organization, with the ids of these
     organizations: who names "BBC Radio 4" names the BBC."""
-    if snapshot not in _parts:
-        rows = snapshot.rows("entities", "", ["id", "title", "type"]).to_pylist()
-        ids = {row["title"]: row["id"] for row in rows if row["type"] == "organization"}
-        known: dict[str, list[str]] = {}
-        for row in rows:
-            words = row["title"].split()
-            shorter = (" ".join(words[:count]) for count in range(1, len(words)))
-            if found := [ids[one] for one in shorter if one in ids]:
-                known[row["id"]] = found
-        _parts[snapshot] = known
-    return _parts[snapshot]
+    rows = snapshot.rows("entities", "", ["id", "title", "type"]).to_pylist()
+    ids = {row["title"]: row["id"] for row in rows if row["type"] == "organization"}
+    known: dict[str, list[str]] = {}
+    for row in rows:
+        words = row["title"].split()
+        shorter = (" ".join(words[:count]) for count in range(1, len(words)))
+        if found := [ids[one] for one in shorter if one in ids]:
+            known[row["id"]] = found
+    return known
 
 
 def central(snapshot: Snapshot, count: int, among: pa.Table | None = None) -> list[str]:

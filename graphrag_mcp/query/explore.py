@@ -75,7 +75,9 @@ def explore_graph(
                 advice = "Call explore_graph again with an id."
             return candidates(result, end, others, budget, advice)
         if others:
-            _note(result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}.")
+            context.note(
+                result, f"Others hold the name {end[:60]!r}: {entities.named_list(others)}."
+            )
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
     if len(ends) == 1:
@@ -100,13 +102,9 @@ def candidates(result: Found, asked: str, found: Sequence[Row], budget: int, adv
         items.append(Item(facts["id"], f"- {_shown(facts)}: {described}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}."
     intro += " Did you mean one of these?" if items else ""
-    result.hint = f"{result.hint} {advice}".strip()
+    context.note(result, advice)
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
     return compose(result, sections, budget, intro=intro, first="Candidates", into=into)
-
-
-def _note(result: ExploreResult, sentence: str) -> None:
-    result.hint = f"{result.hint} {sentence}".strip()
 
 
 # ---- entities and relationships ------------------------------------------------------------------
@@ -205,21 +203,16 @@ def _neighbours(
     head = f"# {one_line(row['title'], 120)} {bracketed(result.start, row['type'])}\n"
     if len(found.steps) == 1:
         result.text = f"{head}It has no relationships."
-        _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
+        context.note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
         return finish(result, budget)
     at_steps = [*found.steps.values()]
-    rings = [
-        f"{at_steps.count(at)} of {seen} at {counted(at, 'steps')}"
-        for at, seen in enumerate(found.found, 1)
-    ]
+    seen = enumerate(found.found, 1)
+    rings = [f"{at_steps.count(at)} of {all_} at {counted(at, 'steps')}" for at, all_ in seen]
     head += f"Entities near it, strongest first: {', '.join(rings)}."
     edges = _edge_items(snapshot, [id for _, id in found.edges.values()], budget, row["id"])
     in_edges = {item.data[end] for item in edges if item.data for end in ("source", "target")}
-    others = {
-        id: hop
-        for id, hop in found.steps.items()
-        if hop and id in rows and f"e{rows[id]['n']}" not in in_edges
-    }
+    near = {id: row for id, row in rows.items() if f"e{row['n']}" not in in_edges}
+    others = {id: hop for id, hop in found.steps.items() if hop and id in near}
     sections = [
         Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
         Section("Also near it", _entity_items(rows, others), 0.3),
@@ -263,17 +256,15 @@ def _connected(
         data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities]}
         data |= {"relationships": ids, "strength": float(f"{path.strength:.3g}")}
         items.append(Item(f"p{number}", f"{number + 1}. {kind}: {chain}", data=data))
-    sections = [
-        Section("Paths", items, 0.4),
-        Section("Relationships", _edge_items(snapshot, links, budget), 0.6),
-    ]
+    edges = _edge_items(snapshot, links, budget)
+    sections = [Section("Paths", items, 0.4), Section("Relationships", edges, 0.6)]
     result.nodes = [_node(rows[id], hop) for id, hop in steps.items() if id in rows]
     intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
     result = _composed(result, sections, budget, intro)
     shown = {edge["id"] for edge in result.edges}
     if left := {id for path in result.paths for id in path["relationships"]} - shown:
         left_out = f"No room for the evidence of {counted(len(left), 'relationships')}"
-        _note(result, f"{left_out}: get_source gives each.")
+        context.note(result, f"{left_out}: get_source gives each.")
     return finish(result, budget)
 
 
@@ -293,9 +284,8 @@ def _apart(
         among = f", among them {among}" if among else ""
         lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
     meeting = _meeting(snapshot, ends)
-    lines.append(
-        f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both."
-    )
+    near = f"Nearest to a meeting: {'; '.join(meeting)}."
+    lines.append(near if meeting else "No document names both.")
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
     result = _composed(result, sections, budget, "\n".join(lines))
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
@@ -305,11 +295,10 @@ def _apart(
 
 def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
     """Documents that name both, and the smallest community that holds both."""
-    named = [
-        snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        for row in ends
-    ]
-    documents = [dict.fromkeys(rows["document_id"].to_pylist()) for rows in named]
+    documents = []
+    for row in ends:
+        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
+        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
     both = [id for id in documents[0] if id in documents[1]][:5]
     rows = snapshot.served("documents", both, ["n", "title"])
     found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
@@ -353,9 +342,8 @@ def _community(
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"
     intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
     result.view = f"community/{number}"
-    return _from_above(
-        snapshot, result, budget, entities.central(snapshot, 20, members), found, intro
-    )
+    central = entities.central(snapshot, 20, members)
+    return _from_above(snapshot, result, budget, central, found, intro)
 
 
 def _from_above(
@@ -374,7 +362,7 @@ def _from_above(
     result = _composed(result, sections, budget, intro)
     if rows:
         result.next_call = f'explore_graph(start="e{next(iter(rows.values()))["n"]}")'
-    _note(
+    context.note(
         result,
         "Give start= an entity for what is around it, start= a community (c5) for what is under it.",
     )

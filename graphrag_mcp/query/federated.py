@@ -50,9 +50,8 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
         said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
         what = f"{said} are of different corpora"
         raise BadInput(what, "Give two of one corpus, for no path leads out of it")
-    return named[0], *(
-        qualified(one)[1] if qualified(one)[0] in named else one for one in (start, goal)
-    )
+    parts = ((one, *qualified(one)) for one in (start, goal))
+    return named[0], *(id if name in named else one for one, name, id in parts)
 
 
 # ---- look-ups ----------------------------------------------------------------------------------
@@ -77,17 +76,15 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
         for other, one in results[1:]:
             more = of_corpus(other, one)
             result.candidates = (result.candidates + more.candidates)[:8]
-            result.text += "\n" + "\n".join(
-                line for line in more.text.splitlines() if line.startswith("- ")
-            )
+            lines = (line for line in more.text.splitlines() if line.startswith("- "))
+            result.text += "\n" + "\n".join(lines)
     return finish(result, clamp_budget(given.get("max_tokens", 3_000), 3_000)[0])
 
 
 def get_source(
     parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **given: Any
 ) -> SourceResult:
-    """The text behind qualified ids; what is not qualified is looked up in every corpus. `given` are
-    the other arguments of `lookup.get_source`."""
+    """The text behind qualified ids; others are looked up in every corpus."""
     if not parts[0][0]:
         return lookup.get_source(parts[0][1], ids, max_tokens=max_tokens, **given)
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -135,18 +132,11 @@ def of_corpus(name: str, result: Found) -> Found:
         elif field == "citations":
             result.citations = [context.placed(name, one) for one in value]  # type: ignore[attr-defined]
         elif field in ("candidates", "relationships"):
-            keys = ("id", "entity_id")
-            setattr(
-                result,
-                field,
-                [one | {key: f"{name}/{one[key]}" for key in keys if key in one} for one in value],
-            )
+            for one in value:
+                one |= {key: f"{name}/{one[key]}" for key in ("id", "entity_id") if key in one}
     for advice in ("hint", "next_call"):
-        setattr(
-            result,
-            advice,
-            re.sub(rf'"({context.ALIAS})"', rf'"{name}/\1"', getattr(result, advice)),
-        )
+        told = re.sub(rf'"({context.ALIAS})"', rf'"{name}/\1"', getattr(result, advice))
+        setattr(result, advice, told)
     if not isinstance(result, SourceResult):
         result.text = context.marked(name, result.text)
     return result

@@ -104,8 +104,7 @@ class Filters:
     def including(
         self, snapshot: Snapshot, passages: Sequence[Passage], count: int | None
     ) -> list[Passage]:
-        """Only passages that name an included entity: those that the question found, then some that
-        no word brought in."""
+        """Passages that name an included entity: those of the question, then some of no word."""
         known = {one.id for one in passages}
         held = [one for one in passages if self.includes(one.entity_ids)]
         own = [one for row in self.first for one in entities.naming(snapshot, row)]
@@ -127,8 +126,7 @@ class Filters:
         return of_then and _was_said(self.of("said", "as_of"), said)
 
     def in_time(self, snapshot: Snapshot, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Passages without the turns of other days: of each the longest part that passes the
-        conditions on `said` and `as_of`."""
+        """Passages cut to the longest part that passes the conditions on `said` and `as_of`."""
         if not (wanted := self.of("said", "as_of")):
             return rows
         spoken, found = times.read(snapshot, rows), []
@@ -190,11 +188,8 @@ class Filters:
             some = [facts[id] for id in self.documents]
             some.sort(key=lambda fact: (fact["moment"], fact["uri"]))
             shown = times.shown(some[:LISTED])
-            lines = [
-                f"- [{fact['document'][0]}] {shown[fact['document'][1]]} "
-                + one_line(fact["document"][2], 80)
-                for fact in some[:LISTED]
-            ]
+            names = (fact["document"][:3] for fact in some[:LISTED])
+            lines = [f"- [{one}] {shown[id]} {one_line(title, 80)}" for one, id, title in names]
             more = [f"- and {len(some) - LISTED} more"] if len(some) > LISTED else []
             text = "\n".join([text, "These pass:", *lines, *more])
         return text, advice
@@ -255,9 +250,8 @@ def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str
     numbers = {_number_of(one.value) for one in wanted}
     rows = snapshot.by_key("reports", sorted(numbers), "n", ["id", "n", "level"]).to_pylist()
     if lost := numbers - {row["n"] for row in rows}:
-        raise BadInput(
-            f"there is no topic c{min(lost)}", "list_documents and global_search show them"
-        )
+        what = f"there is no topic c{min(lost)}"
+        raise BadInput(what, "list_documents and global_search show them")
     document_of = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     paths = context.topic_paths(snapshot, document_of)
     found: dict[str, list[str]] = {id: [] for id in document_of.values()}
@@ -268,9 +262,8 @@ def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str
     ids = {row["n"]: row["id"] for row in rows}
 
     def passes(held: Sequence[str]) -> bool:
-        return _together(
-            wanted, lambda one: (ids[_number_of(one.value)] in held) == (one.op == "=")
-        )
+        numbers = {number for number, id in ids.items() if id in held}
+        return _together(wanted, lambda one: (_number_of(one.value) in numbers) == (one.op == "="))
 
     return frozenset(id for id, held in found.items() if passes(held))
 
@@ -358,9 +351,8 @@ def _check_value(name: str, op: str, value: str, date: str) -> None:
         what = f"{name} has no order, so {name}{op} says nothing"
         raise BadInput(what, f"Use {name}= or {name}!=")
     if name == "topic" and not _TOPIC.fullmatch(value):
-        raise BadInput(
-            f"{said!r} is no topic", "Write its id, as in topic=c5; global_search shows them"
-        )
+        what = f"{said!r} is no topic"
+        raise BadInput(what, "Write its id, as in topic=c5; global_search shows them")
     if name == "rating" and _number(value) is None:
         raise BadInput(f"rating must be a number, not {said!r}", "Ratings go from 0 to 10")
     if name in ("date", *TIME) and not date:

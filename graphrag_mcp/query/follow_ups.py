@@ -125,8 +125,7 @@ def _same(one: Row, other: Row) -> bool:
 
 
 def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) -> str:
-    """A question about a neighbour by its type, with two of the keywords that a model gave the
-    relationship."""
+    """A question on a neighbour by its type, with two keywords of the relationship."""
     kind = there["type"].casefold()
     form = forms.get(KINDS.get(kind, kind), forms[""])
     names = f"{there['title']} {here['title']}".casefold()

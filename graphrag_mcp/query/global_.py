@@ -17,47 +17,16 @@ from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.packing.citations import data, restored
-from graphrag_mcp.query import context, extracts, local, passages, sections, topics
-from graphrag_mcp.query.answer import (
-    NO_MODEL,
-    Answered,
-    AnswerOptions,
-    Meter,
-    Question,
-    answer,
-    answered,
-    asked,
-    failed,
-    fitting,
-    note,
-    report_line,
-    unfinished,
-    waited,
-    without_references,
-    word_limit,
-)
+from graphrag_mcp.query import answer as answers
+from graphrag_mcp.query import context, extracts, local, passages, reports, sections, topics
+from graphrag_mcp.query import model_replies as replies
+from graphrag_mcp.query.answer import answer, asked, failed
+from graphrag_mcp.query.context import note
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.local import Request, joined
-from graphrag_mcp.query.model_replies import (
-    POINTS_SCHEMA,
-    RATING_SCHEMA,
-    Point,
-    read_points,
-    read_rating,
-)
+from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.passages import Line, Page
-from graphrag_mcp.query.reports import (
-    READ,
-    THRESHOLD,
-    Rated,
-    Row,
-    all_rated,
-    asked_about,
-    finding_items,
-    included_first,
-    select,
-    whole_level,
-)
+from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import content_id, counted
 from graphrag_mcp.text.tokens import count_tokens
@@ -112,7 +81,7 @@ def search(
     elif request.answer and query and first and parts[0][1].count("reports"):
         name, snapshot, _ = parts[0]
         options, asker = request.answer_options(request.seconds, block), (askers or {}).get(name)
-        question = Question(snapshot, query, asker, options, budget, page((0,)))
+        question = answers.Question(snapshot, query, asker, options, budget, page((0,)))
         return with_answer(result, request.level, question, plain)
     return plain(result)
 
@@ -143,19 +112,17 @@ def show(
     """The result without a model: a map of the topics, or what the documents say on the question.
     What stands in the result's text already comes first."""
     level, detailed = request.level, request.response_format == "detailed"
-    if all(asked_about(snapshot, query) is None for _, snapshot, _ in parts):
+    if all(reports.asked_about(snapshot, query) is None for _, snapshot, _ in parts):
         result = topics.overview(
             result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
         )
         return result if result.communities or offset else _nothing(result, parts, budget)
-    page = passages.page_of(result, budget)
+    page, most = passages.page_of(result, budget), MOST if budget >= ROOMY else extracts.FEW
     lines: list[tuple[str, Line]] = []
     for part in parts:
         if not offset:
             result.communities += _add_reports(page, part, query, level)
-        for head, id, line in _by_topic(
-            part, query, request, MOST if budget >= ROOMY else extracts.FEW
-        ):
+        for head, id, line in _by_topic(part, query, request, most):
             lines.append((head, line))
             result.communities += [id] if id and not offset else []
     result.communities = list(dict.fromkeys(result.communities))
@@ -176,15 +143,15 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     """Add the points of reports that a model or an agent wrote, in half of the room at most: ids of
     their communities."""
     corpus, snapshot, kept = part
-    chosen, _ = select(snapshot, query, level)
+    chosen, _ = reports.select(snapshot, query, level)
     if kept is not None and kept.first:
-        chosen = included_first(snapshot, chosen, kept)
+        chosen = reports.included_first(snapshot, chosen, kept)
     ids = [one.id for one in chosen]
     rows = snapshot.by_key("reports", ids, "id", ["id", "method"]).to_pylist()
     written = {row["id"] for row in rows if row["method"] != "extractive"}
     chosen = [one for one in chosen if one.id in written]
     documents = kept.documents if kept is not None else None
-    items, _ = finding_items(snapshot, query, chosen, documents)
+    items, _ = reports.finding_items(snapshot, query, chosen, documents)
     least, found = page.room // 2, []
     for item in items:
         item = sections.of_corpus(corpus, item) if corpus else item
@@ -237,8 +204,7 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The reports to read, what was counted on the way to them, and why ratings were missing (""
-    when none was)."""
+    """The reports to read, counts on the way, and why ratings were missing ("" for none)."""
 
     reports: list[Rated]
     coverage: dict[str, int]
@@ -256,7 +222,7 @@ class Points:
     points: list[Point] = field(default_factory=list)
     failed: int = 0
     reason: str = ""
-    answer: Answered | None = None
+    answer: answers.Answered | None = None
 
     def counts(self) -> dict[str, int]:
         return {
@@ -278,26 +244,26 @@ class Points:
 def with_answer(
     result: SearchResult,
     level: int,
-    question: Question,
+    question: answers.Question,
     plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
     """The result of a global search with its answer; without one, what `plain` makes of it."""
     snapshot, query, asker = question.snapshot, question.query, question.asker
     options, budget, cursor = question.options, question.budget, question.cursor
     if asker is None or not asker.may_answer("reduce"):
-        note(result, NO_MODEL)
+        note(result, answers.NO_MODEL)
         return plain(result)
-    meter = Meter(asker)
+    meter = answers.Meter(asker)
 
     async def work() -> tuple[Chosen, Points]:
         chosen = await select_with_model(asker, snapshot, query, level)
-        words = word_limit(budget)
+        words = answers.word_limit(budget)
         return chosen, await read(asker, snapshot, query, chosen.reports, options, words)
 
-    given = waited(asker, work(), options.seconds)
+    given = answers.waited(asker, work(), options.seconds)
     result.usage = meter.usage()
     if given is None:
-        unfinished(result)
+        answers.unfinished(result)
         return plain(result)
     chosen, found = given
     result.coverage = chosen.coverage | found.counts()
@@ -311,10 +277,10 @@ def with_answer(
         note(result, failed(found.answer.reason if found.answer else ""))
         section = Section("Points", _point_items(found), 1.0)
         return compose(result, [section], budget, first="Points")
-    _, communities = finding_items(snapshot, query, chosen.reports[:READ])
+    _, communities = reports.finding_items(snapshot, query, chosen.reports[: reports.READ])
     result.communities = communities[:20]
     note(result, found.failures())
-    result = answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
+    result = answers.answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
     result.state = "partial" if found.failed or chosen.unrated else "answered"
     return result
 
@@ -352,17 +318,17 @@ async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level:
     and the childless reports above it, the lexically nearest first. A question about nothing in
     particular takes the weightiest."""
     if level >= 0:
-        return Chosen(*await asyncio.to_thread(whole_level, snapshot, query, level))
-    if asked_about(snapshot, query) is None:
-        return Chosen(*await asyncio.to_thread(select, snapshot, query, level))
-    every = await asyncio.to_thread(all_rated, snapshot, query)
+        return Chosen(*await asyncio.to_thread(reports.whole_level, snapshot, query, level))
+    if reports.asked_about(snapshot, query) is None:
+        return Chosen(*await asyncio.to_thread(reports.select, snapshot, query, level))
+    every = await asyncio.to_thread(reports.all_rated, snapshot, query)
     coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
     children: dict[str, list[Rated]] = {}
     for one in every.values():
         children.setdefault(one.parent if one.parent in every else "", []).append(one)
     kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
     kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
-    kept = kept[:READ]
+    kept = kept[: reports.READ]
     coverage.update(rated=rated, kept=len(kept), pruned=rated - len(kept))
     if missing:
         coverage["unrated"] = len(missing)
@@ -384,20 +350,16 @@ async def _descend_with_model(
     kept: dict[str, Rated] = {}
     missing: list[str] = []
     rated = fallback = 0
-    while frontier and rated < READ:
-        left = READ - rated
+    while frontier and rated < reports.READ:
+        left = reports.READ - rated
         below = any(children.get(one.id) for one in frontier)
-        frontier.sort(
-            key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id)
-        )
+        frontier.sort(key=reports.by_rating)
         taken = frontier[: max(1, left // 2) if below else left]
         ratings, reasons = await _ratings(asker, snapshot, query, taken)
         missing += reasons
         rated += len(taken)
-        marked = [
-            replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)
-        ]
-        relevant = [one for one in marked if one.rating >= THRESHOLD]
+        marked = map(lambda one, value: replace(one, rating=float(value)), taken, ratings)
+        relevant = [one for one in marked if one.rating >= reports.THRESHOLD]
         for one in relevant:
             kept[one.id] = one
             kept.pop(one.parent, None)
@@ -411,8 +373,7 @@ async def _descend_with_model(
 async def _ratings(
     asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
 ) -> tuple[list[float], list[str]]:
-    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
-    gave none."""
+    """A rating of 0 to 5 for each report, asked for at once; and why some are missing."""
     found = await asyncio.to_thread(snapshot.served, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
@@ -423,7 +384,8 @@ async def _ratings(
         if row is None:
             return 0.0  # damaged: nothing of it may be read
         text = prompt.substitute(report=data(_headlines(row)), question=data(query))
-        ask = Ask("rate", (Message("user", text),), read_rating, lambda: -1, RATING_SCHEMA)
+        message, schema = (Message("user", text),), replies.RATING_SCHEMA
+        ask = Ask("rate", message, replies.read_rating, lambda: -1, schema)
         given = await asked(asker, ask)
         if given.by:
             return float(given.value)
@@ -436,7 +398,7 @@ async def _ratings(
 def _headlines(row: Row) -> str:
     lines = [one_line(row["title"], 200), row["summary"]]
     lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in context.findings(row)]
-    return without_references("\n".join(lines))[:RATED_CHARACTERS]
+    return answers.without_references("\n".join(lines))[:RATED_CHARACTERS]
 
 
 # ---- map and reduce ------------------------------------------------------------------------------
@@ -447,14 +409,14 @@ async def read(
     snapshot: Snapshot,
     query: str,
     chosen: Sequence[Rated],
-    options: AnswerOptions,
+    options: answers.AnswerOptions,
     words: int,
 ) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
     ids = list(weight)[:MOST_REPORTS]
     rows = await asyncio.to_thread(snapshot.served, "reports", ids)
-    lines = fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
+    lines = answers.fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
     rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
     number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}
     batches = _batches(rows)
@@ -463,10 +425,8 @@ async def read(
     given = await asyncio.gather(*(asked(asker, ask) for ask in asks))
     for batch, reply in zip(batches, given, strict=True):
         if not reply.by:
-            found.failed, found.reason = (
-                found.failed + 1,
-                found.reason or reply.reason or "no reply",
-            )
+            found.failed += 1
+            found.reason = found.reason or reply.reason or "no reply"
         names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
         for point in reply.value:
             if description := restored(point.description, names).text.strip():
@@ -474,16 +434,14 @@ async def read(
     found.points.sort(key=lambda point: -(point.score or 0.0))
     if found.points:
         scored = (f"- (score {point.score:g}) {point.description}" for point in found.points)
-        points, folder = "\n".join(fitting(scored, BATCH_TOKENS)), snapshot.folder
-        context_of = points, found.names, options
-        found.answer = await answer(
-            asker, query, *context_of, words=words, prompt="reduce", folder=folder
-        )
+        points, folder = "\n".join(answers.fitting(scored, BATCH_TOKENS)), snapshot.folder
+        asking = asker, query, points, found.names, options
+        found.answer = await answer(*asking, words=words, prompt="reduce", folder=folder)
     return found
 
 
 def _line(row: Row) -> str:
-    return report_line(row, REPORT_CHARACTERS)
+    return answers.report_line(row, REPORT_CHARACTERS)
 
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
@@ -513,7 +471,7 @@ def _map_question(
     rows = "\n\n".join(filter(None, [history, "\n".join(lines)]))
     text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
     messages = (Message("user", text),)
-    return Ask("map", messages, read_points, tuple, POINTS_SCHEMA, if_cut="shown")
+    return Ask("map", messages, replies.read_points, tuple, replies.POINTS_SCHEMA, if_cut="shown")
 
 
 def _point_items(found: Points) -> list[Item]:
@@ -521,7 +479,6 @@ def _point_items(found: Points) -> list[Item]:
     items = []
     for place, point in enumerate(found.points, 1):
         description = one_line(restored(point.description, found.names).text, 1_500)
-        items.append(
-            Item(f"p{place}", f"- {description} (score {point.score:g})", section="Points")
-        )
+        text = f"- {description} (score {point.score:g})"
+        items.append(Item(f"p{place}", text, section="Points"))
     return items

@@ -16,13 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 
 PATHS = 3  # between two entities
 TOLL = 100.0  # of an entity of an earlier path, more than a path costs without
@@ -30,7 +29,6 @@ Array = np.ndarray[Any, Any]
 Edge = tuple[float, str]  # weight, id of the relationship
 Pair = tuple[str, str]  # ids of two entities, the smaller first
 
-_graphs: WeakKeyDictionary[Snapshot, Graph] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -87,12 +85,13 @@ class Graph:
         return self.ids.take(pa.array(numbers, pa.int64())).to_pylist()
 
 
+_graph = once(Graph)
+
+
 def graph_of(snapshot: Snapshot) -> Graph:
     """The graph of a generation, read once."""
     with _lock:
-        if snapshot not in _graphs:
-            _graphs[snapshot] = Graph(snapshot)
-        return _graphs[snapshot]
+        return _graph(snapshot)
 
 
 def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:

@@ -12,30 +12,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.packing.budget import (
-    clamp_budget,
-    columns,
-    compose,
-    finish,
-    one_line,
-    read_cursor,
-    shorten,
-    write_cursor,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import clamp_budget, columns, finish, one_line, shorten
 from graphrag_mcp.query import passages, retrieval
 from graphrag_mcp.query.context import ORDER
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
-from graphrag_mcp.query.retrieval import (
-    MARKS,
-    NAME_CHARACTERS,
-    QUERY_CHARACTERS,
-    Passage,
-    Retrieved,
-)
+from graphrag_mcp.query.retrieval import MARKS, NAME_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
@@ -174,8 +161,7 @@ class _Search:
         return self._shown(self.found, useful)
 
     def _ask_keywords(self, asker: Asker) -> None:
-        """Keywords from a model, where the extractor finds no name in the question: then words
-        alone would decide."""
+        """Keywords from a model, where the question has no name: else words alone decide."""
         from graphrag_mcp.query.answer import Meter, keywords_of
 
         self.meter = Meter(asker)
@@ -187,9 +173,8 @@ class _Search:
         result.text = self.block
         offsets, request = self.offsets or (0,), self.request
         if request.response_format != "detailed":
-            return passages.concise(
-                result, sources, self.budget, offsets[0], self.page, request.form
-            )
+            place = self.budget, offsets[0], self.page
+            return passages.concise(result, sources, *place, request.form)
         from graphrag_mcp.query import sections
 
         listed = sections.merged(sources, request.mode, self.budget, offsets)
@@ -199,7 +184,7 @@ class _Search:
             reached = dict(zip(names, after, strict=True))
             return self.page([reached.get(name, 0) for name in ORDER])
 
-        result = compose(result, listed, self.budget, following, intro=self.block)
+        result = packing.compose(result, listed, self.budget, following, intro=self.block)
         result.candidates = [
             {"id": item.id, "in_context": any(head in result.text for head in heads)}
             for section in listed
@@ -210,8 +195,7 @@ class _Search:
         return result
 
     def _answered(self, source: Source) -> SearchResult:
-        """The result with a model's answer from the detailed context; without a model, what the
-        search found."""
+        """The result with a model's answer from the detailed context; else what was found."""
         from graphrag_mcp.query import sections
         from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
 
@@ -232,9 +216,8 @@ class _Search:
             self.budget,
             self.page((0,)),
         )
-        return with_answer(
-            self.found, read, question, lambda result: self._shown(result, [source]), self.meter
-        )
+        plain = partial(self._shown, sources=[source])
+        return with_answer(self.found, read, question, plain, self.meter)
 
     def _not_found(self, sources: Sequence[Source]) -> SearchResult:
         """An honest nothing: what was searched, the nearest names, another tool."""
@@ -276,12 +259,10 @@ class _Search:
         words = [word.lower().strip("?!.,") for word in query[:200].split()]
         names = [mention.form for mention in source.found.names]
         wanted = dict.fromkeys([*names, query[:100], *(one for one in words if not stop_word(one))])
-        near = [
-            row
-            for name in [name for name in wanted if len(name) > 1][:6]
-            for row in nearest_names(source.snapshot, name, 3)
-        ]
-        return {row["id"]: row for row in list({row["id"]: row for row in near}.values())[:5]}
+        near: dict[str, dict[str, Any]] = {}
+        for name in [name for name in wanted if len(name) > 1][:6]:
+            near |= {row["id"]: row for row in nearest_names(source.snapshot, name, 3)}
+        return dict(islice(near.items(), 5))
 
 
 def several(
@@ -348,14 +329,14 @@ def paging(
     written. It is tied to the question and to the generation of every corpus."""
     generations = [(name, snapshot.manifest.generation) for name, snapshot in corpora]
     generation, whole = sum(one for _, one in generations), f"{generations}|{asked}"
-    return read_cursor(cursor, generation, whole, count), partial(write_cursor, generation, whole)
+    write = partial(packing.write_cursor, generation, whole)
+    return packing.read_cursor(cursor, generation, whole, count), write
 
 
 def narrowed(
     corpora: Iterable[Corpus], filters: Sequence[str], min_rating: float = 0.0
 ) -> list[Part]:
-    """The corpora with the filters as read. One that does not know a field or an entity is left
-    out, unless none knows it."""
+    """The corpora with their filters, without those that know no such field, unless none does."""
     if not filters and min_rating <= 0:
         return [(name, snapshot, None) for name, snapshot in corpora]
     from graphrag_mcp.query.filters import Narrowed, read
@@ -436,12 +417,10 @@ def _rank_by_entities(snapshot: Snapshot, found: Retrieved, filters: Filters | N
     chosen = ranked(snapshot, found)
     if filters is not None:
         chosen = [one for one in chosen if filters.entity(one.row)]
-    worth = {
-        one.row["id"]: one.score() / (1 + math.log(max(one.row["frequency"], 1)))
-        for one in chosen[:ENTITIES]
-    }
+    best = [(one.row, one.score()) for one in chosen[:ENTITIES]]
+    worth = {row["id"]: score / (1 + math.log(max(row["frequency"], 1))) for row, score in best}
     known = {one.id: one for one in found.passages}
-    more = [one for entity in chosen[:ENTITIES] for one in naming(snapshot, entity.row)]
+    more = [one for row, _ in best for one in naming(snapshot, row)]
     for one in more if filters is None else filters.passing(snapshot, more):
         known.setdefault(one.id, one)
     place = {id: number for number, id in enumerate(known)}
@@ -478,8 +457,7 @@ def source_of(
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
-    """The question's vector, where this index has vectors and a model embeds; and a sentence when
-    that failed."""
+    """The question's vector, where this index has vectors; and a sentence when that failed."""
     if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
         return None, ""
     future = asker.start(asker.embed([query[:8_000]], query=True))
@@ -493,9 +471,9 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
 
 
 def length_note(query: str) -> str:
-    if len(query) <= QUERY_CHARACTERS:
+    if len(query) <= retrieval.QUERY_CHARACTERS:
         return ""
-    return f"Only the first {QUERY_CHARACTERS} characters of the query were used."
+    return f"Only the first {retrieval.QUERY_CHARACTERS} characters of the query were used."
 
 
 # ---- words of the question that do not occur -----------------------------------------------------
@@ -546,12 +524,9 @@ def missing(found: Retrieved) -> str:
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    listed = ", ".join(map(repr, dict.fromkeys(absent[:5])))
-    others = ", ".join(map(repr, [*instead][:6]))
-    return joined(
-        f"Nowhere in this corpus: {listed}." if absent else "",
-        f"Looked for instead: {others}." if instead else "",
-    )
+    nowhere = f"Nowhere in this corpus: {', '.join(map(repr, dict.fromkeys(absent[:5])))}."
+    others = f"Looked for instead: {', '.join(map(repr, [*instead][:6]))}."
+    return joined(nowhere if absent else "", others if instead else "")
 
 
 def _absent_words(found: Retrieved) -> list[str]:
@@ -577,7 +552,7 @@ def _absent_words(found: Retrieved) -> list[str]:
 
 def _absent(form: str, found: Retrieved) -> bool:
     words = query_terms(form)
-    return bool(words) and not any(word in found.terms for word in words)
+    return bool(words) and found.terms.keys().isdisjoint(words)
 
 
 # ---- earlier turns of a conversation ---------------------------------------------------------------

@@ -13,21 +13,8 @@ from typing import Any
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import (
-    HIGHEST,
-    SMALL,
-    Item,
-    Section,
-    clamp_budget,
-    compose,
-    finish,
-    one_line,
-    passage_alias,
-    render_references,
-    short_references,
-    shorten,
-    source_item,
-)
+from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing.budget import HIGHEST, SMALL, Item, Section, compose, finish, one_line
 from graphrag_mcp.query import (
     context,
     duplicates,
@@ -102,7 +89,7 @@ def get_source(
     """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
     without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
     sentences of each document."""
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
     items, notes = passage_items(snapshot, ids, around, raw, query, budget)
     return shown(items, [note, *notes], budget, options(raw, query))
 
@@ -116,18 +103,15 @@ def options(raw: bool, query: str) -> str:
 def shown(
     items: Sequence[Item], notes: Sequence[str], budget: int, options: str = ""
 ) -> SourceResult:
-    """As many of the items as fit, of each id about the same; the others, and one that was cut, are
-    in the next call."""
+    """As many items as fit, of each id about the same; the next call has what is left."""
 
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
         sections = [Section("Sources", _fair(items, room), 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
         into = {"Sources": "sources"}
         result = finish(compose(result, sections, room, into=into), room)
-        rest = [
-            one for one in items if quoted(one.text.partition("\n")[2].strip()) not in result.text
-        ]
-        return result, rest
+        said = ((one, quoted(one.text.partition("\n")[2].strip())) for one in items)
+        return result, [one for one, text in said if text not in result.text]
 
     result, rest = composed(budget)
     if not rest:
@@ -144,8 +128,7 @@ def shown(
 
 
 def _fair(items: Sequence[Item], room: int) -> list[Item]:
-    """The first passages of every id that fit together, then the second ones, in reading order; at
-    least one."""
+    """The first passages of every id that fit, then the second ones, in reading order."""
     turns = sorted(range(len(items)), key=lambda at: -items[at].score)
     taken = [turns[0]] if turns else []
     left = room - sum(items[at].tokens for at in taken)
@@ -173,10 +156,8 @@ def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
 def _follows(one: Item, other: Item) -> bool:
     """Is `other` the next passage of the same document?"""
     here, there = one.data or {}, other.data or {}
-    return (
-        here["document_id"] == there["document_id"]
-        and here["char_start"] < there["char_start"] <= here["char_end"] + GAP
-    )
+    behind = here["char_start"] < there["char_start"] <= here["char_end"] + GAP
+    return behind and here["document_id"] == there["document_id"]
 
 
 def passage_items(
@@ -187,8 +168,7 @@ def passage_items(
     query: str = "",
     budget: int = 4_000,
 ) -> tuple[list[Item], list[str]]:
-    """The passages behind ids, each once, and what is to be said about the ids; with `query` what of
-    them bears on it."""
+    """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     meant = {one: _meant(snapshot, one) for one in given if one.strip()}
     if not meant:
@@ -269,9 +249,8 @@ def _bearing(
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
     aliases = context.document_aliases(snapshot, [one for some in apart.values() for one in some])
-    notes = (
-        f"{said}: {', '.join(map(aliases.get, some))}." for said, some in apart.items() if some
-    )
+    told = ((said, ", ".join(map(aliases.get, some))) for said, some in apart.items() if some)
+    notes = (f"{said}: {listed}." for said, listed in told)
     return [row for id, row in found.items() if id in kept], " ".join(notes)
 
 
@@ -350,13 +329,12 @@ def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
     """The short id of the row with this content id."""
     for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
         for row in snapshot.served(table, [id]):
-            return [passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
+            return [packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
     return []
 
 
 def _aliases(given: str) -> list[str]:
-    """The ids of a list of ids, as in `t1, t3` or `[Data: Sources (t1, t3)]`; [] where it holds
-    anything else."""
+    """The ids of a list, as `t1, t3` or `[Data: Sources (t1, t3)]`; [] for anything else."""
     cut = given[:GIVEN]
     if len(given) > GIVEN:
         cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
@@ -385,7 +363,7 @@ def _by_uri(snapshot: Snapshot, given: str, bare: str) -> list[str]:
 
 def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None) -> Item:
     """Below its text what relative dates in it mean."""
-    item = source_item(row, 0.0, document, True)
+    item = packing.source_item(row, 0.0, document, True)
     code = language_of(row["uri"])
     text = row["text"] if raw or code else readable(row["text"])
     text = text or "(links, images or rules only: raw=true shows them)"
@@ -466,14 +444,11 @@ def _ordered(rows: list[Row]) -> list[Row]:
 def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
     if not around or not rows:
         return rows
-    near = [
-        (row["document_id"], row["position"] - around, row.get("last", row["position"]) + around)
-        for row in rows[:50]
-    ]
-    wanted = (
-        f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near
-    )
-    return _passages(snapshot, " OR ".join(wanted))
+    near = []
+    for row in rows[:50]:
+        low, high = row["position"] - around, row.get("last", row["position"]) + around
+        near.append(f"(document_id = '{row['document_id']}' AND position BETWEEN {low} AND {high})")
+    return _passages(snapshot, " OR ".join(near))
 
 
 def was_given(snapshot: Snapshot, id: str) -> bool:
@@ -485,11 +460,8 @@ def was_given(snapshot: Snapshot, id: str) -> bool:
 def id_range(snapshot: Snapshot, *letters: str) -> str:
     """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
-    known = [
-        f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}"
-        for one in letters
-        if following.get(one, 1) > 1
-    ]
+    ever = (one for one in letters if following.get(one, 1) > 1)
+    known = [f"{KINDS[one][1]} {one}1 to {one}{following[one] - 1}" for one in ever]
     return "Known are " + ", ".join(known) if known else "The corpus has none yet"
 
 
@@ -507,7 +479,7 @@ def get_entity(
 ) -> EntityResult:
     """One entity with its evidence and strongest relationships; candidates when the name is not
     exact. With `order="time"` its timeline, or that of what names it and `other`."""
-    budget, note = clamp_budget(max_tokens, 3_000)
+    budget, note = packing.clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
         raise BadInput("no entity was named", "Give its name or an id such as e12")
@@ -533,7 +505,7 @@ def get_entity(
         title=row["title"],
         type=row["type"],
         aliases=row["aliases"][:10],
-        description=shorten(one_line(row["description"], 300), budget // 10),
+        description=packing.shorten(one_line(row["description"], 300), budget // 10),
         degree=row["degree"],
         frequency=row["frequency"],
         communities=[f"c{group['n']}" for group in groups],
@@ -567,8 +539,7 @@ def _sections(
 
 
 def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, budget: int) -> str:
-    """Name, counts, other names, edits, communities, and what a model or an agent says; our own
-    words are the evidence."""
+    """Name, counts, other names, edits, communities, and what a model or an agent says."""
     id = f"e{row['n']}"
     lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
     counts = (counted(row["frequency"], "text units"), counted(row["degree"], "relationships"))
@@ -584,7 +555,7 @@ def _intro(snapshot: Snapshot, row: Row, groups: Sequence[Row], symbol: bool, bu
     if description and (
         symbol or not any(description[:40] in one or one[:40] in description for one in sentences)
     ):
-        lines += ["", shorten(description, budget // 4)]
+        lines += ["", packing.shorten(description, budget // 4)]
     return "\n".join(lines)
 
 
@@ -612,9 +583,8 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
     title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
     used = count_tokens(title) + count_tokens(note) + TIMELINE_FRAME
     items, how_many, undated = timeline.of(snapshot, both, budget - used)
-    result = EntityResult(
-        id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
-    )
+    facts = {"id": f"e{row['n']}", "title": row["title"], "type": row["type"]}
+    result = EntityResult(**facts, hint=f"{note} {undated}".strip())
     intro = f"# {title}: {how_many}, by time"
     return finish(compose(result, [Section("Timeline", items, 1.0)], budget, intro=intro), budget)
 
@@ -641,10 +611,8 @@ def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     """The entity's sentences, each with the place where it stands."""
-    units = context.unit_citations(
-        snapshot, list(dict.fromkeys(one["text_unit_id"] for one in row["evidence"]))
-    )
-    items = []
+    held = dict.fromkeys(one["text_unit_id"] for one in row["evidence"])
+    units, items = context.unit_citations(snapshot, list(held)), []
     for one in row["evidence"]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
@@ -659,19 +627,13 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     everything counts less: weight / (1 + ln of the other's degree)."""
     id = entity["id"]
     ends = ["source_id", "target_id"]
-    light = snapshot.rows(
-        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight", *ends]
-    ).to_pylist()
-    far = [
-        next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
-    ]
-    known = snapshot.by_key("entities", far, "id", ["id", "degree"])
-    degree = dict(rows_of(known))
-    strength = {
-        row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
-        for row, other in zip(light, far, strict=True)
-    }
-    light.sort(key=lambda row: (-round(strength[row["id"]], 9), row["id"]))
+    where = f"source_id = '{id}' OR target_id = '{id}'"
+    light = snapshot.rows("relationships", where, ["id", "weight", *ends]).to_pylist()
+    far = [row["source_id" if row["target_id"] == id else "target_id"] for row in light]
+    degree = dict(rows_of(snapshot.by_key("entities", far, "id", ["id", "degree"])))
+    for row, other in zip(light, far, strict=True):
+        row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
+    light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
     items = []
     wanted = [row["id"] for row in light[:most]]
     for row, pair, text, cited in statements(snapshot, wanted, STATEMENT, id):
@@ -696,7 +658,7 @@ def get_community_report(
     response_format: str = "concise",
     max_tokens: int = 4_000,
 ) -> ReportResult:
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = packing.clamp_budget(max_tokens, 4_000)
     asked = str(community_id).strip().strip("[]` ")
     match = re.fullmatch(r"c?(\d{1,12})", asked, re.IGNORECASE)
     found = context.numbered(snapshot, "reports", [int(match[1])]) if match else []
@@ -709,9 +671,8 @@ def get_community_report(
     row = found[0]
     family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
-    kin = snapshot.by_key(
-        "reports", [*([parent] if parent else []), *children], "id", ["id", "n", "title"]
-    ).to_pylist()
+    ids = [*filter(None, [parent]), *children]
+    kin = snapshot.by_key("reports", ids, "id", ["id", "n", "title"]).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
     members = snapshot.served("entities", row["entity_ids"], ["id", "n", "title", "degree"])
     members.sort(key=lambda one: (-one["degree"], one["id"]))
@@ -746,8 +707,7 @@ def _report(
     above: str,
     detailed: bool,
 ) -> bool:
-    """Add the report to the page, in one shape for rules, agents and models. True where all of it had
-    room."""
+    """Add the report to the page, in one shape for all methods. True where all had room."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
     lines = [
@@ -763,7 +723,8 @@ def _report(
         lines.append(f"Inside: {below}")
     text = re.sub(r"\A# .*\n+", "", row["full_content"]) if detailed else _brief(row)
     named, cited = context.resolve_references(snapshot, [text])
-    text = render_references(text, named) if detailed else short_references(text, named)
+    write = packing.render_references if detailed else packing.short_references
+    text = write(text, named)
     page.add("\n".join([*lines, ""]))
     left = 0
     for block in re.split(r"\n{2,}", text.strip()):

@@ -46,10 +46,9 @@ KEYWORDS_SCHEMA = _object_schema("keywords", high_level=_TEXTS, low_level=_TEXTS
 PRIMER_SCHEMA = _object_schema(
     "primer", intermediate_answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS
 )
-STEP_SCHEMA = _object_schema("step", answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS)
-_ONE_STEP = _object_schema(
-    "step", question=_SCORE, answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS
-)
+_STEP = {"answer": _TEXT, "score": _SCORE, "follow_up_queries": _TEXTS}
+STEP_SCHEMA = _object_schema("step", **_STEP)
+_ONE_STEP = _object_schema("step", question=_SCORE, **_STEP)
 STEPS_SCHEMA = _object_schema("steps", answers={"type": "array", "items": _ONE_STEP})
 
 

@@ -44,8 +44,7 @@ _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as
 
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
-    """The worth of the terms that say what is asked about; None for an empty or a wholly general
-    question."""
+    """The worth of the terms that say what is asked about; None for a general question."""
     asked, idle = query[: retrieval.QUERY_CHARACTERS], _ASKING
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
@@ -72,8 +71,7 @@ FROM_CHILD = 0.8
 
 @dataclass(slots=True)
 class Rated:
-    """A report that was looked at. `own` is the rating by its own words, `rating` with what its
-    children lend."""
+    """A report that was looked at. `own`: by its words; `rating`: with what its children lend."""
 
     id: str
     level: int
@@ -100,9 +98,8 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     for row in rows:
         parent, childless = family.get(row["id"], ("", True))
         weight = row["n_text_units"] / most
-        found[row["id"]] = Rated(
-            row["id"], row["level"], parent, childless, 0.0, 0.0, weight, row["rank"]
-        )
+        place = row["id"], row["level"], parent, childless
+        found[row["id"]] = Rated(*place, 0.0, 0.0, weight, row["rank"])
     if worth := asked_about(snapshot, query):
         _rate(snapshot, worth, found)
     return found
@@ -155,8 +152,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
 
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
-    """All reports of a level and the childless ones above it: nearest to the question first, then
-    the weightiest."""
+    """The reports of a level and childless ones above it: nearest to the question first."""
     every = all_rated(snapshot, query)
     chosen = sorted(at_level(every, level), key=by_rating)
     return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
@@ -170,14 +166,12 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     """Level n is the communities of that level and the childless ones above it: each entity once.
     The deepest level stands for those below it."""
     level = min(level, max((one.level for one in every.values()), default=0))
-    return [
-        one for one in every.values() if one.level == level or (one.level < level and one.childless)
-    ]
+    fits = (one for one in every.values() if one.level <= level)
+    return [one for one in fits if one.level == level or one.childless]
 
 
 def _finest(rated: Iterable[Rated]) -> list[Rated]:
-    """The relevant reports of which no part is relevant, unless the report is more so by its own
-    words."""
+    """Relevant reports without a relevant part, or more relevant by their own words than it."""
     relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
     below: dict[str, list[Rated]] = defaultdict(list)
     for one in relevant.values():
@@ -192,8 +186,7 @@ def _finest(rated: Iterable[Rated]) -> list[Rated]:
 
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
-    """Reports on the included entities before all others; where none was relevant, those of the
-    finest communities."""
+    """Reports on the included entities first; where none is relevant, the finest ones."""
     ids = [row["id"] for row in filters.first]
     paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
     on = {id for path in paths for id in path}
@@ -249,20 +242,16 @@ def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]
     wanted = {id for text in texts for id in referenced_ids(text).get("Sources", ())}
     rows = snapshot.served("text_units", sorted(wanted), ["id", "document_id"])
     fits = {row["id"] for row in rows if row["document_id"] in documents}
-    kept = []
-    for text in texts:
-        statements = [
-            one
-            for one in _TOLD.split(text)
-            if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)
-        ]
-        kept.append(" ".join(statements))
-    return kept
+
+    def told(statement: str) -> bool:
+        ids = referenced_ids(statement).get("Sources")
+        return not ids or not fits.isdisjoint(ids)
+
+    return [" ".join(filter(told, _TOLD.split(text))) for text in texts]
 
 
 def _point(summary: str, explanation: str) -> str:
-    """A finding on one line, whole statements with their references, without the summary where they
-    begin with it."""
+    """A finding on one line, in whole statements; the summary only where they lack it."""
     kept: list[str] = []
     length = 0
     for piece in _STATEMENTS.split(explanation.strip()):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import pairwise
+from os.path import commonprefix
 from pathlib import Path
 from statistics import median
 
@@ -179,9 +180,8 @@ def retrieve(
     found.terms, found.unknown = term_worth(snapshot, wanted, weights)
     # An issue, or another long text, repeats what it is about.
     said = Counter(terms(query[:QUERY_CHARACTERS]) if len(wanted) > LONG else ())
-    found.terms = {
-        term: value * (1 + math.log(max(said[term], 1))) for term, value in found.terms.items()
-    }
+    for term in found.terms:
+        found.terms[term] *= 1 + math.log(max(said[term], 1))
     _add_keywords(snapshot, found, keywords, weights)
     found.near = _add_near(snapshot, found.terms, wanted, weights)
     keys = name_keys(query[:NAME_CHARACTERS], found.names)
@@ -336,9 +336,8 @@ class _Candidates:
         added = self._add(rows)
         if self.similar and added:
             ids = [passage.id for passage in added]
-            self.similar |= tables.similarities(
-                self.snapshot, "passages", self.found.vector, 1, ids
-            )
+            asked = self.snapshot, "passages", self.found.vector
+            self.similar |= tables.similarities(*asked, 1, ids)
         for passage in added:
             self._score_alone(passage)
         return added
@@ -386,17 +385,12 @@ def rarity(total: int, holding: int) -> float:
 
 def is_stem(term: str, form: str) -> bool:
     """Does `term` look like the stem that follows its form in a list of terms?"""
-    return (
-        2 < len(term) <= len(form)
-        and term != form
-        and form.startswith(term[:-1])
-        and form.isalpha()
-    )
+    shorter = 2 < len(term) <= len(form) and term != form
+    return shorter and form.startswith(term[:-1]) and form.isalpha()
 
 
 def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
-    """Was no form of this word found? Of a word and its stem `unknown` holds one: where that is
-    missing, both are."""
+    """Was no form of this word found? `unknown` holds a word or its stem."""
     found = terms_of(word)
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
@@ -444,12 +438,9 @@ def _rare_terms(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
 
 
 def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
-    names = (
-        [term for term in terms_of(one.form) if term in found.terms]
-        for one in found.names
-        if one.strong
-    )
-    return [terms for terms in names if not {*rare}.isdisjoint(terms)]
+    names = (terms_of(one.form) for one in found.names if one.strong)
+    held = ([term for term in terms if term in found.terms] for terms in names)
+    return [terms for terms in held if not {*rare}.isdisjoint(terms)]
 
 
 # ---- the score of a passage ----------------------------------------------------------------------
@@ -514,23 +505,18 @@ def agreement(passages: Mapping[str, Passage], similar: Mapping[str, float]) -> 
 def _focus(passages: Collection[Passage], part: str) -> None:
     """What a title brings belongs where the document speaks of the matter: it is whole for the
     passage that is best by its words and meaning, and hardly any for those far behind it."""
-    own = {
-        passage.id: passage.parts.get("text", 0.0) + passage.parts.get("vector", 0.0)
-        for passage in passages
-        if part in passage.parts
-    }
-    given = [passage for passage in passages if passage.id in own]
+    given = [passage for passage in passages if part in passage.parts]
+    own = [one.parts.get("text", 0.0) + one.parts.get("vector", 0.0) for one in given]
     top: dict[str, float] = defaultdict(float)
-    for passage in given:
-        top[passage.document_id] = max(top[passage.document_id], own[passage.id])
-    for passage in given:
+    for passage, value in zip(given, own, strict=True):
+        top[passage.document_id] = max(top[passage.document_id], value)
+    for passage, value in zip(given, own, strict=True):
         if (most := top[passage.document_id]) > 0:
-            passage.parts[part] *= (own[passage.id] / most) ** FOCUS
+            passage.parts[part] *= (value / most) ** FOCUS
 
 
 def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
-    """A passage that by itself is clearly better than any other comes before whatever titles,
-    shared names and neighbours bring."""
+    """A passage that by itself is clearly the best comes before all that the graph brings."""
     own = [
         (-round(sum(one.parts.get(part, 0.0) for part in ("text", "vector", "defines")), 9), one.id)
         for one in passages
@@ -581,9 +567,8 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
     for title, document in rows_of(rows.select(["title_id", "document_id"])):
         documents[title].add(document)
     titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
-    fresh = candidates.join(
-        rows.filter(pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string())))
-    )
+    titled = pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string()))
+    fresh = candidates.join(rows.filter(titled))
     linked = titles & reach.keys()
     for passage in candidates.passages.values():
         if passage.title_id in linked:
@@ -593,8 +578,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
 
 
 def _share_names(candidates: _Candidates, share: float) -> None:
-    """A rare name that a high passage and a few others hold, and the question does not, ties them
-    together."""
+    """A rare name that a high passage and a few others hold, not the question, ties them."""
     sources = candidates.best(SOURCES)
     holders: dict[str, list[Passage]] = {id: [] for one in sources for id in one.entity_ids}
     for id in candidates.found.named:
@@ -687,12 +671,10 @@ def _give_sides(candidates: _Candidates) -> None:
         held = {*terms_of(side)}
         worth = {t: value for t, value in candidates.found.terms.items() if t in held}
         score = bm25(candidates.snapshot, worth)
-        values = {
-            id: score(one.terms, len(one.terms.split())) for id, one in candidates.passages.items()
-        }
-        top = max(values.values(), default=0.0) or 1.0
-        for id, value in values.items():
-            parts = candidates.passages[id].parts
+        every = candidates.passages.values()
+        values = [score(one.terms, len(one.terms.split())) for one in every]
+        top = max(values, default=0.0) or 1.0
+        for parts, value in zip([one.parts for one in every], values, strict=True):
             parts["side"] = max(parts.get("side", 0.0), candidates.weights.side * value / top)
 
 
@@ -711,8 +693,7 @@ def _favour_latest(candidates: _Candidates) -> None:
 
 
 def _favour_period(candidates: _Candidates) -> None:
-    """Where the question states a month or a few days, what was written then, or in the week after,
-    counts more."""
+    """What was written in a stated month or days, or in the week after, counts more."""
     spans = []
     for one in temporal.expressions(candidates.found.query[:NAME_CHARACTERS]):
         last = date.fromisoformat(one.end)
@@ -783,8 +764,7 @@ def give_files(passages: Iterable[Passage], weights: Weights) -> None:
 
 
 def _spread(passages: Iterable[Passage], weights: Weights) -> None:
-    """Of a file of source code those behind the FROM_FILE best passages count less, so that it does
-    not fill a result alone."""
+    """Passages behind the FROM_FILE best of a file count less: it must not fill a result."""
     for some in _files(passages):
         some.sort(key=lambda one: (-round(one.total(), 9), one.id))
         for one in some[FROM_FILE:]:
@@ -872,24 +852,18 @@ def nearest(
 
 
 def _replaceable(term: str, known: Collection[str]) -> bool:
-    if (
-        len(term) < LETTERS
-        or not _PLAIN_WORD.fullmatch(term)
-        or is_cjk(term[0])
-        or is_cjk(term[-1])
-    ):
+    plain = len(term) >= LETTERS and _PLAIN_WORD.fullmatch(term)
+    if not plain or is_cjk(term[0]) or is_cjk(term[-1]):
         return False
-    return "-" in term or not any(
-        len(one) > 2 and (term.startswith(one) or one.startswith(term)) for one in known
-    )
+    longer = (one for one in known if len(one) > 2)
+    return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
 
 
 def _with_other_particles(unknown: Collection[str]) -> dict[str, list[str]]:
     """Korean words of one syllable with other particles; no ends of longer words."""
     longer = [term for term in unknown if len(term) > 2]
-    whole = [
-        term for term in unknown if len(term) == 2 and not any(term in word for word in longer)
-    ]
+    short = (term for term in unknown if len(term) == 2)
+    whole = [term for term in short if not any(term in word for word in longer)]
     return {term: other_particles(term) for term in whole[:UNKNOWN]}
 
 
@@ -914,8 +888,7 @@ def nearest_words(term: str, words: Iterable[str]) -> list[str]:
             if other.replace("-", "") == joined:
                 slips.append(other)
             continue
-        shared = next((n for n, (a, b) in enumerate(zip(term, other, strict=False)) if a != b), 99)
-        shared = min(shared, len(term), len(other))
+        shared = len(commonprefix((term, other)))
         longer = max(len(term), len(other))
         rest, added = len(term) - shared, len(other) - shared
         if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:

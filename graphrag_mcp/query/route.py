@@ -32,15 +32,11 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
         return "text", "The question is one identifier or number, to be found as it is written."
     overview = OVERVIEW.search(query)
     if overview and not named:
-        return (
-            "global",
-            f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named.",
-        )
+        asks = f"{overview.group().strip()!r} asks about the corpus as a whole"
+        return "global", f"{asks}, and nothing in it is named."
     if reports.asked_about(snapshot, query) is None:
-        return (
-            "global",
-            "The question names nothing in particular, so it is about the corpus as a whole.",
-        )
+        whole = "so it is about the corpus as a whole."
+        return "global", f"The question names nothing in particular, {whole}"
     if named:
         return "fused", f"The question names {named!r}, which is in the corpus."
     return "fused", "The question asks for something in particular."

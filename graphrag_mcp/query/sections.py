@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
@@ -65,14 +66,11 @@ def sections_of(
                 for place, one in enumerate(ranked, 1)
             ]
             items["Entities"] = list(map(explained, items["Entities"], said))
-            items["Relationships"] = [
-                explained(item, _why_relationship(item)) for item in items["Relationships"]
-            ]
-            items["Claims"] = [explained(item, "about a chosen entity") for item in items["Claims"]]
-            items["Reports"] = [
-                explained(item, f"holds {item.score:g} of the chosen entities")
-                for item in items["Reports"]
-            ]
+            links, claims, reports = (items[one] for one in ("Relationships", "Claims", "Reports"))
+            items["Relationships"] = [explained(one, _why_relationship(one)) for one in links]
+            items["Claims"] = [explained(one, "about a chosen entity") for one in claims]
+            held = [f"holds {one.score:g} of the chosen entities" for one in reports]
+            items["Reports"] = list(map(explained, reports, held))
     return [
         Section(
             name,
@@ -192,12 +190,9 @@ def _relationships(
         for row in snapshot.rows("relationships", where, names).to_pylist()
         if without.isdisjoint((row["source_id"], row["target_id"]))
     }
-    links = Counter(
-        end for row in light.values() for end in {row["source_id"], row["target_id"]} - inside
-    )
-    linked = {
-        id: max(links[row["source_id"]], links[row["target_id"]]) for id, row in light.items()
-    }
+    ends = {id: (row["source_id"], row["target_id"]) for id, row in light.items()}
+    links = Counter(end for pair in ends.values() for end in {*pair} - inside)
+    linked = {id: max(map(links.__getitem__, pair)) for id, pair in ends.items()}
     order = sorted(light, key=lambda id: (-linked[id], -light[id]["weight"], id))
     network = [id for id in order if not linked[id]]
     outward = [id for id in order if linked[id]][: RELATIONSHIPS * len(chosen)]
@@ -232,9 +227,10 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))
     most = max((row["n_text_units"] for row in light), default=0) or 1
     rows = snapshot.served("reports", [row["id"] for row in light[:REPORTS]])
-    summaries = context.rendered(snapshot, [row["summary"] for row in rows])
+    aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows])
     items = []
-    for row, summary in zip(rows, summaries, strict=True):
+    for row in rows:
+        summary = packing.render_references(row["summary"], aliases)
         weight = round(row["n_text_units"] / most, 2)
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))

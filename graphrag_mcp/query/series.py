@@ -9,11 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import times
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import counted
 
 MOST = 40  # series of a corpus; more would be no overview
@@ -42,30 +41,23 @@ Facts = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`uri` is the pattern of a filter that all its documents pass; `documents` are content ids by
-    address."""
+    """`uri`: pattern that all its documents pass; `documents`: content ids by address."""
 
     uri: str
     title: str
     documents: tuple[str, ...]
 
 
-_known: WeakKeyDictionary[Snapshot, dict[str, Series]] = WeakKeyDictionary()
-
-
+@once
 def by_document(snapshot: Snapshot) -> dict[str, Series]:
     """The series of each document, by content id, in the order of their addresses; none where fewer
     than two series hold most of the documents."""
-    if snapshot not in _known:
-        facts = times.documents(snapshot)
-        found = _grouped(facts, _pattern)
-        for depth in range(DEPTH, 0, -1):
-            found = found or _grouped(facts, lambda uri, depth=depth: _folder(uri, depth))
-        every = {
-            uri: Series(uri, _title(uri, ids, facts), tuple(ids)) for uri, ids in found.items()
-        }
-        _known[snapshot] = {id: every[uri] for uri, ids in found.items() for id in ids}
-    return _known[snapshot]
+    facts = times.documents(snapshot)
+    found = _grouped(facts, _pattern)
+    for depth in range(DEPTH, 0, -1):
+        found = found or _grouped(facts, lambda uri, depth=depth: _folder(uri, depth))
+    every = {uri: Series(uri, _title(uri, ids, facts), tuple(ids)) for uri, ids in found.items()}
+    return {id: every[uri] for uri, ids in found.items() for id in ids}
 
 
 def grouped(snapshot: Snapshot, ids: Collection[str]) -> dict[Series | None, list[str]]:
@@ -98,9 +90,8 @@ def _grouped(facts: Facts, key: Callable[[str], str]) -> dict[str, list[str]]:
 def _title(uri: str, ids: Sequence[str], facts: Facts) -> str:
     """The words with which all titles begin, else the name without what varies."""
     titles = [facts[id]["document"][2].split() for id in ids]
-    same = [
-        words[0] for words in takewhile(lambda some: len({*some}) == 1, zip(*titles, strict=False))
-    ]
+    equal = takewhile(lambda some: len({*some}) == 1, zip(*titles, strict=False))
+    same = [words[0] for words in equal]
     while same and (same[-1].strip(",.:;-–—#").casefold() in _DANGLING | {""}):
         same.pop()
     title = " ".join(same).strip(" ,.:;-–—#")

@@ -11,13 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.code.symbols import Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line, short_references
 from graphrag_mcp.query import context, entities
-from graphrag_mcp.store.tables import Snapshot, in_lists, rows_of
+from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of
 from graphrag_mcp.text.prose import language_of
 from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.text.tokens import count_tokens
@@ -47,8 +46,7 @@ TEST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One statement: `source` calls, contains, imports or inherits from `target`, at a place of a
-    text unit."""
+    """`source` calls, contains, imports or inherits from `target`, at a place of a text unit."""
 
     kind: str
     source: str
@@ -111,24 +109,14 @@ class Uses:
                     rim.append(use.target)
         for base in rim[1:]:
             less = bases[base] * PASSED
-            found += [
-                replace(use, certainty=round(use.certainty * less, 2))
-                for use in self.on.get(f"{base}.{name}", ())
-                if use.kind == "calls"
-            ]
+            calls = (use for use in self.on.get(f"{base}.{name}", ()) if use.kind == "calls")
+            found += [replace(use, certainty=round(use.certainty * less, 2)) for use in calls]
         subs = [use for use in self.on.get(owner, ()) if use.kind == "inherits"]
         subs = [replace(use, source=f"{use.source}.{name}", target=key) for use in subs]
         return found + [use for use in subs if use.source in self.on]
 
 
-_uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
-
-
-def uses(snapshot: Snapshot) -> Uses:
-    found = _uses.get(snapshot)
-    if found is None:
-        found = _uses[snapshot] = Uses(snapshot)
-    return found
+uses = once(Uses)
 
 
 # ---- walks -----------------------------------------------------------------------------------------
@@ -211,17 +199,15 @@ def explore(
             ends, more = ends | rows, more or cut
             blocks.append((head, block_items))
     intro = blocks[0][0] if len(blocks) == 1 else ""
-    items = [
-        item
-        for head, block_items in blocks
-        for item in ([] if intro else [Item("", head.replace("\n", ": "))]) + block_items
-    ]
+    items: list[Item] = []
+    for head, block_items in blocks:
+        items += [] if intro else [Item("", head.replace("\n", ": "))]
+        items += block_items
     sections = [Section("Relationships", items, 0.7, more=more)]
     if named:
         keys = [row["key"] for _, symbols in start for row in symbols]
-        inside = (
-            [one for key in keys for one in uses(snapshot).inside(key)] if "impact" in words else []
-        )
+        held = keys if "impact" in words else []
+        inside = [one for key in held for one in uses(snapshot).inside(key)]
         wanted, members = (
             list(dict.fromkeys(key.rpartition(".")[2] for key in some)) for some in (keys, inside)
         )
@@ -240,8 +226,7 @@ def explore(
 def _block(
     snapshot: Snapshot, row: Row, words: Sequence[str], back: bool, hops: int, most: int
 ) -> tuple[str, list[Item], dict[str, Row], bool]:
-    """The heading and the lines of one symbol, the rows of what they name, and whether `most` left
-    something out."""
+    """Heading and lines of a symbol, the rows they name, and whether `most` left some out."""
     own, tests, further = _steps(snapshot, row, words, back, hops)
     alone = set(words) == {"tests"}
     steps = own[:most] + (tests[:most] if alone else tests)
@@ -326,10 +311,8 @@ class _Texts:
 
 def _of_file(places: Sequence[Citation], names: Sequence[str], before: str = "") -> Item:
     """One line: the lines of a file, each with the name of what it lies in, "" for none."""
-    lines = [
-        f"{f'{one_line(name, 80)}:' if name else 'line '}{place.line_start}"
-        for name, place in zip(names, places, strict=True)
-    ]
+    inside = (f"{one_line(name, 80)}:" if name else "line " for name in names)
+    lines = [f"{one}{place.line_start}" for one, place in zip(inside, places, strict=True)]
     ids = " ".join(f"[{id}]" for id in dict.fromkeys(place.id for place in places))
     text = f"- {before}{one_line(places[0].uri, 200)}: {', '.join(lines)} {ids}"
     return Item("", text, places[0], also=tuple(places[1:]))
@@ -450,10 +433,8 @@ def _sites(
                 places.append((placed(units, starts, one.start, one.end), one.name, inside))
     texts = _Texts(snapshot, [place[0] for place, _, _ in places])
     columns = ["text_unit_id", "start", "end", "keywords"]
-    edges = snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns).to_pylist()
-    known = {
-        (one["text_unit_id"], one["start"], one["end"]) for one in edges if one["keywords"] in kinds
-    }
+    edges = rows_of(snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns))
+    known = {tuple(place) for *place, kind in edges if kind in kinds}
     found: dict[str, list[tuple[Citation, str, str]]] = defaultdict(list)
     for place, name, inside in places:
         if place not in known and place[0] in texts.texts:
@@ -480,8 +461,7 @@ def _elsewhere(file: SourceFile, one: Reference) -> bool:
 
 
 def reported(row: Row, groups: Sequence[Row]) -> Row | None:
-    """The report on a module among those of its communities (id, title, ...), the coarsest first: that
-    of its folder or file."""
+    """The report on a module among its communities, the coarsest: of its folder or file."""
     return next((one for one in groups if _module(one["title"]) == called(row["key"])), None)
 
 
@@ -531,22 +511,16 @@ def _definition(row: Row, text: str, start: int, end: int, passages: Sequence[Ro
     place = {"char_start": start, "char_end": end, "line_start": first}
     place |= {"line_end": first + body.count("\n"), "text": body, "n_tokens": count_tokens(body)}
     alias = f"e{row['n']}"
-    own = {
-        "id": f"{alias} {start} {inside[0]['id']}",
-        "alias": alias,
-        "last": inside[-1]["position"],
-    }
-    return [inside[0] | place | own]
+    own = {"id": f"{alias} {start} {inside[0]['id']}", "alias": alias}
+    return [inside[0] | place | own | {"last": inside[-1]["position"]}]
 
 
 def report(snapshot: Snapshot, id: str) -> Section:
     """What a report on source code says, a line for each of its findings."""
     found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
     lines = [found["summary"], *(one["explanation"] for one in json.loads(found["findings"]))]
-    items = [
-        Item(f"c{found['n']}", f"- {one_line(short_references(line, {}), REPORTED)}")
-        for line in lines
-    ]
+    told = (one_line(short_references(line, {}), REPORTED) for line in lines)
+    items = [Item(f"c{found['n']}", f"- {line}") for line in told]
     return Section(f"What it does (report c{found['n']})", items, 0.25)
 
 

@@ -59,10 +59,8 @@ def pattern(literal: str) -> str:
     literal = literal.encode("utf-8", "replace").decode("utf-8")  # half a character is in no text
     parts: list[str] = []
     for ch, following in zip(literal, [*literal[1:], " "], strict=True):
-        traditional = _TRADITIONAL.get(ch, "")
-        parts.append(
-            f"[{ch}{traditional}]" if traditional else r"\s+" if ch == " " else re.escape(ch)
-        )
+        plainly = r"\s+" if ch == " " else re.escape(ch)
+        parts.append(f"[{ch}{_TRADITIONAL[ch]}]" if ch in _TRADITIONAL else plainly)
         if is_cjk(ch) and is_cjk(following):
             parts.append(r"\s*")  # a line may end between them
     found = "".join(parts)
@@ -130,9 +128,8 @@ def search(
         return finish(local.without_text(result), budget)
     query = query.strip()
     if not query:
-        raise BadInput(
-            "the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"'
-        )
+        what = "the query is empty"
+        raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
     offsets, page = local.paging(corpora, f"text|{query}|{[*filters]}", cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)
@@ -190,8 +187,7 @@ def _is_identifier(query: str) -> bool:
 def matches(
     snapshot: Snapshot, query: str, kept: Filters | None = None
 ) -> tuple[Retrieved, list[str]]:
-    """What matches and passes, best first, and the literals of the query, as written. `snapshot`
-    proposes only what passes."""
+    """What matches and passes, best first, and the literals of the query, as written."""
     used = query[:QUERY_CHARACTERS]
     literals = quoted(used)
     found = Retrieved(used)

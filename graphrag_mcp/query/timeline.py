@@ -87,9 +87,8 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     undated = len(found) - len(dated)
     said = left_out((undated, "statements", "without a date"), *others)
     items = [one.item() for one in dated]
-    ranked = sorted(
-        range(len(items)), key=lambda at: (not dated[at].beside, -telling(dated[at].text))
-    )
+    worth = [(not one.beside, -telling(one.text)) for one in dated]
+    ranked = sorted(range(len(items)), key=worth.__getitem__)
     kept = set()
     for at in ranked:
         room -= count_tokens(items[at].text) + 1
@@ -115,9 +114,8 @@ def of_passages(
         if not _says(one):
             short += passes(one)
             continue
-        one.about = frozenset(
-            id for id in row["entity_ids"] if any(form in one.text for form in forms.get(id, ()))
-        )
+        own = ((id, forms.get(id, ())) for id in row["entity_ids"])
+        one.about = frozenset(id for id, some in own if any(form in one.text for form in some))
         every += [one] if passes(one) or not one.days else []
     dated = _by_time(every)
     _compare([one for one in dated if one.about][:STATEMENTS])
@@ -217,14 +215,8 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     shown = with_speaker(row["text"], start, one_line(text, 500))
     when = [one for one in spoken.when if first <= one.char_start < last]
     said = spoken.said_at(first)
-    cited = citation(row).model_copy(
-        update={
-            "char_start": first,
-            "char_end": last,
-            "said": said,
-            "when": [asdict(one) for one in when],
-        }
-    )
+    place = {"char_start": first, "char_end": last, "said": said}
+    cited = citation(row).model_copy(update=place | {"when": [asdict(one) for one in when]})
     bare = text
     for one in when:
         bare = bare.replace(spoken.words(one), " ")

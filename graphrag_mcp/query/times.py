@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 
@@ -52,22 +51,19 @@ _WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_]+")  # a letter of Chinese counts
 
 _STOP = re.compile(r"[.!?。！？\n]")
 
-_facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
-_validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 
-
+@once
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: names (alias, id, title, uri,
     file), uri, date with its clock and the moment that sorts by them, metadata. The day of the last
     commit dates what states no date; no relative word counts from it."""
-    if snapshot not in _facts:
-        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
-        _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
-    return _facts[snapshot]
+    rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
+    return {row["id"]: _fact(row) for row in rows}
 
 
 def _fact(row: Row) -> dict[str, Any]:
-    metadata = _metadata_of(row)
+    known = json.loads(row["metadata"] or "{}")
+    metadata = {name.casefold(): value for name, value in known.items()}
     stated = dates.of_metadata(metadata) or dates.in_name(row["uri"].rpartition("/")[2])
     date = stated or dates.read(str(metadata.get("committed") or ""))
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
@@ -89,50 +85,38 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
     of_date: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
         of_date[fact["date"]].append(fact)
-    return {
-        fact["document"][1]: f"{date} {fact['clock']}".strip() if some[1:] else date
-        for date, some in of_date.items()
-        for fact in some
-    }
+    found: dict[str, str] = {}
+    for date, some in of_date.items():
+        for fact in some:
+            found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if some[1:] else date
+    return found
 
 
-def _metadata_of(row: Row) -> dict[str, Any]:
-    """The metadata of a document, its names in lower case."""
-    try:
-        metadata = json.loads(row["metadata"] or "{}")
-    except ValueError:
-        metadata = {}
-    known = metadata if isinstance(metadata, dict) else {}
-    return {str(name).casefold(): value for name, value in known.items()}
-
-
+@once
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say of their own validity, by content id: their status where it is not a usual
     one, until when they are valid, and by which document they are superseded; and that another
     document is a later version by its name. Read once a generation."""
-    if snapshot not in _validity:
-        facts = documents(snapshot)
-        found: dict[str, list[str]] = defaultdict(list)
-        pairs = _superseded(facts)
-        for old, new in pairs:
-            name = facts[new]["document"][0]
-            both = f"contradictory: it supersedes {name} and {name} supersedes it"
-            found[old].append(both if (new, old) in pairs else f"superseded by {name}")
-        later = _later_versions(snapshot, facts)
-        for id, fact in facts.items():
-            metadata = fact["metadata"]
-            status = metadata.get("status") or []
-            for one in status if isinstance(status, list) else [status]:
-                if str(one).casefold() in OUTDATED:
-                    found[id].append(f"status: {one}")
-            if id in later and not any("supersede" in one for one in found[id]):
-                found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
-            begins, ends = fact["valid"]
-            said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
-            over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
-            found[id] += [f"contradictory: {', '.join(said)}"] if over else said
-        _validity[snapshot] = {id: f"({'; '.join(some)})" for id, some in found.items() if some}
-    return _validity[snapshot]
+    facts = documents(snapshot)
+    found: dict[str, list[str]] = defaultdict(list)
+    pairs = _superseded(facts)
+    for old, new in pairs:
+        name = facts[new]["document"][0]
+        both = f"contradictory: it supersedes {name} and {name} supersedes it"
+        found[old].append(both if (new, old) in pairs else f"superseded by {name}")
+    later = _later_versions(snapshot, facts)
+    for id, fact in facts.items():
+        status = fact["metadata"].get("status") or []
+        for one in status if isinstance(status, list) else [status]:
+            if str(one).casefold() in OUTDATED:
+                found[id].append(f"status: {one}")
+        if id in later and not any("supersede" in one for one in found[id]):
+            found[id].append(f"a later version by its name: {facts[later[id]]['document'][0]}")
+        begins, ends = fact["valid"]
+        said = [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
+        over = begins and ends and dates.days(begins)[0] > dates.days(ends)[1]
+        found[id] += [f"contradictory: {', '.join(said)}"] if over else said
+    return {id: f"({'; '.join(some)})" for id, some in found.items() if some}
 
 
 def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
@@ -180,8 +164,7 @@ def _later_versions(snapshot: Snapshot, facts: Mapping[str, Fact]) -> dict[str, 
 
 
 def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]:
-    """The pairs of which the second holds most of the first, in runs of four words; numbers count
-    as equal."""
+    """The pairs of which the second has most runs of four words of the first; numbers equal."""
     ids = list(dict.fromkeys(id for pair in pairs.items() for id in pair))[:COMPARED]
     runs: dict[str, set[tuple[str, ...]]] = {}
     for at in range(0, len(ids), BATCH):
@@ -189,18 +172,22 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
         for row in rows.to_pylist():
             words = _WORD.findall(re.sub(r"\d+", "0", row["text"][:READ].casefold()))
             runs[row["id"]] = set(zip(*(words[n:] for n in range(4)), strict=False))
-    return {
-        older: newer
-        for older, newer in pairs.items()
-        if older in runs and len(runs[older] & runs.get(newer, set())) > SAME * len(runs[older])
+    held = {
+        one: len(runs[one] & runs.get(newer, set())) for one, newer in pairs.items() if one in runs
     }
+    return {one: pairs[one] for one, same in held.items() if same > SAME * len(runs[one])}
 
 
 # ---- passages ------------------------------------------------------------------------------------
 
 # The anchors of a document, and whether it writes the day before the month.
 Known = tuple[list[Anchor], bool | None]
-_anchors: WeakKeyDictionary[Snapshot, dict[str, Known]] = WeakKeyDictionary()
+
+
+@once
+def _anchors(snapshot: Snapshot) -> dict[str, Known]:
+    """By document, filled by `read`."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -246,13 +233,10 @@ class Times:
         return self.document["moment"] if day and day == self.document.get("date") else day
 
     def days(self) -> tuple[When, ...]:
-        """`when`; of turns in which no expression says a day, the day on which they were said, of
-        kind `document`."""
-        silent = dict.fromkeys(
-            day
-            for start, end, day in self.parts()
-            if day and not any(start <= one.char_start < end for one in self.when)
-        )
+        """`when`; of turns without such a day that on which they were said, of kind `document`."""
+        spans = (part for part in self.parts() if part[2])
+        at = [one.char_start for one in self.when]
+        silent = dict.fromkeys(day for a, b, day in spans if not any(a <= one < b for one in at))
         return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))
 
     def cited(self) -> list[dict[str, Any]]:
@@ -284,10 +268,8 @@ class Times:
         seen = [one for one in some if one.anchor and self._is_in(flat, one, own)]
         parts = []
         for anchor, group in groupby(seen[:SHOWN], key=lambda one: one.anchor):
-            told = (
-                f"{self.words(one)} = {interval(one)}" for one in group if interval(one) != date
-            )
-            meant = list(dict.fromkeys(told))
+            told = ((self.words(one), interval(one)) for one in group)
+            meant = list(dict.fromkeys(f"{one} = {days}" for one, days in told if days != date))
             parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
         return f"({'; '.join(parts)})" if parts else ""
 
@@ -306,12 +288,11 @@ def span(start: str, end: str) -> str:
 
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
-    known, facts = _anchors.setdefault(snapshot, {}), documents(snapshot)
+    known, facts = _anchors(snapshot), documents(snapshot)
     missing = sorted({row["document_id"] for row in rows} - known.keys())
     for at in range(0, len(missing), BATCH):
-        for one in snapshot.by_key(
-            "documents", missing[at : at + BATCH], "id", ["id", "text"]
-        ).to_pylist():
+        texts = snapshot.by_key("documents", missing[at : at + BATCH], "id", ["id", "text"])
+        for one in texts.to_pylist():
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])

@@ -15,11 +15,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -422,6 +422,19 @@ class Snapshot:
             gone = f"generation {self.manifest.generation} of {self.folder.name} is gone"
             return NotFound(gone, "Search again")
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
+
+
+def once(make: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
+    """`make`, worked out once for each snapshot and kept as long as that is."""
+    known: WeakKeyDictionary[Snapshot, T] = WeakKeyDictionary()
+
+    @wraps(make, updated=())
+    def made(snapshot: Snapshot) -> T:
+        if snapshot not in known:
+            known[snapshot] = make(snapshot)
+        return known[snapshot]
+
+    return made
 
 
 def names_of(table: str, columns: Wanted) -> list[str]:
