@@ -28,12 +28,8 @@ QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "c
 QUIET_PLACE = ("line_start", "line_end", "why", "said", "when")  # the same of a citation
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
-EXACT = set(
-    (
-        "text id uri url document_id entity_id parent source target corpus corpora "
-        "next_cursor job_id session_id work_id open_node"
-    ).split()
-)
+EXACT = {*"text id uri url document_id entity_id parent source target corpus corpora".split()}
+EXACT |= {*"next_cursor job_id session_id work_id open_node".split()}
 FLAGS = 8  # ids that are named as suspicious
 
 _HEAD = re.compile(
@@ -73,14 +69,8 @@ def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
 
 def structured(result: Result) -> bool:
     """Does a program act on this result's fields? All others are text that a model reads."""
-    reads = (
-        types.SearchResult,
-        types.EntityResult,
-        types.ReportResult,
-        types.SourceResult,
-        types.ExploreResult,
-        types.ListResult,
-    )
+    reads = types.SearchResult | types.EntityResult | types.ReportResult
+    reads |= types.SourceResult | types.ExploreResult | types.ListResult
     return not isinstance(result, reads)
 
 
@@ -248,15 +238,8 @@ def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
     ends = [end for _, end in sentences(text)] or [len(text)]
     if count_tokens(text) <= budget and len(text) < characters:
         return text.rstrip()
-    low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(text[: ends[middle - 1]]) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    if low:
-        return text[: ends[low - 1]].rstrip()
+    if fitting := bisect_right(ends, budget, key=lambda end: count_tokens(text[:end])):
+        return text[: ends[fitting - 1]].rstrip()
     end = min(ends[0], budget * 4)
     while end > 8 and count_tokens(text[:end]) > budget:
         end = end * 3 // 4
@@ -361,8 +344,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown
     ids are removed.
 
-    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes
-    altogether."""
+    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes."""
 
     def bracket(match: re.Match[str]) -> str:
         groups, more = [], set()
@@ -631,8 +613,8 @@ def _with_one_head(text: str, items: Sequence[Item]) -> str:
 def lighten(result: Result) -> None:
     """Let accounts go before words."""
     for name in ("coverage", "communities"):
-        if getattr(result, name, None):
-            setattr(result, name, type(getattr(result, name))())
+        if found := getattr(result, name, None):
+            setattr(result, name, type(found)())
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:

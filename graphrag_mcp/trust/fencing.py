@@ -43,10 +43,6 @@ _HEADER = re.compile(_FORMS["header"])
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
 _ADDRESS = re.compile("|".join(_FORMS["addresses"]))
 _NAMED = re.compile(_FORMS["named"])
-# What each of these ends with, in small letters: most texts are told apart by it in a fifth of the time.
-_NAMED_END = re.compile(
-    r"(?:key|token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?[a-z0-9/+_~.=-]{20}|client_?secret"
-)
 # A key in disguise: characters of no width within it, as they are or as they are shown, and letters
 # of full width.
 _UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -90,9 +86,7 @@ def credentials(text: str) -> list[int]:
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
-    # our own sign for parts of English text
-    plain_letters = text.isascii() or text.replace("…", "").isascii()
-    if (not plain_letters or "\\u" in text) and _DISGUISE.search(text):
+    if (not text.isascii() or "\\u" in text) and _DISGUISE.search(text):
         plain, places = _undisguised(text)
         found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
     apart: list[tuple[int, int]] = []
@@ -123,7 +117,6 @@ def _found(text: str) -> list[tuple[int, int]]:
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
         for pattern, is_one in _FORMS
-        if pattern is not _NAMED or not text.isascii() or _NAMED_END.search(text.lower())
         for match in pattern.finditer(text)
         if is_one(match)
     ]
@@ -395,9 +388,7 @@ def shown(text: str) -> str:
     """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no
     credential."""
     seen = visible(text)
-    if SHOW_SECRETS.get():
-        return seen
-    return masked(seen)
+    return seen if SHOW_SECRETS.get() else masked(seen)
 
 
 def quoted(text: str) -> str:
@@ -419,23 +410,12 @@ def visible(text: str) -> str:
     space of no width between letters of scripts without spaces; one variation selector behind what
     has variants; the tags of the three flags that have them; fillers beside Hangul letters; a
     line's own end. Of long runs the first four are shown."""
-    return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
-
-
-def _holds_hidden(text: str) -> bool:
-    """Is there any character of _HIDDEN? Nearly always answered with no."""
-    # our own sign for parts of English text
-    plain = text if text.isascii() else text.replace("…", "")
-    if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
-        return False
-    return _HIDDEN.search(text) is not None
+    return _HIDDEN.sub(_escaped, text)
 
 
 def hiding(text: str) -> list[int]:
     """Where the text hides something: what turns its direction around, tags, and three unexplained
     ones in a row."""
-    if not _holds_hidden(text):
-        return []
     found = []
     for match in _HIDDEN.finditer(text):
         explained = _explained(text, *match.span())
@@ -448,7 +428,7 @@ def hiding(text: str) -> list[int]:
 def uncovered(text: str) -> tuple[str, list[int]]:
     """The text without what is invisible, and where each character stood; the text and [] where
     nothing was."""
-    if not _holds_hidden(text):
+    if _HIDDEN.search(text) is None:
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
     return "".join(text[at] for at in places), places
@@ -618,8 +598,6 @@ def _names() -> dict[str, str]:
 
 
 _PART = re.compile("@([A-Z_]+)@")
-# "said " holds "ai " as well, and no pattern begins within a word
-_AI = re.compile(r"ai(?<!\wai)[ :,]")
 MOST = 8  # places that one pattern is looked for in
 
 
@@ -651,6 +629,6 @@ def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     lower = text.lower()
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _patterns():
-        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words):
+        if any(word in lower for word in words):
             found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
     return tuple(sorted(found))
