@@ -118,13 +118,12 @@ class Streak:
         self._count = 0
 
 
-R = TypeVar("R")
 # Replies have a thread of their own: one that waits behind the prompts of two hundred reports is
 # not in the reply cache yet.
 _REPLIES, _ASIDE = ThreadPoolExecutor(1, "asker-replies"), ThreadPoolExecutor(1, "asker-prompts")
 
 
-async def aside(work: Callable[..., R], *arguments: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
+async def aside(work: Callable[..., T], *arguments: Any, where: ThreadPoolExecutor = _ASIDE) -> T:
     """The result of a computation of milliseconds, made beside the loop: in it, every call under
     way would wait for it before its reply is taken and the next question goes out (a quarter of the
     wall time on a busy machine)."""
@@ -181,9 +180,8 @@ def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | No
     """What a question is known by in the book: its words and the form wanted; neither model nor
     generation."""
     body = [[[message.role, message.content] for message in messages], schema]
-    return hashlib.sha256(
-        json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
-    ).hexdigest()
+    said = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
 
 
 class Asker:
@@ -212,9 +210,8 @@ class Asker:
         self.budget, self._spent = budget or Budget(), Spent()
         self._batch, self._refresh = batch, refresh
         self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
-        self._streak, self._embed_streak = (
-            Streak(concurrency * self.budget.gives_up) for _ in range(2)
-        )
+        most = concurrency * self.budget.gives_up
+        self._streak, self._embed_streak = Streak(most), Streak(most)
         self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
@@ -303,7 +300,7 @@ class Asker:
 
     # ---- running --------------------------------------------------------------------------------
 
-    def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run straight-line async code on the asker's loop; the result is a future of the calling
         thread's kind."""
         with self._starting:
@@ -312,7 +309,7 @@ class Asker:
                 threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def wait(self, work: Coroutine[Any, Any, R]) -> R:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self.start(work).result()
 
     def stop(self) -> None:
@@ -347,7 +344,7 @@ class Asker:
             if model is not None:
                 await model.close()
 
-    async def _save(self, work: Callable[..., R], *arguments: Any) -> R:
+    async def _save(self, work: Callable[..., T], *arguments: Any) -> T:
         """`work` in the thread of replies, also when this run is stopped: what is paid for comes
         into the book."""
         saving = asyncio.get_running_loop().create_task(aside(work, *arguments, where=_REPLIES))
@@ -376,10 +373,8 @@ class Asker:
             del self._flying[key]
             landed.set_result(None)
         if self._refresh and not answer.by and (known := self._known(ask, key, again=False)):
-            self.note = (
-                self.note
-                or f"Not every answer could be had again ({answer.reason}); that from before stays."
-            )
+            why = f"Not every answer could be had again ({answer.reason}); that from before stays."
+            self.note = self.note or why
             return known
         return answer
 
@@ -450,9 +445,8 @@ class Asker:
         if first is not None and ask.worth(value) <= ask.worth(first.value):
             return first
         if self.book is not None and not (cut and ask.if_cut == "shown"):
-            self.book.put(
-                [Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)]
-            )
+            tokens = usage.prompt_tokens, usage.output_tokens
+            self.book.put([Stored(key, by, ask.kind, text, *tokens)])
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
@@ -492,9 +486,8 @@ class Asker:
             known = self.book.vectors(list(dict.fromkeys(keys)), self.embedding_model)
             found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        for made in await asyncio.gather(
-            *map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
-        ):
+        calls = map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
+        for made in await asyncio.gather(*calls):
             found.update(made)
         return [found.get(key) for key in keys]
 
@@ -546,9 +539,8 @@ class Asker:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
-        self._spent.used(
-            "embedding", made.usage, self.budget.price_embedding, self.budget.price_output
-        )
+        prices = self.budget.price_embedding, self.budget.price_output
+        self._spent.used("embedding", made.usage, *prices)
         self._has_embedded, self.length = True, self.length or 4 * made.dimension
         if 4 * made.dimension != self.length:
             model, now, before = self.embedding_model, made.dimension, self.length // 4
@@ -648,8 +640,7 @@ def open_asker(
         from graphrag_mcp.llm.transport import Pace
 
         pace = Pace(s.requests_per_minute, s.tokens_per_minute)
-        if s.chat_model:
-            chat = OpenAIChat(s, os.environ, pace)
+        chat = OpenAIChat(s, os.environ, pace) if s.chat_model else None
         if s.embedding_model and embedder is None:
             embedder = OpenAIEmbedder(s, os.environ, pace)
     book, note = open_book(folder, mend=mend, needed=limited)

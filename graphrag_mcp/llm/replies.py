@@ -110,8 +110,6 @@ def _strict(text: str, at: int) -> tuple[Any, int]:
 
 def storable(text: str) -> str:
     """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    if text.isascii():
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -284,13 +282,8 @@ def plain_reply(reply: str) -> tuple[str, bool]:
         text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what no one unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
-    # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold
-    # what they look for.
-    low = text.lower()
-    at = max(0, low.find("complete") - 8) if len(low) == len(text) else 0
-    tail, marks = _MARK.subn("\n", text[at:]) if "complete" in low else (text[at:], 0)
-    text = _SPECIAL.sub("\n", text[:at] + tail)
-    return (_FENCE.sub("", text) if "```" in text or "~~~" in text else text).strip(), marks > 0
+    text, marks = _MARK.subn("\n", text)
+    return _FENCE.sub("", _SPECIAL.sub("\n", text)).strip(), marks > 0
 
 
 def unescaped(text: str) -> str:
@@ -318,9 +311,8 @@ def clean(value: str, longest: int) -> str:
     """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
     most `longest`."""
     text = unescaped(value[: 4 * longest + 400])
-    text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
-    # What begins with a letter or digit is not wrapped.
-    for _ in range(0 if text[:1].isalnum() else 6):
+    text = " ".join(_INVISIBLE.sub("", text).split())
+    for _ in range(6):
         before, inner = text, text[1:-1]
         if len(text) > 1 and (pair := text[0] + text[-1]) in _PAIRS and not set(pair) & set(inner):
             text = inner.strip()
@@ -331,14 +323,11 @@ def clean(value: str, longest: int) -> str:
     return text[:longest].rstrip()
 
 
-_MARKS = frozenset('"“”«»*`')
-
-
 def clean_name(value: str) -> str:
     """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
     stay)."""
     name = clean(value, 1000).lstrip("#").strip()
-    for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
+    for sign in '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):
             name = name.replace(sign, "").strip()  # its partner was lost
     name = name.rstrip(";,").strip()
@@ -393,8 +382,6 @@ def refused(text: str) -> bool:
 
 def words(text: str) -> int:
     """Words of a text, two CJK characters as one."""
-    if text.isascii():
-        return len(text.split())
     dense = sum(is_cjk(ch) for ch in text if ch > "\u10ff")
     return dense // 2 + len(text.split())
 

@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -52,30 +53,25 @@ _FORMAT = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Again(Exception):
     """One try failed in a way that may pass. `advice`: what helps when every try fails so; `after`:
     seconds that the server asks to wait; `unreachable`: there was no connection."""
 
-    def __init__(
-        self,
-        reason: str,
-        advice: str = LATER,
-        *,
-        after: float | None = None,
-        unreachable: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.reason, self.advice = reason, advice
-        self.after, self.unreachable = after, unreachable
+    reason: str
+    advice: str = LATER
+    after: float | None = None
+    unreachable: bool = False
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """The server objects to this request. `message` and `parameter` are its words, without the key
     and the prompt."""
 
-    def __init__(self, status: int, message: str, parameter: str = "") -> None:
-        super().__init__(f"{status} {message}"[:SHOWN])
-        self.status, self.message, self.parameter = status, message, parameter
+    status: int
+    message: str
+    parameter: str = ""
 
     def names(self, field: str) -> bool:
         """Is the complaint about this field of the request? Short names must stand in quotes, since
