@@ -31,9 +31,8 @@ def eval(options: argparse.Namespace) -> int:
     questions = evaluate.read_questions(path)[: options.limit or None]
     modes = _modes(options.modes)
     if options.judge and not options.against:
-        raise BadInput(
-            "--judge compares two indexes and only one is named", "Add --against HOME/CORPUS"
-        )
+        what = "--judge compares two indexes and only one is named"
+        raise BadInput(what, "Add --against HOME/CORPUS")
     with tempfile.TemporaryDirectory() as scratch:
         own = evaluate.is_set(path) and not options.corpus
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
@@ -48,8 +47,8 @@ def eval(options: argparse.Namespace) -> int:
             found = evaluate.compare(result, other)
             record = {"one": record, "other": asdict(other)}
             record["differences"] = [asdict(row) for row in found]
-            tables.append(evaluate.table(other))
-            tables.append(evaluate.comparison_table(result.name, other.name, found))
+            compared = evaluate.comparison_table(result.name, other.name, found)
+            tables += [evaluate.table(other), compared]
         if options.judge:
             from graphrag_mcp.evaluate import judge
 
@@ -99,9 +98,8 @@ def _other(app: App, named: str) -> tuple[App, str]:
     home = path.parent.parent if path.parent.name == "corpora" else path.parent
     other = App(replace(app.settings, home=home.resolve()))
     if path.name not in other.corpora():
-        raise NotFound(
-            f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home"
-        )
+        move = "Give --against HOME/CORPUS, or a corpus of this home"
+        raise NotFound(f"there is no index {named!r}", move)
     return other, path.name
 
 
@@ -148,16 +146,13 @@ def _judged(
     from graphrag_mcp.evaluate.judge import Pair, judge, may_judge
 
     if mode == "text":
-        raise BadInput(
-            "mode text gives no answers to judge", "Name another mode first, e.g. --modes local"
-        )
+        move = "Name another mode first, e.g. --modes local"
+        raise BadInput("mode text gives no answers to judge", move)
     asker = app.asker(corpus)
     may_judge(asker)  # before any answer is paid for
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    pairs = [
-        Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)
-    ]
-    return judge(asker, pairs)
+    texts = (question.text for question in questions)
+    return judge(asker, list(map(Pair, texts, *sides)))
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:

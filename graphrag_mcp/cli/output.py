@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +31,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "graphrag-mcp"
 # tool -> command, and which arguments come after it in which order
-COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
-    tool: (one["command"], {name: said for name, said in one.items() if name != "command"})
-    for tool, one in tomllib.loads(Path(__file__).with_name("main.toml").read_text())[
-        "tools"
-    ].items()
-}
+_TOOLS: dict[str, dict[str, str]] = terms.table(f"{Path(__file__).parent}/main")["tools"]
+COMMANDS = {tool: (one.pop("command"), one) for tool, one in _TOOLS.items()}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
 OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
@@ -102,11 +97,8 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
     words = [PROGRAM, command]
     for name, unknown in places.items():
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
-    words += [
-        f"{_option(name)} {_all(given[name])}"
-        for name in OPTIONS
-        if name in given and name not in places
-    ]
+    named = (name for name in OPTIONS if name in given and name not in places)
+    words += [f"{_option(name)} {_all(given[name])}" for name in named]
     fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
     words += [f"--set {shlex.quote(one)}" for one in fields]
     words += ["--yes"] if given.get("dry_run") == "false" else []
@@ -115,9 +107,8 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
 
 def _all(written: str) -> str:
     """The values of a list, or the one value, as a shell takes them."""
-    values = re.findall(r'"([^"]*)"', written) or [
-        one.strip() for one in written.strip("[]").split(",")
-    ]
+    quoted = re.findall(r'"([^"]*)"', written)
+    values = quoted or [one.strip() for one in written.strip("[]").split(",")]
     rest = ["..."] if written.strip("[] ").endswith("...") and '"' in written else []
     return " ".join([*(shlex.quote(one) for one in values if one), *rest])
 
@@ -232,9 +223,8 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    cost = ""
-    if guess.get("cost"):
-        cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
+    priced = f", at a cost of about {guess.get('cost', 0):,.4g} by the prices in the settings"
+    cost = priced if guess.get("cost") else ""
     lines.append(f"ask a model about {asked(guess)}{cost}")
     lines += [f"  {kind}: {asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
@@ -259,24 +249,17 @@ def changed(result: IndexResult, corpus: str, elapsed: float) -> str:
 
 def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> int:
     """Print the record with --json, else the lines; the exit status of what is done."""
-    if options.json:
-        print_json(record)
-    else:
-        print("\n".join(lines))
+    print_json(record) if options.json else print("\n".join(lines))
     return 0
 
 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials in it are masked as in the tools, unless it is `exact` because it
     will be read back."""
-    from graphrag_mcp.packing import budget as packing_budget
+    from graphrag_mcp.packing.budget import shown
 
-    shown = (
-        value
-        if exact or fencing.SHOW_SECRETS.get()
-        else packing_budget.shown(value, fencing.masked)
-    )
-    said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
+    as_is = exact or fencing.SHOW_SECRETS.get()
+    said = json.dumps(value if as_is else shown(value, fencing.masked), ensure_ascii=False)
     # the same value, and nothing for the terminal
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
 from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
+from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, table, terms
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
@@ -100,8 +99,7 @@ def _values(row: Row, *names: str) -> Row:
 
 DOCUMENTS = 200  # and documents
 
-_COLUMNS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in _COLUMNS.items()}
+SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in table(__file__).items()}
 
 
 def _lists() -> dict[str, list[str]]:
@@ -161,8 +159,8 @@ def _write(path: Path, schema: pa.Schema, rows: Iterator[Row]) -> int:
 def _maps(snapshot: Snapshot) -> _Maps:
     maps = _Maps()
     groups = {"text_units": "Sources", "entities": "Entities", "relationships": "Relationships"}
-    for table, group in {**groups, "communities": "Reports"}.items():
-        rows = _pairs(snapshot.rows(table, columns=["id", "n"]))
+    for name, group in {**groups, "communities": "Reports"}.items():
+        rows = _pairs(snapshot.rows(name, columns=["id", "n"]))
         maps.numbers[group] = {id: str(n) for id, n in rows}
     for row in _by_n(snapshot, "text_units", "document_id", "id").to_pylist():
         maps.units_of_document[row["document_id"]].append(row["id"])

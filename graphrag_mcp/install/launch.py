@@ -251,8 +251,8 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
     steps = ["graphrag-mcp doctor --repair"] if damaged else []
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
-    models = settings.embedding_model, settings.rerank_model
-    if any(name.startswith(LOCAL) for name in models) and not record["extras"]["local"]:
+    named = settings.embedding_model, settings.rerank_model
+    if any(name.startswith(LOCAL) for name in named) and not record["extras"]["local"]:
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:
