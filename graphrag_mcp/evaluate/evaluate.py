@@ -22,6 +22,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from statistics import median
@@ -73,8 +74,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
-    if path.suffix.lower() in (".csv", ".tsv"):
-        delimiter = "," if path.suffix.lower() == ".csv" else "\t"
+    if delimiter := {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower()):
         reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
         for row in reader:
             yield f"{path.name} line {reader.line_num}", row
@@ -107,15 +107,11 @@ def _question(row: Any, place: str) -> Question:
 
 def _strings(value: Any) -> tuple[str, ...]:
     """A list, a JSON list in a string, strings with `|` between them, or one string."""
-    if isinstance(value, str):
-        flat = value.strip()
-        if flat.startswith("["):
-            try:
-                value = json.loads(flat)
-            except ValueError:
-                value = [flat]
-        else:
-            value = re.split(r"(?<!\s)\s*\|\s*", flat)
+    if isinstance(value, str) and not value.strip().startswith("["):
+        value = re.split(r"(?<!\s)\s*\|\s*", value.strip())
+    elif isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = (one for one in listed if isinstance(one, str | int | float))
     found = [str(one).strip() for one in plain if not isinstance(one, bool)]
@@ -268,9 +264,7 @@ def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
 
 
 def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
-    return tuple(
-        one for one in gold if not any(is_document(one, document) for document in documents)
-    )
+    return tuple(one for one in gold if not any(is_document(one, each) for each in documents))
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
@@ -298,9 +292,8 @@ def is_document(gold: str, document: Citation) -> bool:
     if gold in (document.uri, document.document_id):
         return True
     path = PurePosixPath(document.uri.partition("#")[0])
-    if gold in (path.name, path.stem) or document.uri.endswith(
-        (f"/{gold}", f":{gold}", f"#{gold}")
-    ):
+    ends = (f"/{gold}", f":{gold}", f"#{gold}")
+    if gold in (path.name, path.stem) or document.uri.endswith(ends):
         return True
     return bool(document.title) and normalise_name(gold) == normalise_name(document.title)
 
@@ -369,10 +362,8 @@ def _difference(
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
     """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
     same seed)."""
-    draw = random.Random(seed)
-    means = sorted(
-        sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES)
-    )
+    draw, count = random.Random(seed), len(changes)
+    means = sorted(sum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES))
     return round(means[int(0.025 * RESAMPLES)], 2), round(means[int(0.975 * RESAMPLES) - 1], 2)
 
 
