@@ -87,10 +87,8 @@ def without_thoughts(text: str) -> str:
     for tag in _THOUGHT.finditer(text):
         start, end = tag.span()
         if tag[1]:
-            alone = text[max(0, start - 1) : start] in ("", "\n") or text[end : end + 1] in (
-                "",
-                "\n",
-            )
+            beside = {text[max(0, start - 1) : start], text[end : end + 1]}
+            alone = not beside.isdisjoint(("", "\n"))
             if inside or (not kept and alone):
                 kept, at, inside = kept or [""], end, False
         elif not inside and not text[max(at, start - 200) : start].rpartition("\n")[2].strip():
@@ -188,11 +186,9 @@ class _Json:
             if value is not _CUT:
                 found.setdefault(key, value)
         closed = self.text[self.at - 1] == "}"
-        holds = any(
-            isinstance(one, dict)
-            or (isinstance(one, list) and any(isinstance(part, dict | list) for part in one))
-            for one in found.values()
-        )
+        parts = (part for one in found.values() if isinstance(one, list) for part in one)
+        holds = any(isinstance(one, dict) for one in found.values())
+        holds = holds or any(isinstance(part, dict | list) for part in parts)
         if not closed and (not found or (self.whole and not holds)):
             return _CUT
         self.mended += not holds and not _strict(self.text, begin)[1]
@@ -296,7 +292,6 @@ def unescaped(text: str) -> str:
 FULL = r"[<＜][ ]?[|｜#\\]{1,5}[ ]?[>＞]"
 HALF = rf"{FULL}|[<＜][|｜]{{1,2}}|[|｜]{{1,2}}[>＞]"
 
-
 # ---- values ---------------------------------------------------------------------------------------
 
 # Control characters, lone halves of surrogate pairs, direction marks and other invisible signs.
@@ -353,9 +348,8 @@ def without_gloss(name: str) -> str:
             if all(letter in initials for letter in short if letter.isalpha()):
                 return long
     gloss = _SAYS_SHORT.sub("", gloss)
-    translated = (
-        _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
-    )
+    other = _latin(head) != _latin(gloss)
+    translated = other and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
     return head if translated else name
 
 

@@ -82,9 +82,8 @@ class Refusal(Exception):
             return True
         if self.parameter:
             return self.parameter.split(".")[0] == field
-        quoted = rf"['\"`.]{re.escape(field)}(?![A-Za-z_])"
-        plain = rf"(?<![A-Za-z_]){re.escape(field)}(?![A-Za-z_])"
-        return re.search(plain if len(field) >= 6 else quoted, self.message) is not None
+        before = r"(?<![A-Za-z_])" if len(field) >= 6 else r"['\"`.]"
+        return re.search(rf"{before}{re.escape(field)}(?![A-Za-z_])", self.message) is not None
 
 
 class Pace:
@@ -101,19 +100,15 @@ class Pace:
     ) -> None:
         self.counts_tokens = tokens_per_minute > 0  # else no one need count a prompt
         self.sleep, self._clock = sleep, clock
-        self._seconds = [
-            60 / limit if limit else 0.0 for limit in (requests_per_minute, tokens_per_minute)
-        ]
+        limits = (requests_per_minute, tokens_per_minute)
+        self._seconds = [60 / limit if limit else 0.0 for limit in limits]
         self._next = [0.0, 0.0]  # when the next request, and the next token, may be sent
 
     async def turn(self, tokens: int) -> None:
         """Returns when a call with so many tokens may begin: after those that asked before."""
         now = self._clock()
         begin = max(now, *self._next)
-        self._next = [
-            begin + amount * seconds
-            for amount, seconds in zip((1, tokens), self._seconds, strict=True)
-        ]
+        self._next = [begin + self._seconds[0], begin + tokens * self._seconds[1]]
         if begin > now:
             await self.sleep(begin - now)
 
@@ -137,9 +132,8 @@ class Server:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._what, self._setting = what, setting
-        self._address_setting = "OPENAI_BASE_URL"
-        if setting == "embedding_model":
-            self._address_setting += " or embedding_base_url"
+        also = " or embedding_base_url" if setting == "embedding_model" else ""
+        self._address_setting = f"OPENAI_BASE_URL{also}"
         self._url, login = _without_login(base_url.strip() or OPENAI)
         self._given_url = bool(base_url.strip())
         self._variable = settings.api_key_variable
@@ -199,10 +193,9 @@ class Server:
 
         refused, inside = None, None
         ask = self._open().chat.completions.create
+        given = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
-            async with await ask(
-                model=body["model"], messages=[], stream=True, extra_body=body
-            ) as pieces:
+            async with await ask(**given) as pieces:
                 async for piece in pieces:
                     yield piece.to_dict()
         except openai.APIStatusError as error:
@@ -288,11 +281,10 @@ class Server:
             move = "Add credit, then run it again; what is done is kept"
             return ModelError(what, move, final=True)
         if status in (401, 403):
-            what = f"{self._what} refuses the key in {self._variable} {where}"
-            if not self._key:
-                what = f"{self._what} wants a key and {self._variable} is not set {where}"
+            wrong = f"refuses the key in {self._variable}"
+            wrong = wrong if self._key else f"wants a key and {self._variable} is not set"
             move = f"Set {self._variable} to a key that may use this model, in the environment of this server"
-            return ModelError(what, move, final=True)
+            return ModelError(f"{self._what} {wrong} {where}", move, final=True)
         # Some say 500 to what no second try can mend.
         lasting = status == 501 or _TOO_LONG.search(message)
         if status in (408, 409, 425, 429) or (status >= 500 and not lasting):
