@@ -88,8 +88,7 @@ def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> App:
 
 
 def _other(app: App, named: str) -> tuple[App, str]:
-    """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS`
-    too)."""
+    """The index to compare with: a corpus of this home, `HOME/CORPUS`, `HOME/corpora/CORPUS`."""
     from graphrag_mcp.app import App
 
     if named in app.corpora():
@@ -156,8 +155,7 @@ def _judged(
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
-    """A model's answer to each question, from what this index finds; the context itself where none
-    was given."""
+    """A model's answer to each question, from what this index finds; else the context itself."""
     from graphrag_mcp.query.global_ import global_search
     from graphrag_mcp.query.local import local_search
 

@@ -75,8 +75,7 @@ def as_commands(said: str, corpus: str = "") -> str:
 
 
 def calls_as_commands(said: str, corpus: str = "") -> str:
-    """Only whole calls, for text in which words of documents may stand; with the `corpus` that was
-    asked for."""
+    """Only whole calls, for text with words of documents; with the `corpus` that was asked for."""
     return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
 
 
@@ -85,8 +84,7 @@ def _named(tool: str) -> str:
 
 
 def _command(tool: str, arguments: str, corpus: str) -> str:
-    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id
-    says it."""
+    """`get_source(ids=["t3"])` as `graphrag-mcp source t3`, and the corpus where no id says it."""
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
@@ -117,8 +115,7 @@ _UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe
 
 
 class Bar:
-    """A progress bar on stderr, at most ten times a second, wiped when left; silent with --json and
-    where stderr is no terminal."""
+    """A progress bar on stderr, wiped when left; silent with --json and without a terminal."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.shown = sys.stderr.isatty() and not options.json
@@ -159,8 +156,7 @@ def pace(seconds: float, done: int, left: int) -> str:
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
-    """The result in the words of the command line: JSON, or its text with what is advised on
-    stderr."""
+    """The result as JSON, or its text with what is advised on stderr, in words of commands."""
     hint = as_commands(result.hint, options.corpus)
     following = calls_as_commands(result.next_call, options.corpus)
     if options.json:
@@ -198,8 +194,7 @@ def _answers(result: Result) -> bool:
 
 
 def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
-    """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as
-    it is."""
+    """`26 documents, 1 passage`, zeros left out; a reason stays as it is."""
     shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
     return ", ".join(
         terms.counted(count, name) if " " not in name else f"{count:,} {name}"
@@ -209,8 +204,7 @@ def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
 
 
 def estimated(result: IndexResult) -> list[str]:
-    """What `index --dry-run` found, line by line: what would be read, what a model would be asked,
-    at what price."""
+    """What `index --dry-run` found: what would be read, what a model would be asked, the price."""
     guess, counts = result.estimate, result.counts
     size = f"{guess.get('bytes', 0) / 1000:,.1f} kB"
     lines = [
@@ -254,8 +248,7 @@ def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> 
 
 
 def print_json(value: Any, exact: bool = False) -> None:
-    """One object; credentials in it are masked as in the tools, unless it is `exact` because it
-    will be read back."""
+    """One object; credentials are masked, unless it is `exact` because it will be read back."""
     from graphrag_mcp.packing.budget import shown
 
     as_is = exact or fencing.SHOW_SECRETS.get()
@@ -306,8 +299,7 @@ def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str,
 
 
 def elsewhere(app: App, corpus: str) -> str:
-    """A line that says how to reach this corpus, where commands without `--corpus` mean another one
-    or none."""
+    """How to reach this corpus, where commands without `--corpus` mean another one or none."""
     try:
         meant = app.corpus_for_reading()
     except GraphRAGError:

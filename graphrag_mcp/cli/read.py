@@ -73,8 +73,7 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
 
 
 def _place(place: Citation, line: int, sources: Mapping[str, Mapping[str, str]]) -> Text:
-    """`path:line` as a link, where the file is there; else the document's uri. `line` counts from
-    the first line of the passage."""
+    """`path:line` as a link, where the file is there; else the uri. `line` is in the passage."""
     from rich.style import Style
     from rich.text import Text
 

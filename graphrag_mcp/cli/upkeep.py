@@ -208,8 +208,7 @@ def _entry(
 def _roots(
     options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
 ) -> tuple[Path, ...]:
-    """Folders named here or in the settings; else the project; else this folder where the host has
-    none of its own."""
+    """Folders named here or in the settings; else the project, or this folder."""
     if options.root:
         roots = tuple(output.existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:

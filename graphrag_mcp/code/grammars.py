@@ -570,8 +570,7 @@ class _Reader:
                 self.file.variables[f"{owner[len(self.file.module) + 1 :]}.{name}"] = known
 
     def _stated(self, node: Any, deep: int = 0) -> str:
-        """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
-        "" for unknown."""
+        """The stated type: a dotted name, `name()` for what a call gives, "" for unknown."""
         kind = node.type if deep < _DEEPEST else ""
         received = kind == "unary_expression" and node.text.startswith(b"<-")
         if kind in _STATES and not received:

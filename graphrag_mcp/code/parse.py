@@ -563,8 +563,7 @@ _SEVERAL, _TYPED, _OWN = "?|", "?:", "?c"  # and the class of a class method
 
 
 def _value(node: ast.AST, name: str) -> set[str]:
-    """What a statement gives a name, as far as it is compared with what others give it; nothing for
-    None and for `f = wrap(f)`."""
+    """What a statement gives a name, to be compared; nothing for None and for `f = wrap(f)`."""
     value = getattr(node, "value", None)
     value = _base_of(value) if value else None
     call = value if isinstance(value, ast.Call) else None
@@ -657,8 +656,7 @@ LONGEST_LINE = 20_000
 
 @lru_cache(maxsize=4)
 def parse(uri: str, text: str) -> SourceFile | None:
-    """What a source file defines and uses, of a generated one only its module; None where its
-    language is unknown."""
+    """What a source file defines and uses, of a generated one its module; None for no language."""
     language = language_of(uri)
     if not language:
         return None
@@ -699,8 +697,7 @@ _SETTINGS = re.compile(r"(?:.*/)?(?:[jt]sconfig[\w.-]*\.json|package\.json|Cargo
 
 
 def parse_prose(uri: str, text: str) -> SourceFile | None:
-    """The names that a document writes as code, or those that a file of settings gives modules; None
-    where it writes none."""
+    """The names that prose writes as code, or that settings give modules; None for none."""
     if _SETTINGS.fullmatch(uri):
         given = grammars.aliases(uri, text)
         return SourceFile(uri, PROSE, "", variables=given) if given else None

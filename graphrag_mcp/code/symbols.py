@@ -217,8 +217,7 @@ def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
 def placed(
     units: Sequence[Any], starts: Sequence[int], start: int, end: int
 ) -> tuple[str, int, int]:
-    """The text unit (of `units` as `dumped` has them, `starts` their own parts) whose own part holds
-    the place, and the place in it."""
+    """The text unit whose own part (`starts`) holds the place, and the place in it."""
     at = max(bisect_right(starts, start) - 1, 0)
     id, _, first, last = units[at]
     start = min(max(start, first), last - 1)

@@ -173,8 +173,7 @@ def _answers(folder: Path) -> Iterator[Finding]:
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The records, and every file of the tables that these list, those of older generations and of
-    indexes included."""
+    """The records, and every file of the tables that they list, with older ones and indexes."""
     for where, what in differing(folder / "files", manifest.files):
         yield Finding("file", f"files/{where}", what, DERIVE)
     for where, what in manifests.verify(folder, manifest.files, manifest.tables):
@@ -191,8 +190,7 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 
 def _orphaned(folder: Path) -> list[Path]:
-    """Files that no kept generation names: left by a crash, or by generations that have been
-    forgotten."""
+    """Files that no kept generation names: left by a crash, or by forgotten generations."""
     kept = [*filter(None, [manifests.read(folder)]), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
@@ -202,8 +200,7 @@ def _orphaned(folder: Path) -> list[Path]:
 
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
-    """Every table is read whole, once, in batches: that it opens, and that rows match their check
-    values."""
+    """Every table is read whole, once, in batches: that it opens, and its check values."""
     for name in schema.TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
@@ -222,8 +219,7 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
-    """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans
-    removed."""
+    """What loses nothing: manifest and copies made equal, unreadable copies and orphans removed."""
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
@@ -366,8 +362,7 @@ def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
 
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
-    """Rows spread over each table are found through each of its indexes, through full text by their
-    rarest term."""
+    """Rows spread over each table are found through its indexes, in texts by their rarest term."""
     columns = ((name, column) for name in schema.TABLES for column in schema.SCALAR[name])
     for table, column in columns:
         values = sorted(set(_column(snapshot, table, column)))

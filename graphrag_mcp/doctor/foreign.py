@@ -68,8 +68,7 @@ class Examination:
     def lost(
         self, where: str, pairs: Iterable[tuple[str, str]], there: Collection[str], what: str
     ) -> None:
-        """`pairs`: who names what. Nothing is said where the table that should hold it could not be
-        read."""
+        """`pairs`: who names what. Nothing is said where the other table could not be read."""
         named = (f"{who} names {id[:32]}" for who, id in pairs if id not in there)
         self.add("dangling", where, named if there else (), what)
 

@@ -263,8 +263,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
 
 
 def told(found: Changes, about: str = "") -> list[str]:
-    """Lines on what changed: counts of the graph, names that came, statements, the documents by what
-    became of them."""
+    """Lines on what changed: counts, names that came, statements, documents by what they became."""
     if found.since == found.generation:
         return [f"Generation {found.generation} is the current one, so nothing has changed since."]
     since = (

@@ -50,8 +50,7 @@ class Question:
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be
-    read."""
+    """The questions of a file or evaluation folder. BadInput for none, or an unreadable one."""
     if path.is_dir():
         path = path / NAMES[1]
     try:
@@ -123,8 +122,7 @@ def is_set(path: Path) -> bool:
 
 
 def write_documents(folder: Path, target: Path) -> int:
-    """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there
-    are."""
+    """The documents of an evaluation folder as Markdown files, `<id>.md`; how many there are."""
     target.mkdir(parents=True, exist_ok=True)
     count = 0
     for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
@@ -168,8 +166,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ModeScores:
-    """One mode over all questions. `means` by metric, in percent; `counted` how many questions have
-    it."""
+    """One mode over all questions. `means` by metric, in percent; `counted`: how many have it."""
 
     mode: str
     means: Mapping[str, float]
@@ -287,8 +284,7 @@ def plain(text: str) -> str:
 
 
 def is_document(gold: str, document: Citation) -> bool:
-    """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
-    id?"""
+    """Does gold mean this document: by uri or its end, file name, its stem, title, or id?"""
     if gold in (document.uri, document.document_id):
         return True
     path = PurePosixPath(document.uri.partition("#")[0])
@@ -329,8 +325,7 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
-    """The other's values less the one's, question by question, for every mode and metric that both
-    have."""
+    """The other's values less the one's, question by question, by mode and metric of both."""
     found = []
     for mine in one.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
@@ -360,16 +355,14 @@ def _difference(
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
-    """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
-    same seed)."""
+    """The middle 95 % of the means of resampled changes (bootstrap over questions)."""
     draw, count = random.Random(seed), len(changes)
     means = sorted(sum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES))
     return round(means[int(0.025 * RESAMPLES)], 2), round(means[int(0.975 * RESAMPLES) - 1], 2)
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Two-sided: how likely so uneven a split is when each question is as likely to be better as
-    worse; 1 for none."""
+    """Two-sided p of so uneven a split, were better and worse equally likely; 1 for none."""
     count = better + worse
     tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
     return round(min(1.0, 2 * tail / 2**count), 4)

@@ -197,8 +197,7 @@ def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
 
 
 def _nearness(texts: Sequence[str]) -> list[float]:
-    """Cosine of each text with the mean of all, by tf-idf; idf counts these texts alone, so a name
-    in one of them pulls nothing."""
+    """Cosine of each text with the mean of all, by tf-idf; idf counts these texts alone."""
     counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
     holding = Counter(term for count in counts for term in count)
     rows: list[dict[str, float]] = []
@@ -242,8 +241,7 @@ def passages(texts: Sequence[str], size: int = EXAMPLE_TOKENS) -> list[str]:
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is
-    cut off."""
+    """`text` in pieces of whole sentences of at most `size` tokens; a longer one is cut off."""
     start = end = 0
     for first, last in sentences(text):
         if end > start and count_tokens(text[start:last]) > size:
@@ -312,8 +310,7 @@ def _profile(
 
 
 def read_profile(reply: str) -> Profile:
-    """The profile in a reply; BadReply when it holds neither a persona nor types, which is what
-    tuning is for."""
+    """The profile in a reply; BadReply when it holds neither a persona nor types."""
     try:
         found = replies.read(reply)
     except ValueError:
@@ -328,14 +325,12 @@ def read_profile(reply: str) -> Profile:
 
 
 def clean(text: str, longest: int) -> str:
-    """One paragraph without variables, tags, delimiters and control characters, cut at a sentence
-    end if too long."""
+    """One paragraph without variables, tags, delimiters, control characters; cut at a sentence."""
     return _plain(re.sub(r"<[^<>]{0,200}>|[$`{}]", " ", text[: 10 * longest]), longest)
 
 
 def _plain(text: str, longest: int) -> str:
-    """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be
-    a name."""
+    """The same for an example, where a dollar is written twice and `C++ {…}` may be a name."""
     text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
     no_text = ("Cc", "Cs", "Co", "Zl", "Zp")
     text = "".join(" " if unicodedata.category(ch) in no_text else ch for ch in text)
@@ -375,8 +370,7 @@ _RECORD = re.compile(r"\(\s*\"(entity|relationship)\"(<\|>.*)\)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text and what is to be found in it: fields after the tag, entities first, strong
-    relationships first."""
+    """A text and what is to be found in it: fields after the tag, strong relationships first."""
 
     text: str
     entities: tuple[tuple[str, ...], ...]
@@ -391,8 +385,7 @@ class Example:
 def _example_ask(
     text: str, template: str, types: Sequence[str], language: str
 ) -> Ask[Example | None]:
-    """The question for a worked example: the tuned extraction prompt, with types and language (may
-    be empty)."""
+    """The question for an example: the tuned prompt, with types and language (may be empty)."""
     prompt = Template(template).safe_substitute(
         entity_types=", ".join(types) or "whatever fits best, in one or two lower-case words",
         language=f"Write in {language or 'the language of the text'}.",
@@ -529,15 +522,13 @@ def _broken(text: str) -> str:
 
 
 def _shown(example: Example) -> str:
-    """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a
-    template."""
+    """As in extract_examples.md; a dollar sign is written twice, since the file is a template."""
     records = "\n##\n".join(example.records())
     return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
 
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as
-    `NAME.bak`."""
+    """Write the files; what differs there, or is of an earlier tuning, is kept as `NAME.bak`."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in sorted(_written_before(target) | set(texts)):

@@ -56,8 +56,7 @@ def program_of(folder: Path) -> str:
 
 
 def located(folder: Path) -> Path:
-    """The folder itself, or the one in it where both programs keep their output when they are left
-    to it."""
+    """The folder itself, or the one in it where both programs keep their output by default."""
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 
@@ -203,8 +202,7 @@ class SourceDocument:
 
 @dataclass(slots=True)
 class SourceUnit:
-    """`start`, `end`: characters of the document where the other index says so; -1 where it does
-    not."""
+    """`start`, `end`: characters of the document; -1 where the other index does not say so."""
 
     id: str
     number: int

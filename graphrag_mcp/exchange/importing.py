@@ -185,8 +185,7 @@ class _Writer:
         return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
-        """Each relation with the keys of its ends and its units: where it names none, those of both
-        its ends."""
+        """Each relation with the keys of its ends and its units, without any those of its ends."""
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = 0
@@ -234,8 +233,7 @@ class _Writer:
             self.units_of[key].add(id)
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
-        """Ends that are no entity of their own, or are not named in a unit that speaks of them, are
-        named there."""
+        """Ends that are no entity, or not named in a unit that speaks of them, are named there."""
         strange: set[str] = set()
         named = {key_of(one): one for one in reversed(self.foreign.entities)}
         for source, target, one, units in statements:
@@ -264,8 +262,7 @@ class _Writer:
 
 
 def _at(rows: list[Any], row: Any) -> int:
-    """The place of a row in a list that holds each once. The newest are looked at first: a name
-    comes in runs."""
+    """The place of a row in a list that holds each once; a name comes in runs, at its end."""
     for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
         if rows[place] == row:
             return place
@@ -386,16 +383,14 @@ class Holder:
 
 
 def read(folder: Path) -> Foreign:
-    """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
-    BadInput for others."""
+    """What a folder of GraphRAG, LightRAG or our own export holds. BadInput for others."""
     return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
 
 
 def import_folder(
     corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None
 ) -> tuple[IndexResult, list[str]]:
-    """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
-    ...)."""
+    """Bring the content of `source` into the corpus. Raises GraphRAGError."""
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)

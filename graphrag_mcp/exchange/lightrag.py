@@ -58,8 +58,7 @@ def _document(id: str, row: Row, status: Row) -> files.SourceDocument:
 
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
-    """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
-    cut short."""
+    """Ids of chunks: the complete list, else the one in the graph, which may be cut short."""
     listed = known.get("chunk_ids") if known else None
     return list(map(str, listed)) if isinstance(listed, list) else files.parts(row, "source_id")
 

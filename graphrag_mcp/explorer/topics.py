@@ -151,8 +151,7 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
 def _place(
     snapshot: Snapshot, found: Topics, units: Mapping[str, Sequence[str]], keep: bool
 ) -> None:
-    """Give the communities their circles and colours, where those of the same text units were on the
-    last map."""
+    """Circles and colours, where those of the same text units were on the last map."""
     path, by_id = snapshot.folder / LAST, found.by_id
     last = read_map(path)
     before = anchors(units, {id: one.level for id, one in by_id.items()}, last)

@@ -100,8 +100,7 @@ START_SECONDS = {False: 30, True: 180}
 
 @dataclass(frozen=True)
 class Change:
-    """What one run does to one file. `after` is None where the file goes; `text` is our entry as it
-    stands there."""
+    """What one run does to one file. `after` is None where the file goes."""
 
     file: Path
     before: bytes | None
@@ -114,8 +113,7 @@ class Change:
 def entry(
     host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
 ) -> dict[str, Any]:
-    """Our server as this host writes one down; `handed` are names of variables, passed on by
-    reference."""
+    """Our server as this host writes one down; `handed`: names of variables, as references."""
     made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
     made |= {"command": words[0], "args": list(words[1:])}
     values = dict(env)
@@ -133,8 +131,7 @@ def entry(
 def variables(
     host: Host, project: bool, given_names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """What `--env` asks for: values that may be written, names passed by reference, and what to
-    tell the user."""
+    """What `--env` asks for: values to write, names passed by reference, and notes."""
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
@@ -166,8 +163,7 @@ def variables(
 
 
 def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
-    """What putting the entry in changes. Raises BadInput where the file, or a server of that name,
-    is in the way."""
+    """What putting the entry in changes. BadInput where the file or a server is in the way."""
     before = _read(file)
     text = _decoded(before, file)
     there = _servers(host, text, file)
@@ -184,8 +180,7 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
 def _merged(
     known: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A new entry with what someone has added to the old one by hand: a switch, a time-out, a
-    variable, a word."""
+    """A new entry with what someone has added to the old one by hand, such as a time-out."""
     mine = {"type", "command", "args", "env", "env_vars"}
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
@@ -199,8 +194,7 @@ def _merged(
 
 
 def undoing(host: Host, file: Path, name: str) -> Change:
-    """What taking the entry out changes: the file from before where nothing else has changed since,
-    else without it."""
+    """What taking the entry out changes: the file from before, or this one without the entry."""
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
@@ -222,8 +216,7 @@ def undoing(host: Host, file: Path, name: str) -> Change:
 
 
 def apply(change: Change) -> Path | None:
-    """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been
-    changed."""
+    """Write a change; the backup's path, where one is kept. Busy when the file has just changed."""
     file, backup = change.file, backup_of(change.file)
     if change.before != change.after:
         if _read(file) != change.before:
@@ -250,8 +243,7 @@ def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
 
 
 def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
-    """Where this server is in the hosts' files: of the user, and of the folder at hand. Never
-    raises."""
+    """Where this server is in the hosts' files, of the user and of this folder. Never raises."""
     found = []
     for host in HOSTS:
         places = [user_file(host, environ, home)]

@@ -140,8 +140,7 @@ log = logging.getLogger(__name__)
 
 
 class BadReply(Exception):
-    """A reply that cannot be used; its text is the reason in a few words, without anything of the
-    reply."""
+    """A reply that cannot be used; its text is the reason, with nothing of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +176,14 @@ class Answer(Generic[T]):
 
 
 def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
-    """What a question is known by in the book: its words and the form wanted; neither model nor
-    generation."""
+    """What a question is known by in the book: its words and the form wanted, not who is asked."""
     body = [[[message.role, message.content] for message in messages], schema]
     said = json.dumps(body, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
 
 
 class Asker:
-    """One per corpus and run. Every method may be called from any thread; coroutines run on the
-    asker's own loop."""
+    """One per corpus and run. Any thread may call it; coroutines run on the asker's own loop."""
 
     VAIN = 5  # replies asked for once more without a gain, after which none is any more
 
@@ -301,8 +298,7 @@ class Asker:
     # ---- running --------------------------------------------------------------------------------
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run straight-line async code on the asker's loop; the result is a future of the calling
-        thread's kind."""
+        """Run async code on the asker's loop; the result is a future for the calling thread."""
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -345,8 +341,7 @@ class Asker:
                 await model.close()
 
     async def _save(self, work: Callable[..., T], *arguments: Any) -> T:
-        """`work` in the thread of replies, also when this run is stopped: what is paid for comes
-        into the book."""
+        """`work` in the thread of replies, also when this run is stopped: a paid reply is kept."""
         saving = asyncio.get_running_loop().create_task(aside(work, *arguments, where=_REPLIES))
         self._saving.add(saving)
         saving.add_done_callback(self._saving.discard)
@@ -492,8 +487,7 @@ class Asker:
         return [found.get(key) for key in keys]
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
-        """Scores of texts for a question, for worker threads; None without a reranker, or when it
-        fails."""
+        """Scores of texts for a question, for worker threads; None without a reranker or reply."""
         if self.reranker is None:
             return None
         try:
@@ -599,8 +593,7 @@ class Margin:
 
 
 def priced(settings: Settings) -> None:
-    """Raises BadInput where a limit of money would never be reached, for there is nothing to count
-    it by."""
+    """Raises BadInput where a limit of money counts nothing, since no prices are set."""
     s = settings
     paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(protocols.LOCAL))
     if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):

@@ -37,8 +37,7 @@ _FAMILIES = (
 
 
 class _Local:
-    """A model of this process. One call at a time: the library uses every core for each. `name` is
-    the setting."""
+    """A model of this process, one call at a time, each on every core. `name` is the setting."""
 
     def __init__(self, setting: str, load: Callable[[Any, str, dict[str, Any]], Any]) -> None:
         self.name, self._load = setting, load
@@ -80,8 +79,7 @@ class LocalEmbedder(_Local):
         self.query_prompt, self.text_prompt = prompts(setting.removeprefix(LOCAL).strip())
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
-        used up."""
+        """No tokens are counted: no one is paid, and no budget of calls to a provider is used."""
         return await self._in_turn(self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> Embedded:
@@ -93,8 +91,7 @@ class LocalEmbedder(_Local):
 
 
 def place(setting: str) -> str:
-    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not
-    there."""
+    """The folder or name behind `local:`. ModelError for none, and for a missing folder."""
     where = setting.removeprefix(LOCAL).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
@@ -107,8 +104,7 @@ def place(setting: str) -> str:
 
 
 def prompts(where: str) -> tuple[str, str]:
-    """What goes before a question and before a text: from the model's own files, else by the name
-    of its family."""
+    """What goes before a question and before a text: by the model's files, else by its family."""
     named = _own_prompts(where)
     kinds = ([named[key] for key in kind if named.get(key)] for kind in (QUESTION, TEXT))
     question, text = (next(iter(found), "") for found in kinds)
@@ -137,8 +133,7 @@ _loading = threading.Lock()
 
 
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
-    """What `load` makes of the library; a folder and what is in the cache already are read without
-    the network."""
+    """What `load` makes of the library; a folder or what is in the cache needs no network."""
     with _loading:
         _quiet()
         try:

@@ -291,8 +291,7 @@ class OpenAIEmbedder:
         return Embedded(vectors, self._dimension, _usage(data.get("usage"), body["input"], ""))
 
     def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
-        """In the order of the texts, whatever the order of the reply; each of the one dimension,
-        all numbers finite."""
+        """In the order of the texts, whatever that of the reply; of one dimension, all finite."""
         import numpy
 
         if len(items) != count or not all(isinstance(item, dict) for item in items):
@@ -332,8 +331,7 @@ class OpenAIEmbedder:
 
 
 def _sendable(text: str) -> str:
-    """A text as it can be sent: without halves of characters, which a question typed in another
-    encoding may hold."""
+    """A text as it can be sent: without halves of characters, which a question may hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -362,8 +360,7 @@ def _thinking_of(message: Mapping[str, Any]) -> str:
 
 
 def _about(texts: Sequence[str]) -> int:
-    """Rather too many tokens, found cheaply: it only stands in until the provider says how many
-    there were."""
+    """Rather too many tokens, found cheaply: they stand in until the provider gives figures."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 

@@ -207,8 +207,7 @@ class _Json:
         return found if found or self.text[self.at - 1] == "]" else _CUT
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
-        """Is there another element? A bracket of the wrong kind ends this one when an outer one may
-        have it."""
+        """Is there another element? A wrong bracket ends this one when an outer one may have it."""
         while True:
             self.skip()
             here = self.text[self.at : self.at + 1]
@@ -270,8 +269,7 @@ _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5
 
 
 def plain_reply(reply: str) -> tuple[str, bool]:
-    """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
-    mark."""
+    """The reply without thoughts, fences, special tokens and end marks; and whether it had one."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
@@ -303,8 +301,7 @@ _PAIRS = tuple("\"\" '' “” ‘’ «» 「」 『』 `` ** ＂＂ „“ <> 
 
 
 def clean(value: str, longest: int) -> str:
-    """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
-    most `longest`."""
+    """One line of at most `longest`, without invisible signs, wrapping quotes and emphasis."""
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join(_INVISIBLE.sub("", text).split())
     for _ in range(6):
@@ -319,8 +316,7 @@ def clean(value: str, longest: int) -> str:
 
 
 def clean_name(value: str) -> str:
-    """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
-    stay)."""
+    """A name as it is stored; "" for one without a letter, digit or sign (`C++`, `😀` stay)."""
     name = clean(value, 1000).lstrip("#").strip()
     for sign in '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):

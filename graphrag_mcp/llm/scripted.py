@@ -59,8 +59,7 @@ class ScriptedChat:
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        """What the rules say, cut to `max_output` words when it is longer; usage is counted, as
-        estimated."""
+        """What the rules say, cut to `max_output` words; usage is counted, as estimated."""
         self.calls.append(tuple(messages))
         number = len(self.calls)
         if self._latency:

@@ -66,16 +66,14 @@ class Again(Exception):
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """The server objects to this request. `message` and `parameter` are its words, without the key
-    and the prompt."""
+    """The server objects to this request. `message`, `parameter`: its words, without the key."""
 
     status: int
     message: str
     parameter: str = ""
 
     def names(self, field: str) -> bool:
-        """Is the complaint about this field of the request? Short names must stand in quotes, since
-        they are words as well."""
+        """Is the complaint about this field of the request? A short name must stand in quotes."""
         if self.status not in (400, 404, 405, 415, 422, 501):
             return False
         if field == "response_format" and _FORMAT.search(self.message):
@@ -87,8 +85,7 @@ class Refusal(Exception):
 
 
 class Pace:
-    """Calls begin evenly: at most so many requests and tokens a minute (0: no limit), together for
-    the models that share it."""
+    """Calls begin evenly: so many requests and tokens a minute (0: no limit), over all models."""
 
     def __init__(
         self,
@@ -118,8 +115,7 @@ class Pace:
 
 
 class Server:
-    """Calls to one server for one model, from one event loop at a time. `chance` is there for the
-    tests."""
+    """Calls to one server for one model, from one event loop at a time. `chance`: for tests."""
 
     def __init__(
         self,
@@ -242,8 +238,7 @@ class Server:
         return ModelError(f"{self._what} refused the request{words}", move, divisible=True)
 
     def hidden(self, text: str) -> str:
-        """What a provider says without our key and login: a reply is kept in the reply cache, and
-        shown."""
+        """What a provider says without our key and login: replies are kept, and shown."""
         for secret in self._secrets:
             text = text.replace(secret, "***") if len(secret) >= 6 else text
         return text
@@ -324,8 +319,7 @@ class Server:
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting} to another server"
 
     def _shown(self, message: str, body: Mapping[str, Any]) -> str:
-        """A provider's words as they may be shown: one line without the key and without pieces of
-        the prompt."""
+        """A provider's words as they may be shown: one line without key and prompt."""
         message = self.hidden(message[: READ * 2])
         # providers show a key half masked
         words = ("***" if "***" in word else word for word in message.split())
@@ -435,8 +429,7 @@ def _validation(detail: Any) -> Iterator[str]:
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says
-    anything usable."""
+    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None for neither."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name, "")
         with suppress(ValueError):

@@ -44,8 +44,7 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 
 
 def wire(result: Result) -> dict[str, Any]:
-    """The result as it goes out: without the fields of a search, and of a citation, that say
-    nothing."""
+    """The result as it goes out: without fields, also of citations, that say nothing."""
     quiet = {"suspicious", *(QUIET if isinstance(result, types.SearchResult) else ())}
     data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
     for place in data.get("citations", ()):
@@ -108,8 +107,7 @@ def footer(result: Result, page: str = "") -> list[str]:
 
 
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
-    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
-    not `below`."""
+    """(tokens, characters) as a tool sends it: fence, flags, and the footer if `below`."""
     text, flags = dressed(result, result.text, footer(result) if below else ())
     return size(result.model_copy(update={"text": text, "suspicious": flags}))
 
@@ -138,14 +136,12 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
 
 @lru_cache(maxsize=64)
 def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
-    """The text as it may stand in a fence, and its flags; packing looks at the same text several
-    times."""
+    """The text as it may stand in a fence, and its flags; packing asks several times."""
     return fencing.clean(text), flagged(text)
 
 
 def _quotes(result: Result, text: str) -> bool:
-    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
-    themselves."""
+    """May it hold words of documents? Work items have own fences; JSON and charts quote."""
     if isinstance(result, types.WorkResult):
         return False
     if isinstance(result, types.IndexResult):
@@ -166,8 +162,7 @@ def _holds_names(line: str) -> bool:
 
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
-    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
-    is only data."""
+    """What we ask of the agent, as our prompts say it, and the rest, which is only data."""
     if not isinstance(result, types.DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
@@ -181,8 +176,7 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
 
 
 def flagged(text: str) -> dict[str, str]:
-    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
-    it."""
+    """What is suspicious in a text, by the id of its item: nothing is removed for it."""
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]
@@ -232,8 +226,7 @@ def columns(*values: object) -> str:
 
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
-    """The longest run of whole sentences from the start within the budget; at least a few words of
-    the first."""
+    """The longest run of whole sentences within the budget; at least words of the first."""
     text = text[: min(characters, budget * 12 + 200)]
     ends = [end for _, end in sentences(text)] or [len(text)]
     if count_tokens(text) <= budget and len(text) < characters:
@@ -306,8 +299,7 @@ def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
 
 
 def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
-    """The offsets of a cursor; zeros for none; None when it belongs to another generation or
-    question."""
+    """The offsets of a cursor; zeros for none; None for another generation or question."""
     if not cursor.strip():
         return (0,) * count
     match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
@@ -331,8 +323,7 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 
 
 def referenced_ids(text: str) -> dict[str, list[str]]:
-    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in
-    order."""
+    """Content ids inside `[Data: Entities (hex); Sources (hex)]`, by group, each once, in order."""
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
         for group in _GROUP.finditer(bracket[1]):
@@ -380,8 +371,7 @@ SOURCES = 2  # shown of a short reference
 
 
 def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
-    """References as the ids of their sources alone, `[t3, t7]`; of their entities where they name no
-    source."""
+    """References as ids of their sources alone, `[t3, t7]`; of entities where they name none."""
 
     def bracket(match: re.Match[str]) -> str:
         ids = referenced_ids(match[0])
@@ -467,8 +457,7 @@ def cost(item: Item) -> int:
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less where it is joined to one that stands there: its head and
-    what both hold."""
+    """Tokens that the item costs less where it is joined: its head and what both hold."""
     beside = [other for other in taken if adjoin(item, other)]
     if not beside:
         return 0
@@ -634,8 +623,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
 
 
 def _shrink(result: Result, keep: float, attempt: int) -> None:
-    """Keep about this share: at first of side fields, from the second attempt of lists, from the
-    third of the text."""
+    """Keep about this share: of side fields, from the second attempt of lists, then of the text."""
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
@@ -661,8 +649,7 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
 def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> types.Citation:
-    """The citation of a row of the table `passages`; `document`: the alias of its document, which
-    is shorter."""
+    """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
     return types.Citation(
         id=passage_alias(row),
         title=row["title"],

@@ -133,8 +133,7 @@ _ID = re.compile(r"([A-Za-z])(\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were
-    removed."""
+    """A text with references in one form; `cited`: ids in it, `unknown`: those removed."""
 
     text: str
     cited: tuple[str, ...]
@@ -248,8 +247,7 @@ def _reference(ids: Iterable[str], more: bool = False) -> str:
 
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
-    """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket
-    until it closes."""
+    """A receiver of pieces that passes them on with stored ids, a bracket once it is closed."""
     held = ""
 
     def take(piece: str) -> None:

@@ -112,8 +112,7 @@ def _undisguised(text: str) -> tuple[str, list[int]]:
 
 
 def _found(text: str) -> list[tuple[int, int]]:
-    """What is to be masked of the credentials in a text without disguise; some may lie within
-    another."""
+    """What is to be masked in a text without disguise; some may lie within another."""
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
         for pattern, is_one in _FORMS
@@ -129,16 +128,14 @@ def _found(text: str) -> list[tuple[int, int]]:
 
 
 def _begins(match: re.Match[str]) -> bool:
-    """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long
-    run of both kinds."""
+    """Behind `_` or `-` names go on, `get_fw_version`: there a key has a long run of both kinds."""
     if match.string[match.start() - 1 : match.start()] not in ("_", "-"):
         return True
     return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
 
 
 def _authorizes(match: re.Match[str]) -> bool:
-    """A token of digits and letters, in a text that speaks of such; or, behind `Basic`, a name and
-    a password in base64."""
+    """Digits and letters near such words; behind `Basic` a name and password (base64)."""
     if not re.search(r"bearer|authorization", match.string, re.IGNORECASE):
         return False
     if match[1]:
@@ -169,15 +166,13 @@ _FORMS = (
 
 
 def _of_a_key(lines: str) -> bool:
-    """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's
-    seal or a gene."""
+    """Lines of base64 that hold the numbers of a private key, and no picture or gene."""
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between their first and their last line; what stands above a last line whose
-    first is not here."""
+    """Private keys between first and last line; what is above a last line without a first."""
     found, at = [], 0
     while begin := _BLOCK.search(text, at):
         found += _above(text, at, begin.start())
@@ -285,8 +280,7 @@ def may_open(owner: str) -> bool:
 
 
 def sealed(cursor: str) -> str:
-    """The cursor with a mark of its owner behind it, made with the key of the home; unchanged where
-    there are no subjects."""
+    """The cursor with a mark of its owner, by the key of the home; as it is without subjects."""
     subject = SUBJECT.get()
     return f"{cursor}~{mark('cursor', subject, cursor)}" if subject and cursor else cursor
 
@@ -369,8 +363,7 @@ def imitations(text: str) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[tuple[int, int], ...]:
-    """Where marks begin that look like ours, and where their first character ends: `<`, `＜`,
-    `&lt;`."""
+    """Where marks like ours begin, and where their first character ends: `<`, `＜`, `&lt;`."""
     signs = "<&\\%" if text.isascii() else ANGLES + ESCAPES
     if not any(sign in text for sign in signs):
         return ()
@@ -385,8 +378,7 @@ def _imitations(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def shown(text: str) -> str:
-    """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no
-    credential."""
+    """The text as it may be shown, also by itself: nothing invisible, no credential."""
     seen = visible(text)
     return seen if SHOW_SECRETS.get() else masked(seen)
 
@@ -414,8 +406,7 @@ def visible(text: str) -> str:
 
 
 def hiding(text: str) -> list[int]:
-    """Where the text hides something: what turns its direction around, tags, and three unexplained
-    ones in a row."""
+    """Where the text hides something: turned direction, tags, three unexplained ones in a row."""
     found = []
     for match in _HIDDEN.finditer(text):
         explained = _explained(text, *match.span())
@@ -426,8 +417,7 @@ def hiding(text: str) -> list[int]:
 
 
 def uncovered(text: str) -> tuple[str, list[int]]:
-    """The text without what is invisible, and where each character stood; the text and [] where
-    nothing was."""
+    """The text without what is invisible, and where each character stood; [] where nothing was."""
     if _HIDDEN.search(text) is None:
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
