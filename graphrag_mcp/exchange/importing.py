@@ -199,8 +199,8 @@ class _Writer:
                 nowhere += 1
                 continue
             found.append((source, target, one, units))
-        what = "are left out: no text unit that is there holds them, or an end has no name"
-        self.foreign.note(nowhere, f"relationships {what}")
+        why = "no text unit that is there holds them, or an end has no name"
+        self.foreign.note(nowhere, f"relationships are left out: {why}")
         return found
 
     def end(self, title: str) -> str:
@@ -218,8 +218,7 @@ class _Writer:
             units = self._known(one.units) or self._known(of_pairs.get(key, ()))
             if units and key:
                 self._name(one, key, units)
-            else:
-                lost += 1
+            lost += not (units and key)
         what = "entities are left out: no text unit that is there names them"
         self.foreign.note(lost, what)
 
@@ -251,14 +250,13 @@ class _Writer:
         self.foreign.note(len(strange), what)
 
     def _claims(self) -> None:
-        nowhere = 0
-        for unit, one in self.foreign.claims:
-            if unit in self.places and one.subject:
-                self._put(unit, "claims", one)
-            else:
-                nowhere += 1
+        told = [
+            (unit, one) for unit, one in self.foreign.claims if unit in self.places and one.subject
+        ]
+        for unit, one in told:
+            self._put(unit, "claims", one)
         what = "claims are left out: their text unit is not there, or they have no subject"
-        self.foreign.note(nowhere, what)
+        self.foreign.note(len(self.foreign.claims) - len(told), what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
@@ -278,22 +276,19 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     if not foreign.communities:
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
-    told = [(one.source, one.target) for holder in holders for one in holder.record.statements]
-    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in told if a != b}
+    ends = [(one.source, one.target) for holder in holders for one in holder.record.statements]
+    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in ends if a != b}
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
     what = "communities do not divide their parent, as after an update: they are computed again"
     foreign.note(len(foreign.communities) - len(tree), what)
     known = _numbers(foreign, holders, ids, number_of, params)
-    reports, lost = [], 0
+    reports: list[Row] = []
     members_of = {row["id"]: row["members"] for row in tree}
-    for one in foreign.reports:
-        community = number_of.get(one.community)
-        if community is None:
-            lost += 1
-            continue
-        told = partial(_told, known=known, foreign=foreign)
+    told = partial(_told, known=known, foreign=foreign)
+    for one in (one for one in foreign.reports if one.community in number_of):
+        community = number_of[one.community]
         texts = ("summary", "full_content", "rating_explanation")
         row = {name: told(getattr(one, name)) for name in texts}
         row |= {name: getattr(one, name) for name in ("title", "rank", "method")}
@@ -302,7 +297,7 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
         reports.append(row)
     what = "reports are left out: their community is not there as it was when they were written"
-    foreign.note(lost, what)
+    foreign.note(len(foreign.reports) - len(reports), what)
     roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
     return {"communities": tree, "near": roots, "reports": reports}
 
@@ -329,16 +324,15 @@ def _numbers(
         return [id, *(unit_of[unit] for unit in units if unit in unit_of)]
 
     known = (one for one in foreign.entities if one.id in ids)
-    entities = {one.number: with_units(ids[one.id], one.units) for one in known}
     relations: dict[int, list[str]] = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
         relations[one.number] = with_units(relationship_id(*ends), one.units)
-    sources = {unit.number: [unit_of[unit.id]] for unit in foreign.units if unit.id in unit_of}
+    units = (unit for unit in foreign.units if unit.id in unit_of)
     return {
-        "Entities": entities,
+        "Entities": {one.number: with_units(ids[one.id], one.units) for one in known},
         "Relationships": relations,
-        "Sources": sources,
+        "Sources": {unit.number: [unit_of[unit.id]] for unit in units},
         "Reports": {number: [id] for number, id in number_of.items()},
     }
 
@@ -395,10 +389,9 @@ def import_folder(
 
     foreign = read(source)
     if not any(one.text.strip() for one in foreign.units):
-        raise BadInput(
-            f"{source.name} holds no text: its text units cannot be read",
-            "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong",
-        )
+        what = f"{source.name} holds no text: its text units cannot be read"
+        move = "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong"
+        raise BadInput(what, move)
 
     def bring(run: Run, plan: Plan) -> None:
         _bring(foreign, str(source.resolve()), run, plan)
@@ -439,10 +432,9 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if before != data and (before or graph["communities"]):
         run.apart.append(imported.row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):
-        raise BadInput(
-            f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
-            "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus",
-        )
+        what = f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost"
+        move = "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus"
+        raise BadInput(what, move)
 
 
 def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], str]:
@@ -506,7 +498,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
     what = "text units belong to no document that is there: each becomes a document of its own"
     foreign.note(len(alone), what)
-    near = lost = 0
+    near, apart = 0, len(alone)
     for id, units in of_document.items():
         holder = holders[id]
         places: dict[str, Place | None] = {
@@ -520,20 +512,16 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
         for unit in units:
             place = places[unit.id]
             if place is None:
-                if unit.text.strip():
-                    lost += 1
-                    alone.append(unit)
+                alone += [unit] if unit.text.strip() else []
                 continue
             near += not place.exact
             record = imported.UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
     what = "text units stand nowhere in their document: each becomes a document of its own"
-    foreign.note(lost, what)
-    what = (
-        "text units stand in their document with other blanks, or without what was put before them"
-    )
-    foreign.note(near, what)
+    foreign.note(len(alone) - apart, what)
+    other = "with other blanks, or without what was put before them"
+    foreign.note(near, f"text units stand in their document {other}")
     return alone
 
 
