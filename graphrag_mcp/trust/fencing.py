@@ -149,11 +149,8 @@ def _authorizes(match: re.Match[str]) -> bool:
 
 def _random(value: str) -> bool:
     """A key has digits and letters; `settings.oauth.client_secret` only names one."""
-    return (
-        any(map(str.isdigit, value))
-        and any(map(str.isalpha, value))
-        and not re.search(r"[a-z]\.[a-z]", value)
-    )
+    both = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return both and not re.search(r"[a-z]\.[a-z]", value)
 
 
 # Patterns of keys, and whether a match is one; the first four characters of its group stay.
@@ -262,7 +259,6 @@ def _create(path: Path, replace: bool) -> None:
 
 
 # ---- the caller ----------------------------------------------------------------------------------
-
 
 # "" is the user of this machine (stdio, the command line, a server without tokens), who may open
 # every job.
@@ -585,7 +581,6 @@ def _names() -> dict[str, str]:
 
 
 # ---- text that reads like an instruction ---------------------------------------------------------
-
 
 _PART = re.compile("@([A-Z_]+)@")
 MOST = 8  # places that one pattern is looked for in
