@@ -494,12 +494,8 @@ _ESCAPE = re.compile(  # in folded text
 def located(text: str) -> tuple[str, Sequence[int]]:
     """The text in plain letters, escapes decoded, and where each of its characters stood."""
     letters = {ch: fold(ch) for ch in set(text)}
-    places: Sequence[int] = range(len(text))
-    if all(len(plain) == 1 for plain in letters.values()):
-        plain = text.translate(str.maketrans(letters))
-    else:
-        pairs = [(one, at) for at, ch in enumerate(text) for one in letters[ch]]
-        plain, places = "".join(one for one, _ in pairs), [at for _, at in pairs]
+    plain = "".join(map(letters.__getitem__, text))
+    places = [at for at, ch in enumerate(text) for _ in letters[ch]]
     for _ in range(ROUNDS):
         if not any(sign in plain for sign in "&\\%"):
             break
