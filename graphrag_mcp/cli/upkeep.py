@@ -69,8 +69,7 @@ def install(options: argparse.Namespace) -> int:
     record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
     record |= {"notes": notes, "next": following}
     lines = [f"{host.title}: {change.change} {options.name!r} in {file}"]
-    if backup:
-        lines.append(f"the file as it was: {backup}")
+    lines += [f"the file as it was: {backup}"] if backup else []
     if started:
         how = f"{started['tools']} tools after {started['seconds']} s"
         lines.append(f"started it as the host would: {how}")
@@ -270,7 +269,7 @@ def doctor(options: argparse.Namespace) -> int:
         # which is meant is open; how this is installed is not
         here = about(app.settings, app.corpora(), None)
         if not options.json:
-            print("\n".join(lines(here)) + "\n", flush=True)
+            print(*lines(here), sep="\n", end="\n\n", flush=True)
             raise
         said = f"{error.what}. {output.as_commands(error.next_move)}."
         output.print_json({"sound": None, "findings": [], "about": here, "error": said})

@@ -129,14 +129,10 @@ def _answers(snapshot: Snapshot, question: str) -> list[Line]:
 
 
 def _print(told: dict[str, Any], note: str) -> None:
-    print("\nWhat it is about:")
-    for line in told["about"]:
-        print(f"  {line}")
+    print("\nWhat it is about:", *told["about"], sep="\n  ")
     print("\nQuestions that it answers, with their sources:")
     for one in told["questions"]:
-        print(f"  {one['question']}")
-        print(f"    {one_line(one['answer'], 240)}")
-        print(f"    {one['source']}")
+        print(f"  {one['question']}", one_line(one["answer"], 240), one["source"], sep="\n    ")
     question = told["questions"][0]["question"] if told["questions"] else "What is this about?"
     print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
     if note:
@@ -149,9 +145,8 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
         print("\nConnect an assistant: graphrag-mcp install --client NAME (--help lists them)")
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("\nConnect an assistant that was found on this machine:")
-        for words in commands:
-            print(f"  {shlex.join(words)}")
+        said = "\nConnect an assistant that was found on this machine:"
+        print(said, *map(shlex.join, commands), sep="\n  ")
         return 0
     status = 0
     for host, words in zip(found, commands, strict=True):
