@@ -31,9 +31,8 @@ def eval(options: argparse.Namespace) -> int:
     questions = evaluate.read_questions(path)[: options.limit or None]
     modes = _modes(options.modes)
     if options.judge and not options.against:
-        raise BadInput(
-            "--judge compares two indexes and only one is named", "Add --against HOME/CORPUS"
-        )
+        what = "--judge compares two indexes and only one is named"
+        raise BadInput(what, "Add --against HOME/CORPUS")
     with tempfile.TemporaryDirectory() as scratch:
         own = evaluate.is_set(path) and not options.corpus
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
@@ -48,8 +47,8 @@ def eval(options: argparse.Namespace) -> int:
             found = evaluate.compare(result, other)
             record = {"one": record, "other": asdict(other)}
             record["differences"] = [asdict(row) for row in found]
-            tables.append(evaluate.table(other))
-            tables.append(evaluate.comparison_table(result.name, other.name, found))
+            compared = evaluate.comparison_table(result.name, other.name, found)
+            tables += [evaluate.table(other), compared]
         if options.judge:
             from graphrag_mcp.evaluate import judge
 
@@ -89,8 +88,7 @@ def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> App:
 
 
 def _other(app: App, named: str) -> tuple[App, str]:
-    """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS`
-    too)."""
+    """The index to compare with: a corpus of this home, `HOME/CORPUS`, `HOME/corpora/CORPUS`."""
     from graphrag_mcp.app import App
 
     if named in app.corpora():
@@ -99,9 +97,8 @@ def _other(app: App, named: str) -> tuple[App, str]:
     home = path.parent.parent if path.parent.name == "corpora" else path.parent
     other = App(replace(app.settings, home=home.resolve()))
     if path.name not in other.corpora():
-        raise NotFound(
-            f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home"
-        )
+        move = "Give --against HOME/CORPUS, or a corpus of this home"
+        raise NotFound(f"there is no index {named!r}", move)
     return other, path.name
 
 
@@ -148,21 +145,17 @@ def _judged(
     from graphrag_mcp.evaluate.judge import Pair, judge, may_judge
 
     if mode == "text":
-        raise BadInput(
-            "mode text gives no answers to judge", "Name another mode first, e.g. --modes local"
-        )
+        move = "Name another mode first, e.g. --modes local"
+        raise BadInput("mode text gives no answers to judge", move)
     asker = app.asker(corpus)
     may_judge(asker)  # before any answer is paid for
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    pairs = [
-        Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)
-    ]
-    return judge(asker, pairs)
+    texts = (question.text for question in questions)
+    return judge(asker, list(map(Pair, texts, *sides)))
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
-    """A model's answer to each question, from what this index finds; the context itself where none
-    was given."""
+    """A model's answer to each question, from what this index finds; else the context itself."""
     from graphrag_mcp.query.global_ import global_search
     from graphrag_mcp.query.local import local_search
 

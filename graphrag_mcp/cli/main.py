@@ -113,8 +113,7 @@ def _add(parser: argparse.ArgumentParser, arguments: Mapping[str, Any]) -> None:
 
 
 def parser(runs: Sequence[Run]) -> Parser:
-    """The whole command line; each of `runs` is a command named after it and described by its
-    docstring."""
+    """The whole command line; each of `runs` is a command with its name and docstring."""
     common = argparse.ArgumentParser(add_help=False)
     _add(common, _TABLES["common"])
     about = "A folder of documents in, a knowledge graph and tools for agents out."
@@ -157,8 +156,7 @@ COMMANDS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
-    not know)."""
+    """Run one command; returns the exit status (argparse exits with 2 for unknown arguments)."""
     if arguments is None and os.environ.get("HOME") == "":
         del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
     given = list(sys.argv[1:] if arguments is None else arguments)

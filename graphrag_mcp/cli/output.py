@@ -12,7 +12,6 @@ import re
 import shlex
 import sys
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +31,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "graphrag-mcp"
 # tool -> command, and which arguments come after it in which order
-COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
-    tool: (one["command"], {name: said for name, said in one.items() if name != "command"})
-    for tool, one in tomllib.loads(Path(__file__).with_name("main.toml").read_text())[
-        "tools"
-    ].items()
-}
+_TOOLS: dict[str, dict[str, str]] = terms.table(f"{Path(__file__).parent}/main")["tools"]
+COMMANDS = {tool: (one.pop("command"), one) for tool, one in _TOOLS.items()}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
 OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
@@ -80,8 +75,7 @@ def as_commands(said: str, corpus: str = "") -> str:
 
 
 def calls_as_commands(said: str, corpus: str = "") -> str:
-    """Only whole calls, for text in which words of documents may stand; with the `corpus` that was
-    asked for."""
+    """Only whole calls, for text with words of documents; with the `corpus` that was asked for."""
     return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
 
 
@@ -90,8 +84,7 @@ def _named(tool: str) -> str:
 
 
 def _command(tool: str, arguments: str, corpus: str) -> str:
-    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id
-    says it."""
+    """`get_source(ids=["t3"])` as `graphrag-mcp source t3`, and the corpus where no id says it."""
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
@@ -102,11 +95,8 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
     words = [PROGRAM, command]
     for name, unknown in places.items():
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
-    words += [
-        f"{_option(name)} {_all(given[name])}"
-        for name in OPTIONS
-        if name in given and name not in places
-    ]
+    named = (name for name in OPTIONS if name in given and name not in places)
+    words += [f"{_option(name)} {_all(given[name])}" for name in named]
     fields = re.findall(r'"([^"]*)"', given.get("fields", ""))
     words += [f"--set {shlex.quote(one)}" for one in fields]
     words += ["--yes"] if given.get("dry_run") == "false" else []
@@ -115,9 +105,8 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
 
 def _all(written: str) -> str:
     """The values of a list, or the one value, as a shell takes them."""
-    values = re.findall(r'"([^"]*)"', written) or [
-        one.strip() for one in written.strip("[]").split(",")
-    ]
+    quoted = re.findall(r'"([^"]*)"', written)
+    values = quoted or [one.strip() for one in written.strip("[]").split(",")]
     rest = ["..."] if written.strip("[] ").endswith("...") and '"' in written else []
     return " ".join([*(shlex.quote(one) for one in values if one), *rest])
 
@@ -126,8 +115,7 @@ _UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe
 
 
 class Bar:
-    """A progress bar on stderr, at most ten times a second, wiped when left; silent with --json and
-    where stderr is no terminal."""
+    """A progress bar on stderr, wiped when left; silent with --json and without a terminal."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.shown = sys.stderr.isatty() and not options.json
@@ -168,8 +156,7 @@ def pace(seconds: float, done: int, left: int) -> str:
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
-    """The result in the words of the command line: JSON, or its text with what is advised on
-    stderr."""
+    """The result as JSON, or its text with what is advised on stderr, in words of commands."""
     hint = as_commands(result.hint, options.corpus)
     following = calls_as_commands(result.next_call, options.corpus)
     if options.json:
@@ -207,8 +194,7 @@ def _answers(result: Result) -> bool:
 
 
 def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
-    """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as
-    it is."""
+    """`26 documents, 1 passage`, zeros left out; a reason stays as it is."""
     shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
     return ", ".join(
         terms.counted(count, name) if " " not in name else f"{count:,} {name}"
@@ -218,8 +204,7 @@ def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
 
 
 def estimated(result: IndexResult) -> list[str]:
-    """What `index --dry-run` found, line by line: what would be read, what a model would be asked,
-    at what price."""
+    """What `index --dry-run` found: what would be read, what a model would be asked, the price."""
     guess, counts = result.estimate, result.counts
     size = f"{guess.get('bytes', 0) / 1000:,.1f} kB"
     lines = [
@@ -232,9 +217,8 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    cost = ""
-    if guess.get("cost"):
-        cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
+    priced = f", at a cost of about {guess.get('cost', 0):,.4g} by the prices in the settings"
+    cost = priced if guess.get("cost") else ""
     lines.append(f"ask a model about {asked(guess)}{cost}")
     lines += [f"  {kind}: {asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
@@ -259,24 +243,16 @@ def changed(result: IndexResult, corpus: str, elapsed: float) -> str:
 
 def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> int:
     """Print the record with --json, else the lines; the exit status of what is done."""
-    if options.json:
-        print_json(record)
-    else:
-        print("\n".join(lines))
+    print_json(record) if options.json else print("\n".join(lines))
     return 0
 
 
 def print_json(value: Any, exact: bool = False) -> None:
-    """One object; credentials in it are masked as in the tools, unless it is `exact` because it
-    will be read back."""
-    from graphrag_mcp.packing import budget as packing_budget
+    """One object; credentials are masked, unless it is `exact` because it will be read back."""
+    from graphrag_mcp.packing.budget import shown
 
-    shown = (
-        value
-        if exact or fencing.SHOW_SECRETS.get()
-        else packing_budget.shown(value, fencing.masked)
-    )
-    said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
+    as_is = exact or fencing.SHOW_SECRETS.get()
+    said = json.dumps(value if as_is else shown(value, fencing.masked), ensure_ascii=False)
     # the same value, and nothing for the terminal
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
 
@@ -323,8 +299,7 @@ def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str,
 
 
 def elsewhere(app: App, corpus: str) -> str:
-    """A line that says how to reach this corpus, where commands without `--corpus` mean another one
-    or none."""
+    """How to reach this corpus, where commands without `--corpus` mean another one or none."""
     try:
         meant = app.corpus_for_reading()
     except GraphRAGError:

@@ -73,8 +73,7 @@ def show_hits(query: str, result: SearchResult, snapshot: Snapshot) -> None:
 
 
 def _place(place: Citation, line: int, sources: Mapping[str, Mapping[str, str]]) -> Text:
-    """`path:line` as a link, where the file is there; else the document's uri. `line` counts from
-    the first line of the passage."""
+    """`path:line` as a link, where the file is there; else the uri. `line` is in the passage."""
     from rich.style import Style
     from rich.text import Text
 
@@ -211,21 +210,17 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
     from graphrag_mcp.store import sessions
 
     walks = {path.stem: Walk(sessions.read(path)) for path in sessions.listing(folder)}
-    rows = [
-        {
-            "session": name,
-            "corpus": walk.header["corpus"],
-            "question": walk.header["query"],
-            "answered": len(walk.with_status("answered")),
-            "nodes": len(walk.graph),
-        }
-        for name, walk in walks.items()
-        if walk.header and (not corpora or walk.header["corpus"] in corpora)
-    ]
+    rows, lines = [], []
+    for name, walk in walks.items():
+        if not walk.header or (corpora and walk.header["corpus"] not in corpora):
+            continue
+        row = {"session": name, "corpus": walk.header["corpus"], "question": walk.header["query"]}
+        row |= {"answered": len(walk.with_status("answered")), "nodes": len(walk.graph)}
+        rows.append(row)
+        question = one_line(row["question"], 100)
+        lines.append("{session}  {corpus}  {answered}/{nodes}  ".format(**row) + question)
     if options.json:
         return say(options, {"sessions": rows})
-    line = "{session}  {corpus}  {answered}/{nodes}  "
-    lines = [line.format(**row) + one_line(row["question"], 100) for row in rows]
     return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))
 
 
@@ -297,10 +292,9 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
 
     snapshot, asker = app.snapshot(corpus), app.asker(corpus)
     if not asker.on:
-        raise BadInput(
-            "search mode 'drift' needs a chat model and none is configured",
-            "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent",
-        )
+        what = "search mode 'drift' needs a chat model and none is configured"
+        move = "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent"
+        raise BadInput(what, move)
     session = Drift(snapshot, app.drift_path(drift_llm.session_name(snapshot, query, 3, 20, 40)))
     return drift_llm.run(session, query, asker, **given)
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 
 MODEL_VARIABLES = ("GRAPHRAG_MCP_CHAT_MODEL", "GRAPHRAG_MCP_EMBEDDING_MODEL", "OPENAI_BASE_URL")
+NOTHING = "Nothing was deleted. The same with --yes does it."
+OF_MACHINE = "this file names places of this machine, so the one that shares the project needs one of their own"
+NO_FOLDER = "no folder was named, so tools cannot index files; give --root FOLDER, or index with graphrag-mcp index"
 
 
 def install(options: argparse.Namespace) -> int:
@@ -29,18 +32,16 @@ def install(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.hosts import BY_NAME, PRINTED
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
-        raise BadInput(
-            f"a server cannot be named {options.name[:40]!r}", "Use letters, digits, - and _"
-        )
+        what = f"a server cannot be named {options.name[:40]!r}"
+        raise BadInput(what, "Use letters, digits, - and _")
     if not options.client:
         if options.undo:
             raise BadInput("--undo takes the server out of one host", "Say which with --client")
         return _overview(options)
     if options.client == "all":
         return _everywhere(options)
-    for one in PRINTED:
-        if one.name == options.client:
-            return _to_paste(options, one)
+    if options.client not in BY_NAME:
+        return _to_paste(options, next(one for one in PRINTED if one.name == options.client))
     host = BY_NAME[options.client]
     project = _project(options, host)
     file = Path(options.config).expanduser().absolute() if options.config else _file(host, project)
@@ -51,9 +52,8 @@ def install(options: argparse.Namespace) -> int:
         return _show(options, host, file, made, notes)
     started: dict[str, Any] = {}
     if not options.no_check:
-        seconds, tools = launch.trial(
-            *_as_started(host, made), installs.START_SECONDS[installs.is_uvx(made["command"])]
-        )
+        most = installs.START_SECONDS[installs.is_uvx(made["command"])]
+        seconds, tools = launch.trial(*_as_started(host, made), most)
         started = {"seconds": round(seconds, 2), "tools": tools}
     try:
         change = installs.installing(host, file, options.name, made)
@@ -69,8 +69,7 @@ def install(options: argparse.Namespace) -> int:
     record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
     record |= {"notes": notes, "next": following}
     lines = [f"{host.title}: {change.change} {options.name!r} in {file}"]
-    if backup:
-        lines.append(f"the file as it was: {backup}")
+    lines += [f"the file as it was: {backup}"] if backup else []
     if started:
         how = f"{started['tools']} tools after {started['seconds']} s"
         lines.append(f"started it as the host would: {how}")
@@ -83,10 +82,9 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
     from graphrag_mcp.install.hosts import printed
 
     if not options.print or options.undo or options.project is not None or options.config:
-        raise BadInput(
-            f"the configuration of {host.title} is not edited by install",
-            f"Use graphrag-mcp install --client {host.name} --print, and paste what it shows",
-        )
+        what = f"the configuration of {host.title} is not edited by install"
+        move = f"Use graphrag-mcp install --client {host.name} --print, and paste what it shows"
+        raise BadInput(what, move)
     made, notes = _entry(options, host, None)
     text = printed(host, options.name, made)
     record = {"client": host.name, "entry": made, "block": text, "notes": notes}
@@ -180,9 +178,8 @@ def _entry(
     from graphrag_mcp.install import launch
 
     settings = output.settings_of(options)
-    values, handed, notes = installs.variables(
-        host, project is not None, options.env or (), os.environ
-    )
+    given = project is not None, options.env or (), os.environ
+    values, handed, notes = installs.variables(host, *given)
     env = launch.environment()
     if path := os.environ.get("GRAPHRAG_MCP_SETTINGS"):
         env["GRAPHRAG_MCP_SETTINGS"] = str(Path(path).expanduser().absolute())
@@ -196,28 +193,21 @@ def _entry(
     words += ["--tools", options.tools] if options.tools != "core" else []
     words += ["--read-only"] if options.read_only else []
     if project is not None:
-        notes.append(
-            "this file names places of this machine, so the one that shares the project needs one of their own"
-        )
+        notes.append(OF_MACHINE)
     if not roots and not host.follows:
-        notes.append(
-            "no folder was named, so tools cannot index files; give --root FOLDER, or index with graphrag-mcp index"
-        )
-    unsaid = [
-        name for name in MODEL_VARIABLES if os.environ.get(name) and name not in {*values, *handed}
-    ]
+        notes.append(NO_FOLDER)
+    said = {*values, *handed}
+    unsaid = [name for name in MODEL_VARIABLES if os.environ.get(name) and name not in said]
     if unsaid and (host.toml or not host.follows):
-        notes.append(
-            f"{', '.join(unsaid)}: set here, not seen by {host.title}; give --env NAME to hand it on"
-        )
+        where = f"set here, not seen by {host.title}; give --env NAME to hand it on"
+        notes.append(f"{', '.join(unsaid)}: {where}")
     return installs.entry(host, words, {**env, **values}, handed), notes
 
 
 def _roots(
     options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
 ) -> tuple[Path, ...]:
-    """Folders named here or in the settings; else the project; else this folder where the host has
-    none of its own."""
+    """Folders named here or in the settings; else the project, or this folder."""
     if options.root:
         roots = tuple(output.existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:
@@ -232,13 +222,11 @@ def _roots(
 
 def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, str], Path]:
     """The command, the environment and the folder of a server as the host starts it."""
-    given = made.get("env", {})
-    resolved = {
-        name: os.environ.get(name, "") if "${" in value else value for name, value in given.items()
-    }
-    resolved |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
+    env = dict(made.get("env", {}))
+    env |= {name: os.environ.get(name, "") for name, value in env.items() if "${" in value}
+    env |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
     folder = Path.cwd() if host.follows else Path.home()
-    return [made["command"], *made["args"]], resolved, folder
+    return [made["command"], *made["args"]], env, folder
 
 
 def _project(options: argparse.Namespace, host: Host) -> Path | None:
@@ -252,9 +240,9 @@ def _project(options: argparse.Namespace, host: Host) -> Path | None:
 def _file(host: Host, project: Path | None) -> Path:
     from graphrag_mcp.install.hosts import user_file
 
-    return (
-        project / host.project if project else user_file(host, os.environ, Path.home()).absolute()
-    )
+    if project:
+        return project / host.project
+    return user_file(host, os.environ, Path.home()).absolute()
 
 
 def _told(notes: list[str], following: list[str]) -> list[str]:
@@ -281,7 +269,7 @@ def doctor(options: argparse.Namespace) -> int:
         # which is meant is open; how this is installed is not
         here = about(app.settings, app.corpora(), None)
         if not options.json:
-            print("\n".join(lines(here)) + "\n", flush=True)
+            print(*lines(here), sep="\n", end="\n\n", flush=True)
             raise
         said = f"{error.what}. {output.as_commands(error.next_move)}."
         output.print_json({"sound": None, "findings": [], "about": here, "error": said})
@@ -322,9 +310,8 @@ def _examine(options: argparse.Namespace) -> int:
         what = f"{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}."
         lines.append(f"remark: {what}" if one.remark else what)
     wrong = sum(not one.remark for one in found)
-    lines.append(
-        f"{wrong} wrong" if wrong else "No faults: ids, counts, communities and vectors agree."
-    )
+    sound = "No faults: ids, counts, communities and vectors agree."
+    lines.append(f"{wrong} wrong" if wrong else sound)
     output.say(options, {"sound": not wrong, "findings": [asdict(one) for one in found]}, *lines)
     return 1 if wrong else 0
 
@@ -379,12 +366,8 @@ def import_(options: argparse.Namespace) -> int:
     elapsed = time.monotonic() - began
     record = {"status": result.status, "corpus": corpus, "counts": result.counts, "notes": notes}
     record |= {"errors": result.errors, "elapsed_seconds": round(elapsed, 3)}
-    output.say(
-        options,
-        record,
-        output.changed(result, corpus, elapsed),
-        *(f"note: {note}" for note in notes),
-    )
+    lines = [output.changed(result, corpus, elapsed), *(f"note: {note}" for note in notes)]
+    output.say(options, record, *lines)
     if not options.json and (said := output.elsewhere(app, corpus)):
         print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
@@ -415,8 +398,6 @@ def delete(options: argparse.Namespace) -> int:
     found = (delete.delete if options.yes else delete.stored)(app.home, options.name)
     documents = output.counts_line({"documents": found.documents}) or "no document"
     size = f"{documents}, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
-    said = [f"Deleted corpus {found.corpus}: {size}."]
-    if not options.yes:
-        said = [f"Corpus {found.corpus} in {found.path}: {size}."]
-        said.append("Nothing was deleted. The same with --yes does it.")
-    return output.say(options, {**asdict(found), "deleted": options.yes}, *said)
+    nothing = f"Corpus {found.corpus} in {found.path}: {size}.\n{NOTHING}"
+    said = f"Deleted corpus {found.corpus}: {size}." if options.yes else nothing
+    return output.say(options, {**asdict(found), "deleted": options.yes}, said)

@@ -129,14 +129,10 @@ def _answers(snapshot: Snapshot, question: str) -> list[Line]:
 
 
 def _print(told: dict[str, Any], note: str) -> None:
-    print("\nWhat it is about:")
-    for line in told["about"]:
-        print(f"  {line}")
+    print("\nWhat it is about:", *told["about"], sep="\n  ")
     print("\nQuestions that it answers, with their sources:")
     for one in told["questions"]:
-        print(f"  {one['question']}")
-        print(f"    {one_line(one['answer'], 240)}")
-        print(f"    {one['source']}")
+        print(f"  {one['question']}", one_line(one["answer"], 240), one["source"], sep="\n    ")
     question = told["questions"][0]["question"] if told["questions"] else "What is this about?"
     print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
     if note:
@@ -149,9 +145,8 @@ def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:
         print("\nConnect an assistant: graphrag-mcp install --client NAME (--help lists them)")
         return 0
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("\nConnect an assistant that was found on this machine:")
-        for words in commands:
-            print(f"  {shlex.join(words)}")
+        said = "\nConnect an assistant that was found on this machine:"
+        print(said, *map(shlex.join, commands), sep="\n  ")
         return 0
     status = 0
     for host, words in zip(found, commands, strict=True):
@@ -190,14 +185,8 @@ def remove(options: argparse.Namespace) -> int:
     """Take documents out of the index, for good: their folder, indexed again, leaves them out."""
     from graphrag_mcp.tools.edit import remove as take_out
 
-    result = take_out(
-        output.app_of(options),
-        options.corpus,
-        options.ids,
-        f"cli:{_user()}",
-        not options.yes,
-        wait=True,
-    )
+    given = (options.corpus, options.ids, f"cli:{_user()}", not options.yes)
+    result = take_out(output.app_of(options), *given, wait=True)
     _shown(options, result, result.dry_run)
     return 1 if result.unknown else 0
 
@@ -221,8 +210,8 @@ def _replay(app: App, options: argparse.Namespace) -> int:
     path = output.existing(options.ids[0])
     try:
         rows = [
-            LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
-            for row in json.loads(Path(path).read_text("utf-8"))["edits"]
+            LogRow(**row | {"keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
+            for row in json.loads(path.read_text("utf-8"))["edits"]
         ]
     except (ValueError, KeyError, TypeError) as error:
         what = f"{path.name} is no log of edits"
@@ -259,10 +248,10 @@ def serve(options: argparse.Namespace) -> int:
     from graphrag_mcp import server
 
     if sys.stdin.isatty():
-        print(
-            "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help",
-            file=sys.stderr,
+        said = (
+            "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help"
         )
+        print(said, file=sys.stderr)
     server.serve(settings, **offer)
     return 0
 
@@ -274,9 +263,8 @@ def index(options: argparse.Namespace) -> int:
 
         return 0 if start.run_job(output.settings_of(options), options.job).status == "done" else 1
     if not options.paths:
-        raise BadInput(
-            "index needs a folder or file", "Name one, for example: graphrag-mcp index docs"
-        )
+        advice = "Name one, for example: graphrag-mcp index docs"
+        raise BadInput("index needs a folder or file", advice)
     if options.watch:
         return _watch(options)
     from graphrag_mcp.index.pipeline import index_documents
@@ -307,10 +295,10 @@ def index(options: argparse.Namespace) -> int:
         output.print_json(_index_record(result, elapsed))
     else:
         _print_index(result, elapsed)
-        said = output.elsewhere(app, corpus) if result.status == "done" else ""
-        if said:
+    if result.status == "done" and not options.json:
+        if said := output.elsewhere(app, corpus):
             print(said, file=sys.stderr)
-        if result.status == "done" and sys.stderr.isatty():
+        if sys.stderr.isatty():
             named = f" --corpus {corpus}" if said else ""
             print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
             print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
@@ -323,11 +311,9 @@ def _watch(options: argparse.Namespace) -> int:
 
     if options.dry_run:
         raise BadInput("--watch and --dry-run exclude each other", "Leave one of them out")
-    paths, home = (
-        [output.existing(path) for path in options.paths],
-        output.settings_of(options).home.resolve(),
-    )
-    ours = DefaultFilter(ignore_paths=[home])  # an index among the documents
+    paths = [output.existing(path) for path in options.paths]
+    # an index among the documents
+    ours = DefaultFilter(ignore_paths=[output.settings_of(options).home.resolve()])
     once, first = argparse.Namespace(**{**vars(options), "watch": False}), True
     # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
     for seen in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
@@ -387,18 +373,15 @@ def tune(options: argparse.Namespace) -> int:
     app = output.app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
     target = Path(options.output).expanduser().absolute() if options.output else None
-    given = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
-    request = TuneRequest(
-        **{name: getattr(options, name) for name in given},
-        untyped=options.no_entity_types,
-        output=target,
-    )
+    names = ("selection", "limit", "min_examples", "max_tokens", "domain", "language", "seed")
+    given = {name: getattr(options, name) for name in names}
+    request = TuneRequest(**given, untyped=options.no_entity_types, output=target)
     found = fit(app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), request)
     files, then = [str(path) for path in found.files], ""
-    if found.files:
+    if found.files and target is not None:
+        then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
+    elif found.files:
         then = "; the next index run reads the texts with these prompts"
-        if target is not None:
-            then = f"; to have them used, put them into {app.folder(corpus) / 'prompts'}"
     domain, language = found.domain or "domain unknown", found.language or "an unknown language"
     types = ", ".join(found.entity_types) or "any"
     lines = [f"{corpus}: {domain}, in {language}"]

@@ -33,9 +33,8 @@ from graphrag_mcp.code.symbols import (
 )
 
 Bound = Iterator[tuple[str, str]]  # local name, target
-_OUTSIDE = (
-    "="  # before a path of npm, which settings may give a module; of what is never in the corpus
-)
+# Before a path of npm, which settings may give a module; of what is never in the corpus.
+_OUTSIDE = "="
 _SCRIPT_PATH = re.compile(r"""(?:from|require\s*\(|import)\s*["']([^"']+)["']""")
 _SCRIPT_NAME = re.compile(r"\s*(?:import\s+(?:type\s+)?|(?:const|let|var)\s+)?([\w$]+)\s*(?:,|=|$)")
 _SCRIPT_SUFFIX = re.compile(r"\.(?:js|mjs|cjs|jsx|ts|mts|tsx|vue|json)$")
@@ -139,26 +138,24 @@ def _go(file: SourceFile, statement: str) -> Bound:
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 
 
+_RUST_USE = re.compile(
+    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )"
+)
+
+
 def _rust(file: SourceFile, statement: str) -> Bound:
-    bare = re.sub(
-        r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )",
-        " ",
-        statement,
-    ).strip()
-    yield from _use(file, bare.replace("\n", " "), "")
+    yield from _use(file, _RUST_USE.sub(" ", statement).strip().replace("\n", " "), "")
 
 
 def _use(file: SourceFile, tree: str, before: str) -> Bound:
-    depth, part, parts = 0, "", []
+    depth, parts = 0, [""]
     for ch in tree:
         depth += (ch == "{") - (ch == "}")
         if ch == "," and not depth:
-            parts.append(part)
-            part = ""
+            parts.append("")
         else:
-            part += ch
-    for one in [*parts, part]:
-        one = one.strip()
+            parts[-1] += ch
+    for one in map(str.strip, parts):
         head, brace, inner = one.partition("{")
         if brace:
             yield from _use(file, inner.rpartition("}")[0], before + head.strip())
@@ -185,11 +182,9 @@ def _crate(file: SourceFile, path: str) -> str:
 
 
 def _include(file: SourceFile, statement: str) -> Bound:
-    found = re.search(r'"([^"]+)"', statement)
-    if found:
+    if found := re.search(r'"([^"]+)"', statement):
         path = re.sub(r"\.\w+$", "", found[1])
-        here = _relative(file, "./" + path)
-        yield "*", here
+        yield "*", _relative(file, "./" + path)
         yield "*", _relative(file, path) if path.startswith(".") else "/" + path
 
 
@@ -202,9 +197,8 @@ def _ruby(file: SourceFile, statement: str) -> Bound:
 
 
 def _php(file: SourceFile, statement: str) -> Bound:
-    for one in re.findall(
-        r"[\w\\]+(?:\s+as\s+\w+)?", re.sub(r"^\s*use\s+(?:function|const)?\s*", "", statement)
-    ):
+    bare = re.sub(r"^\s*use\s+(?:function|const)?\s*", "", statement)
+    for one in re.findall(r"[\w\\]+(?:\s+as\s+\w+)?", bare):
         path, _, alias = re.sub(r"\s+", " ", one).partition(" as ")
         parts = path.strip("\\").split("\\")
         if len(parts) > 1:
@@ -221,13 +215,8 @@ _READERS: dict[str, Callable[[SourceFile, str], Bound]] = {
     **dict.fromkeys(("javascript", "typescript", "tsx"), _script),
     **dict.fromkeys(("java", "kotlin", "scala"), _jvm),
     **dict.fromkeys(("c", "cpp"), _include),
-    "go": _go,
-    "rust": _rust,
-    "ruby": _ruby,
-    "php": _php,
-    "c_sharp": _using,
+    **{"go": _go, "rust": _rust, "ruby": _ruby, "php": _php, "c_sharp": _using},
 }
-
 
 QUERIES = Path(__file__).with_name("queries")
 # Language -> module of its grammar, function that gives it, query.
@@ -279,15 +268,13 @@ def _in_macro(callee: Any) -> str | None:
         path.insert(0, name.text.decode())
         before = name.prev_sibling
         sign = before.text if before is not None else b""
+    named = path and all(map(str.isidentifier, path)) and sign not in (b"::", b"$")
     if between == b".":
-        binds = (
-            re.search(rb"\||=>|\blet\b", tree.text) and path and path[0].encode() in _alone(tree)
-        )
-        plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b".", b"$")
-        return "." + ".".join(path) if plain and not binds else "?"
+        may_bind = re.search(rb"\||=>|\blet\b", tree.text)
+        binds = may_bind and path and path[0].encode() in _alone(tree)
+        return "." + ".".join(path) if named and sign != b"." and not binds else "?"
     if path or sign in (b"::", b"!", b"fn", b"$"):
-        plain = path and all(map(str.isidentifier, path)) and sign not in (b"::", b"$")
-        return "::".join(path) if plain else None
+        return "::".join(path) if named else None
     return None if callee.text in _alone(tree) else ""
 
 
@@ -298,10 +285,8 @@ def _alone(tree: Any) -> set[bytes]:
     for one in todo:  # which grows
         todo += (each for each in one.children if each.type == "token_tree")
         for name in (each for each in one.children if each.type == "identifier"):
-            before, after = (
-                each.text if each is not None else b""
-                for each in (name.prev_sibling, name.next_sibling)
-            )
+            beside = (name.prev_sibling, name.next_sibling)
+            before, after = (each.text if each is not None else b"" for each in beside)
             called = after[:1] == b"(" or after in (b"::", b"!")
             if before == b"fn" or not (called or before in (b".", b"::")):
                 found.add(name.text)
@@ -389,7 +374,8 @@ class _Reader:
         self.nameless: dict[int, str] = {}  # objects and functions without a name: labels
         self.local: list[tuple[str, int, int, str]] = []  # functions that are known in these alone
         self.owners: set[str] = set()  # what `this` may be
-        self.script = _READERS.get(file.language) is _script
+        self.reader = _READERS.get(file.language)
+        self.script = self.reader is _script
         # Types of variables and fields, "" for unknown, and where they are stated.
         self.bound: dict[str, _Spans] = defaultdict(_Spans)
         self.fields: dict[tuple[str, str], tuple[str, int]] = {}
@@ -403,7 +389,6 @@ class _Reader:
         return self.data[start : min(node.end_byte, start + most)].decode("utf-8", "replace")
 
     def fill(self, matches: list[dict[str, list[Any]]]) -> None:
-        reader = _READERS.get(self.file.language)
         for node in (node for found in matches for node in found.get("comment", ())):
             self._comment(node)
         definitions = [
@@ -419,11 +404,12 @@ class _Reader:
             if node.id not in self.made and not (given and node.parent.id in self.made):
                 self.made.add(node.id)
                 self._define(node, kind, found)
-        if _READERS.get(self.file.language) is _rust:
+        if self.reader is _rust:
             self.known |= {one.name for one in self.file.symbols}
-        for node in (node for found in matches for node in found.get("import", ()) if reader):
+        imports = (node for found in matches for node in found.get("import", ()))
+        for node in imports if self.reader else ():
             here = SourceFile(self.file.uri, self.file.language, self._module(node))
-            self._import(node, reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
+            self._import(node, self.reader(here, _NOTE.sub(" ", self.text_of(node))), here.module)
         named = {node.id for *_, found in definitions for node in found.get("name", ())}
         self.origins = {one.local: one.target for one in self.file.imports}
         self._bind(matches, named)
@@ -466,7 +452,7 @@ class _Reader:
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
         imports = {node.id for found in matches for node in found.get("import", ())}
-        imports = imports if self.file.language in _READERS else set()  # else they only hide
+        imports = imports if self.reader else set()  # else they only hide
         rows = dict(enumerate((*one, 0) for one in self.local))
         typed: set[int] = set()  # variables with a declared type, which no value changes
         again: dict[str, dict[int, str]] = defaultdict(dict)  # where a variable gets another value
@@ -499,9 +485,8 @@ class _Reader:
                 if node.parent.type == "class":  # `const A = class B {}`
                     stated = self.inside(start, node.end_byte)[0]
                 elif not written:
-                    other = {
-                        said for at, said in again.get(name, {}).items() if start < at < up.end_byte
-                    }
+                    later = again.get(name, {}).items()
+                    other = {said for at, said in later if start < at < up.end_byte}
                     bare = node.parent.named_child_count == 1  # `let x;`
                     stated = other.pop() if bare and len(other) == 1 else stated * (not other)
                 if up.parent:
@@ -585,8 +570,7 @@ class _Reader:
                 self.file.variables[f"{owner[len(self.file.module) + 1 :]}.{name}"] = known
 
     def _stated(self, node: Any, deep: int = 0) -> str:
-        """The type that a type or an expression states: a dotted name, `name()` for what a call gives,
-        "" for unknown."""
+        """The stated type: a dotted name, `name()` for what a call gives, "" for unknown."""
         kind = node.type if deep < _DEEPEST else ""
         received = kind == "unary_expression" and node.text.startswith(b"<-")
         if kind in _STATES and not received:
@@ -614,9 +598,8 @@ class _Reader:
             sign = node.child_by_field_name("operator")
             if sign and sign.type not in ("??", "||"):
                 return ""
-            ways = [
-                one for part in node.named_children[-2:] if (one := self._stated(part, deep + 1))
-            ]
+            ways = [self._stated(part, deep + 1) for part in node.named_children[-2:]]
+            ways = list(filter(None, ways))
             return ways[0] if len({*ways}) == 1 or (ways and sign) else ""
         if kind == "array" and [one.type for one in node.named_children] == ["spread_element"]:
             one = self._stated(node.named_children[0].named_children[0], deep + 1)
@@ -660,10 +643,7 @@ class _Reader:
         node = value or node
         fields = (node.child_by_field_name(one) for one in ("return_type", "result", "type"))
         part = next(filter(None, fields), None)
-        while part is not None and part.type in (
-            "parameter_list",
-            "parameter_declaration",
-        ):  # of Go
+        while part is not None and part.type in ("parameter_list", "parameter_declaration"):  # Go
             part = part.child_by_field_name("type") or next(iter(part.named_children), None)
         known = self._stated(part) if part is not None else ""
         generic = known.partition(".")[0] in self.generics
@@ -807,12 +787,10 @@ class _Reader:
         if written is None or (node.type == "macro_invocation" and name in self.functions):
             return
         if "receiver" in found:
-            receiver, known = self._receiver(found["receiver"][0], inside)
+            receiver, known = self._receiver(found["receiver"][0])
         elif written[:1] in ("?", "."):
-            bound = written[1:] and (
-                written.startswith(".self") or self.bound_at(written[1:].partition(".")[0], place)
-            )
-            receiver = "?"
+            head, receiver = written[1:].partition(".")[0], "?"
+            bound = written[1:] and (written.startswith(".self") or self.bound_at(head, place))
             known = self._expanded(written[1:], callee.start_byte) if bound else ""
         elif written:
             here = SourceFile("", "", self._module(callee))
@@ -841,7 +819,7 @@ class _Reader:
         found = self.bound[name].around(*place) if name in self.bound else None
         return found[0] if found else None
 
-    def _receiver(self, node: Any, inside: str) -> tuple[str, str]:
+    def _receiver(self, node: Any) -> tuple[str, str]:
         """What a call is on, "?" for an expression and a variable; and its type. The receiver of a
         chain of calls is all of the chain before."""
         text = self.text_of(node, 200).replace("::", ".").replace("->", ".").lstrip("&*")

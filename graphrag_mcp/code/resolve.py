@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from io import TextIOWrapper
 from os.path import commonprefix
 from pathlib import Path
@@ -52,30 +53,29 @@ class Edge:
     end: int
 
 
+_LISTS = partial(defaultdict, list)
+
+
 @dataclass
 class Corpus:
     """Definitions of all files by key and by short name."""
 
     symbols: dict[str, Symbol] = field(default_factory=dict)
-    short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    modules: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    short: dict[str, list[str]] = field(default_factory=_LISTS)
+    modules: dict[str, list[str]] = field(default_factory=_LISTS)
     # By module, and by the uri of a file: files of one module may differ in what they import.
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stars: dict[str, list[str]] = field(default_factory=_LISTS)
     variables: dict[tuple[str, str], tuple[SourceFile, str]] = field(default_factory=dict)
     home: dict[str, SourceFile] = field(default_factory=dict)  # of a symbol, a module's first file
     crates: dict[str, str] = field(default_factory=dict)  # of Rust, by the name of their folder
     # Of files of settings by the first word of a path: folder, path, module.
-    aliases: dict[str, list[tuple[str, str, str]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    aliases: dict[str, list[tuple[str, str, str]]] = field(default_factory=_LISTS)
     packages: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of Go
-    bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    bases: dict[str, list[str]] = field(default_factory=_LISTS)
     foreign: set[str] = field(default_factory=set)  # classes with a base that is not of the corpus
     members: dict[tuple[str, str], str] = field(default_factory=dict)
-    impls: dict[str, str] = field(
-        default_factory=dict
-    )  # of Rust: a type of another file by its name
+    impls: dict[str, str] = field(default_factory=dict)  # of Rust: types of other files by name
     # What dotted names mean in a module, while the bases of classes are the same.
     found: dict[tuple[str, str], str] = field(default_factory=dict)
     near: dict[tuple[str, str], list[str]] = field(default_factory=dict)  # `_nearest`
@@ -89,10 +89,8 @@ def resolve(
     ordered = sorted(files, key=lambda file: file.uri)
     corpus = corpus or known(ordered)
     asked = [file for file in ordered if only is None or file.uri in only]
-    edges: list[Edge] = []
-    for file in asked:
-        edges += _contained(corpus, file)
-        edges += _imported(corpus, file)
+    edges = [edge for file in asked for edge in _contained(corpus, file)]
+    edges += (edge for file in asked for edge in _imported(corpus, file))
     inherits = [edge for file in ordered for edge in _inherited(corpus, file)]
     for edge in inherits:
         corpus.bases[edge.source].append(edge.target)
@@ -109,8 +107,7 @@ def resolve(
     edges += [edge for edge in ours if edge.source in corpus.symbols]
     corpus.found.clear()
     corpus.near.clear()
-    for file in asked:
-        edges += _calls(corpus, file)
+    edges += (edge for file in asked for edge in _calls(corpus, file))
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
 
 
@@ -151,33 +148,28 @@ def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
     """The short names of interfaces and their methods: no type that implements them names them."""
     found: set[str] = set()
     for file in files:
-        if names := _interfaces(file):
-            some = (one for one in file.symbols if one.name in names or one.parent in names)
-            found.update(one.short for one in some)
+        names = _interfaces(file)
+        found |= {one.short for one in file.symbols if one.name in names or one.parent in names}
     return found
 
 
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
     old, new = ({(one.uri, one.module): one for one in files} for files in (before, after))
-    named = [
-        {one.uri: one.variables for one in files if not one.module} for files in (before, after)
-    ]
-    if {key for key in old if key[1]} != {key for key in new if key[1]} or named[0] != named[1]:
+    named, then = (
+        {key: one.variables for key, one in files.items() if not key[1]} for files in (old, new)
+    )
+    if {key for key in old if key[1]} != {key for key in new if key[1]} or named != then:
         return None
-    found: set[str] = set()
-    for key in old.keys() & new.keys():
-        was, now = _facts(old[key]), _facts(new[key])
-        found |= {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
-    return found
+    facts = ((_facts(old[key]), _facts(new[key])) for key in old.keys() & new.keys())
+    every = ((was, now, was.keys() | now.keys()) for was, now in facts)
+    return {name for was, now, names in every for name in names if was.get(name) != now.get(name)}
 
 
 def _other_kinds(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str]:
     """The definitions that came, went or are of another kind: their members have other titles."""
-    old, new = (
-        {(one.name, one.kind) for file in files for one in file.symbols}
-        for files in (before, after)
-    )
+    sides = ((one for file in files for one in file.symbols) for files in (before, after))
+    old, new = ({(one.name, one.kind) for one in side} for side in sides)
     return {name for name, _ in old ^ new}
 
 
@@ -308,10 +300,9 @@ def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     words = parts[0].split("_")  # `lab_core` in the folder `core`
     crates = (corpus.crates.get("_".join(words[at:]), "") for at in range(len(words)))
     home = corpus.home.get(MODULE + module)
-    crate = next(filter(None, crates), "") if home and home.language == "rust" else ""
-    return (
-        _within(corpus, MODULE + crate, parts[1:], seen) if crate and parts[0] not in _RUST else ""
-    )
+    ours = home and home.language == "rust" and parts[0] not in _RUST
+    crate = next(filter(None, crates), "") if ours else ""
+    return _within(corpus, MODULE + crate, parts[1:], seen) if crate else ""
 
 
 _ROOTS = ("/lib.rs", "/main.rs")
@@ -343,12 +334,8 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     parts = [part for part in [*folders.split("/"), name] if part]
     version = bool(_VERSION.search(name))
     for at in range(len(parts) - version):
-        tail = ".".join(parts[at:])
-        found = [
-            place
-            for place in corpus.modules.get(parts[-1], ())
-            if place.endswith("." + tail) or place == MODULE + tail
-        ]
+        ends = (f".{'.'.join(parts[at:])}", f"{MODULE}{'.'.join(parts[at:])}")
+        found = [one for one in corpus.modules.get(parts[-1], ()) if one.endswith(ends)]
         if found:
             here = MODULE + module
             nearest = min(found, key=lambda one: (-len(commonprefix([one, here])), len(one), one))
@@ -369,10 +356,9 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     """Modules whose path ends with `prefix` and begins at a root, the nearest to `module` first."""
     if (known := corpus.near.get((prefix, module))) is not None:
         return known
-    last = prefix.rpartition(".")[2]
     found = [
         place
-        for place in corpus.modules.get(last, ())
+        for place in corpus.modules.get(prefix.rpartition(".")[2], ())
         if place.endswith("." + prefix)
         and (place[: -len(prefix) - 1] not in corpus.symbols or corpus.home[place].language in _JVM)
     ]
@@ -409,12 +395,9 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
             inner = _variable(corpus, module, name, at < len(rest) or _OBJECT in seen) or inner
         home = corpus.home.get(place)
         if not inner and module != place and home and home.language in _SCRIPTS:
-            other = corpus.variables.get((module, "default"))  # `module.exports = Board`
-            return (
-                _within(corpus, place, ["default", *rest[at - 1 :]], seen)
-                if other and name != "default"
-                else ""
-            )
+            # `module.exports = Board`
+            other = name != "default" and corpus.variables.get((module, "default"))
+            return _within(corpus, place, ["default", *rest[at - 1 :]], seen) if other else ""
         if not inner:
             return ""
         place = inner
@@ -429,12 +412,9 @@ def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
     if target and target != f"{module}.{name}":
         return dotted(corpus, target, module, seen)
     for star in corpus.stars.get(module, ()):
-        if (
-            star != module
-            and not _hidden(corpus, star, name, module)
-            and (found := dotted(corpus, f"{star}.{name}", module, seen))
-        ):
-            return found
+        if star != module and not _hidden(corpus, star, name, module):
+            if found := dotted(corpus, f"{star}.{name}", module, seen):
+                return found
     return ""
 
 
@@ -472,11 +452,8 @@ def member(corpus: Corpus, owner: str, name: str) -> str:
         home = corpus.home.get(one)
         if found := corpus.members.get((one, name), ""):
             return found
-        if (
-            home
-            and home.language == "go"
-            and f"{one[len(home.module) + 1 :]}.{name}" in home.variables
-        ):
+        field = f"{one[len(home.module) + 1 :]}.{name}" if home else ""
+        if home and home.language == "go" and field in home.variables:
             break  # a field hides a method of what is embedded
     return ""
 
@@ -509,9 +486,8 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
                 found = member(corpus, scope, head)  # of a base
                 found = "" if found and _PRIVATE.search(corpus.symbols[found].signature) else found
             if found.endswith(f".{head}.{head}") and kind in TYPES:
-                found = found.rpartition(".")[
-                    0
-                ]  # in Java a constructor, but the name means its class
+                # in Java a constructor, but the name means its class
+                found = found.rpartition(".")[0]
             if found and passed and corpus.symbols[found].kind == "method":
                 return _of_outer(corpus, found, passed)
             passed += [scope] if kind in TYPES and not plain else []
@@ -576,9 +552,7 @@ def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
     return found
 
 
-_OF_ALL = frozenset(
-    "toString hashCode equals getClass notify notifyAll wait finalize clone".split()
-)
+_OF_ALL = {*"toString hashCode equals getClass notify notifyAll wait finalize clone".split()}
 _SET = re.compile(r"^(?!(?:module\.)?exports\.)[$\w]+\.[$\w.]+ =")  # `Foo.prototype.bar = function`
 _PRIVATE = re.compile(r"\bprivate\b")
 _STATIC = re.compile(r"\b(?:static|enum|record|interface)\b")
@@ -603,12 +577,9 @@ def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     bare = written.removesuffix("()")
     found = _type_of(corpus, file, bare, inside, bare != written)
     symbol = corpus.symbols.get(found)
-    if (
-        symbol is None
-        or symbol.kind in TYPES
-        or (written == bare and symbol.kind == "function" and file.language in _SCRIPTS)
-    ):
-        return found  # a function of JavaScript with a prototype
+    plain = written == bare and file.language in _SCRIPTS  # a function with a prototype
+    if symbol is None or symbol.kind in TYPES or (plain and symbol.kind == "function"):
+        return found
     head, dot, marks = symbol.returns.partition(".")
     if head in ("Self", "this"):
         owner = "." in bare and _object(corpus, file, bare.rpartition(".")[0], inside)
@@ -802,22 +773,20 @@ def _parameters(symbol: Symbol) -> int:
 
 
 def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
-    for one in file.references:
-        if one.kind == "calls":
-            target, certainty = _called(corpus, file, one)
-            kind = corpus.symbols[target].kind if target in corpus.symbols else ""
-            inside = file.key(one.inside)
-            inside = inside if inside in corpus.symbols else file.key(file.module)  # a namespace
-            if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
-                unsure = file.broken or (one.type == "!" and not one.receiver)
-                certainty = min(certainty, ONLY) if unsure else certainty
-                yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
+    for one in (one for one in file.references if one.kind == "calls"):
+        target, certainty = _called(corpus, file, one)
+        kind = corpus.symbols[target].kind if target in corpus.symbols else ""
+        inside = file.key(one.inside)
+        inside = inside if inside in corpus.symbols else file.key(file.module)  # a namespace
+        if kind in CALLABLE and inside in corpus.symbols and not _rebound(corpus, target):
+            unsure = file.broken or (one.type == "!" and not one.receiver)
+            certainty = min(certainty, ONLY) if unsure else certainty
+            yield Edge("calls", inside, target, certainty, file.uri, one.start, one.end)
 
 
 def _rebound(corpus: Corpus, name: str) -> bool:
     """Does a module bind the name of this definition to something else too?"""
-    short = corpus.symbols[name].short
-    home = corpus.home[name]
+    short, home = corpus.symbols[name].short, corpus.home[name]
     return home.variables.get(short) == "" and name == f"{home.module}.{short}"
 
 

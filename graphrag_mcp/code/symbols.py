@@ -186,8 +186,7 @@ def module_name(uri: str, language: str = "python") -> str:
     stem = file.rpartition(".")[0] or file
     parts = [part for part in folder.split("/") if part]
     whole = language in BY_FOLDER or stem in PACKAGE_FILES.get(language, ())
-    if not whole or not parts:
-        parts.append(stem)
+    parts += [] if whole and parts else [stem]
     return ".".join(part.replace(".", "_").replace(" ", "_") for part in parts)
 
 
@@ -199,14 +198,8 @@ def called(name: str) -> str:
 
 def dumped(file: SourceFile, units: list[list[object]]) -> str:
     """The file as JSON with its text units, [id, first character of its own, start, end] each."""
-    rows = (
-        [[getattr(one, name) for name in kind.__slots__] for one in rows_of_kind]
-        for kind, rows_of_kind in (
-            (Symbol, file.symbols),
-            (Reference, file.references),
-            (Import, file.imports),
-        )
-    )
+    kinds = (file.symbols, file.references, file.imports)
+    rows = ([[getattr(one, name) for name in one.__slots__] for one in some] for some in kinds)
     body = [file.uri, file.language, file.module, *rows, units, file.variables, file.broken]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
@@ -224,8 +217,7 @@ def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
 def placed(
     units: Sequence[Any], starts: Sequence[int], start: int, end: int
 ) -> tuple[str, int, int]:
-    """The text unit (of `units` as `dumped` has them, `starts` their own parts) whose own part holds
-    the place, and the place in it."""
+    """The text unit whose own part (`starts`) holds the place, and the place in it."""
     at = max(bisect_right(starts, start) - 1, 0)
     id, _, first, last = units[at]
     start = min(max(start, first), last - 1)

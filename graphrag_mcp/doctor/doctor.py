@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,19 +30,19 @@ from graphrag_mcp.store.tables import Snapshot, disconnect
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
-DERIVE = "Run graphrag-mcp doctor --repair: the tables are derived again from the stored originals"
+_REPAIR = "Run graphrag-mcp doctor --repair"
+DERIVE = f"{_REPAIR}: the tables are derived again from the stored originals"
 RESTORE = "Restore the file from a backup, or index the folders again into a new corpus"
 UNREADABLE = "Give this user the right to read it, or take away what stands in its place"
-REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
+REMOVE = f"{_REPAIR}: it is removed"
 LEFT = "The next run that writes removes it, or graphrag-mcp doctor --repair"
-FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
+FORGET = f"{_REPAIR}: the older generations that need it are forgotten"
 OVERTAKEN = (
     "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
     "purpose, delete the later files in generations. The next commit would drop them"
 )
-SALVAGE = (
-    "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
-)
+SALVAGE = f"{_REPAIR} while no server runs: what can be read of the book is kept"
+REWRITE = f"{_REPAIR}: it is written again from the newest whole generation"
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,6 @@ def _examined(folder: Path) -> list[Finding]:
 
 
 def _manifest(folder: Path) -> Iterator[Finding]:
-    advice = (
-        "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
-    )
     if later := _overtaken(folder):
         what = f"generation {later} was committed after the one it names"
         yield Finding("manifest", "manifest.json", what, OVERTAKEN)
@@ -129,11 +126,11 @@ def _manifest(folder: Path) -> Iterator[Finding]:
         try:
             generation = manifests.parse(path.read_bytes(), path.name).generation
             if path.stem.isdigit() and int(path.stem) != generation:
-                yield Finding("manifest", path.name, f"it holds generation {generation}", advice)
+                yield Finding("manifest", path.name, f"it holds generation {generation}", REWRITE)
         except FileNotFoundError:
-            yield Finding("manifest", path.name, f"{path.name} is missing", advice)
+            yield Finding("manifest", path.name, f"{path.name} is missing", REWRITE)
         except (Damaged, NewerFormat) as error:
-            yield Finding("manifest", path.name, error.what, advice)
+            yield Finding("manifest", path.name, error.what, REWRITE)
         except OSError as error:
             what = f"{path.name} cannot be read ({error.strerror})"
             yield Finding("manifest", path.name, what, UNREADABLE)
@@ -176,8 +173,7 @@ def _answers(folder: Path) -> Iterator[Finding]:
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The records, and every file of the tables that these list, those of older generations and of
-    indexes included."""
+    """The records, and every file of the tables that they list, with older ones and indexes."""
     for where, what in differing(folder / "files", manifest.files):
         yield Finding("file", f"files/{where}", what, DERIVE)
     for where, what in manifests.verify(folder, manifest.files, manifest.tables):
@@ -194,8 +190,7 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 
 def _orphaned(folder: Path) -> list[Path]:
-    """Files that no kept generation names: left by a crash, or by generations that have been
-    forgotten."""
+    """Files that no kept generation names: left by a crash, or by forgotten generations."""
     kept = [*filter(None, [manifests.read(folder)]), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
@@ -205,8 +200,7 @@ def _orphaned(folder: Path) -> list[Path]:
 
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
-    """Every table is read whole, once, in batches: that it opens, and that rows match their check
-    values."""
+    """Every table is read whole, once, in batches: that it opens, and its check values."""
     for name in schema.TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
@@ -225,8 +219,7 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
-    """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans
-    removed."""
+    """What loses nothing: manifest and copies made equal, unreadable copies and orphans removed."""
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
@@ -285,9 +278,9 @@ def _forget_tables(folder: Path) -> None:
 
 
 def _shortened(findings: list[Finding]) -> list[Finding]:
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
-        groups.setdefault((finding.kind, finding.where), []).append(finding)
+        groups[finding.kind, finding.where].append(finding)
     shown = []
     for (kind, where), group in groups.items():
         shown += group[:SHOWN]
@@ -304,11 +297,8 @@ Broken = tuple[str, str, str]
 Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
 # What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
-UNIQUE: dict[str, Sequence[str]] = {
-    "mentions": ("key", "text_unit_id", "form", "type", "by"),
-    "evidence": (),
-    "claims": (),
-}
+UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
+UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
 NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
 NUMBERED |= {"communities": "c", "claims": "k"}
 
@@ -372,11 +362,9 @@ def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
 
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
-    """Rows spread over each table are found through each of its indexes, through full text by their
-    rarest term."""
-    for table, column in (
-        (name, column) for name in schema.TABLES for column in schema.SCALAR[name]
-    ):
+    """Rows spread over each table are found through its indexes, in texts by their rarest term."""
+    columns = ((name, column) for name in schema.TABLES for column in schema.SCALAR[name])
+    for table, column in columns:
         values = sorted(set(_column(snapshot, table, column)))
         probes = values[:: max(1, len(values) // PROBES)]
         found = snapshot.by_key(table, probes, column, [column])[column].to_pylist()

@@ -13,7 +13,6 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +29,9 @@ REPAIRS: dict[str, dict[str, str]] = {
 }
 POINTERS = _LISTS["pointers"]
 VECTORS = {table: tuple(names.split()) for table, names in _LISTS["vectors"].items()}
-# Where each program keeps what exchange/files.py names.
-PLACES = {
-    "graphrag": {"units": "text_units", "relations": "relationships", "claims": "covariates"}
-    | {"reports": "community_reports"},
-    "lightrag": {
-        "documents": files.DOCS,
-        "units": files.CHUNKS,
-        "entities": files.GRAPH,
-        "relations": files.GRAPH,
-    },
-}
-IMPORTED = (
-    ("entities", "text_unit_ids"),
-    ("communities", "entity_ids"),
-)  # which `_references` looks at
+PLACES = _LISTS["places"]
+# which `_references` looks at
+IMPORTED = (("entities", "text_unit_ids"), ("communities", "entity_ids"))
 NOT_DONE = ("pending", "processing", "parsing", "analyzing", "preprocessed")
 
 
@@ -72,19 +59,16 @@ class Examination:
         self, kind: str, where: str, examples: Iterable[object], what: str, remark: bool = False
     ) -> None:
         """A fault, unless there is no example of it."""
-        every = [str(one) for one in examples]
-        if every:
-            repairs = REPAIRS[self.program]
-            repair = repairs.get(kind, repairs[""])
-            place = PLACES[self.program].get(where, where)
+        repairs, place = REPAIRS[self.program], PLACES[self.program].get(where, where)
+        if every := [str(one) for one in examples]:
             first = [" ".join(one.split())[:LONGEST] for one in every[:EXAMPLES]]
-            self.found.append(Fault(kind, place, len(every), what, first, repair, remark))
+            told = what, first, repairs.get(kind, repairs[""]), remark
+            self.found.append(Fault(kind, place, len(every), *told))
 
     def lost(
         self, where: str, pairs: Iterable[tuple[str, str]], there: Collection[str], what: str
     ) -> None:
-        """`pairs`: who names what. Nothing is said where the table that should hold it could not be
-        read."""
+        """`pairs`: who names what. Nothing is said where the other table could not be read."""
         named = (f"{who} names {id[:32]}" for who, id in pairs if id not in there)
         self.add("dangling", where, named if there else (), what)
 
@@ -92,27 +76,23 @@ class Examination:
 def examine(folder: Path) -> list[Fault]:
     """Every fault. Raises BadInput for a folder that is no index of these kinds."""
     kind = files.program_of(folder)
+    seen, tables = Examination(kind, files.Foreign(kind)), {}
     if kind == "lightrag":
-        seen = Examination(kind, lightrag.read(folder))
-        own: tuple[Callable[[], None], ...] = (
-            partial(_status, seen, folder),
-            partial(_vector_files, seen, folder),
-        )
+        seen.index = lightrag.read(folder)
     else:
-        seen = Examination(kind, files.Foreign(kind))
         tables = graphrag.tables_of(folder, seen.index)
         graphrag.convert(tables, seen.index)
-        own = (
-            partial(_pointers, seen, tables),
-            partial(_counts, seen, tables),
-            partial(_lance_tables, seen, folder, tables),
-        )
     for name, what in seen.index.faults:
         seen.add("missing" if what == "is missing" else "unreadable", name, [name], what)
     for check in (_duplicates, _references, _gaps, _communities, _reports):
         check(seen)
-    for look in own:
-        look()
+    if kind == "lightrag":
+        _status(seen, folder)
+        _vector_files(seen, folder)
+    else:
+        _pointers(seen, tables)
+        _counts(seen, tables)
+        _lance_tables(seen, folder, tables)
     return seen.found
 
 
@@ -123,10 +103,10 @@ def _shown(row: Any) -> str:
     """A row as an example."""
     if isinstance(row, files.SourceRelation):
         return f"{row.source or '(nothing)'} - {row.target or '(nothing)'}"
-    if isinstance(row, files.SourceCommunity | files.SourceReport):
-        return (
-            f"community {row.number if isinstance(row, files.SourceCommunity) else row.community}"
-        )
+    if isinstance(row, files.SourceCommunity):
+        return f"community {row.number}"
+    if isinstance(row, files.SourceReport):
+        return f"community {row.community}"
     return row.id[:32] if isinstance(row, files.SourceUnit) else row.title or row.id
 
 
@@ -148,9 +128,8 @@ def _duplicates(seen: Examination) -> None:
 def _references(seen: Examination) -> None:
     """Every id leads to a row."""
     index = seen.index
-    documents, units, entities = (
-        {one.id for one in rows} for rows in (index.documents, index.units, index.entities)
-    )
+    rows = index.documents, index.units, index.entities
+    documents, units, entities = ({one.id for one in some} for some in rows)
     titles = {one.title for one in index.entities}
     numbers = {f"community {one.number}" for one in index.communities}
     children = (one for one in index.communities if one.parent not in (None, -1))
@@ -313,8 +292,8 @@ def _status(seen: Examination, folder: Path) -> None:
     except files.Unreadable:
         return
     state = {id: files.text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    said = {id: files.text(row, "error_msg", "error")[:80] for id, row in status.items()}
-    failed = [f"{id}: {said[id]}" for id, one in state.items() if one == "failed"]
+    said = ((id, files.text(row, "error_msg", "error")[:80]) for id, row in status.items())
+    failed = [f"{id}: {error}" for id, error in said if state[id] == "failed"]
     seen.add("failed", files.STATUS, failed, "documents failed")
     waiting = [id for id, one in state.items() if one in NOT_DONE]
     seen.add("pending", files.STATUS, waiting, "documents are not done")

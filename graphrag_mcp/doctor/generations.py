@@ -97,9 +97,8 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
             units[community].append(id)
     # Members alone do not tell a community from its only child; the level does.
     levels = {row["id"]: f"{row['level']:03d}" for row in rows}
-    name = {
-        id: f"{level} {content_id(*(members[id] or units[id]))}" for id, level in levels.items()
-    }
+    hashes = {id: content_id(*(members[id] or units[id])) for id in levels}
+    name = {id: f"{level} {hashes[id]}" for id, level in levels.items()}
     for row in sorted(rows, key=lambda row: name[row["id"]]):
         id, parent = row["id"], name.get(row["parent"], row["parent"])
         _add(hashed, "community", [(row["level"], members[id], parent)])
@@ -224,12 +223,10 @@ def generation_of(folder: Path, since: str) -> int:
         raise BadInput(what, f"Write 12 or {dates.advice(written)}")
     there = kept(folder)
     before = [one.generation for one in there if one.created < dates.days(day)[0]]
-    if not before and there[0].generation == 1:
-        return 0
-    if not before:
-        oldest = f"The oldest is {there[0].generation} of {there[0].created}"
-        raise NotFound(f"no generation from before {written} is kept", oldest)
-    return before[-1]
+    if before or there[0].generation == 1:
+        return before[-1] if before else 0
+    oldest = f"The oldest is {there[0].generation} of {there[0].created}"
+    raise NotFound(f"no generation from before {written} is kept", oldest)
 
 
 def changes(folder: Path, generation: int, about: str = "") -> Changes:
@@ -263,20 +260,16 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
 
 
 def told(found: Changes, about: str = "") -> list[str]:
-    """Lines on what changed: counts of the graph, names that came, statements, the documents by what
-    became of them."""
+    """Lines on what changed: counts, names that came, statements, documents by what they became."""
     if found.since == found.generation:
         return [f"Generation {found.generation} is the current one, so nothing has changed since."]
-    since = (
-        f"From generation {found.since} ({found.committed}) to {found.generation}, the current one:"
-    )
+    since = f"From generation {found.since} ({found.committed}) to {found.generation}"
     first = f"All is new in generation {found.generation}: nothing was indexed before."
-    lines = [since if found.since else first]
+    lines = [f"{since}, the current one:" if found.since else first]
     for table, one in found.counts.items():
-        came = " (the same)"
-        if one["added"] or one["removed"]:
-            came = f" ({one['added']:,} new, {one['removed']:,} gone)"
-        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
+        came = f"{one['added']:,} new, {one['removed']:,} gone"
+        came = came if one["added"] or one["removed"] else "the same"
+        lines.append(f"{counted(one['now'], table)}, before {one['before']:,} ({came})")
     if found.names:
         lines.append(f"Names that came: {', '.join(found.names)}.")
     if found.statements:

@@ -22,6 +22,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from statistics import median
@@ -49,8 +50,7 @@ class Question:
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be
-    read."""
+    """The questions of a file or evaluation folder. BadInput for none, or an unreadable one."""
     if path.is_dir():
         path = path / NAMES[1]
     try:
@@ -73,8 +73,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
-    if path.suffix.lower() in (".csv", ".tsv"):
-        delimiter = "," if path.suffix.lower() == ".csv" else "\t"
+    if delimiter := {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower()):
         reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
         for row in reader:
             yield f"{path.name} line {reader.line_num}", row
@@ -107,15 +106,11 @@ def _question(row: Any, place: str) -> Question:
 
 def _strings(value: Any) -> tuple[str, ...]:
     """A list, a JSON list in a string, strings with `|` between them, or one string."""
-    if isinstance(value, str):
-        flat = value.strip()
-        if flat.startswith("["):
-            try:
-                value = json.loads(flat)
-            except ValueError:
-                value = [flat]
-        else:
-            value = re.split(r"(?<!\s)\s*\|\s*", flat)
+    if isinstance(value, str) and not value.strip().startswith("["):
+        value = re.split(r"(?<!\s)\s*\|\s*", value.strip())
+    elif isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = (one for one in listed if isinstance(one, str | int | float))
     found = [str(one).strip() for one in plain if not isinstance(one, bool)]
@@ -127,8 +122,7 @@ def is_set(path: Path) -> bool:
 
 
 def write_documents(folder: Path, target: Path) -> int:
-    """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there
-    are."""
+    """The documents of an evaluation folder as Markdown files, `<id>.md`; how many there are."""
     target.mkdir(parents=True, exist_ok=True)
     count = 0
     for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
@@ -172,8 +166,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ModeScores:
-    """One mode over all questions. `means` by metric, in percent; `counted` how many questions have
-    it."""
+    """One mode over all questions. `means` by metric, in percent; `counted`: how many have it."""
 
     mode: str
     means: Mapping[str, float]
@@ -268,9 +261,7 @@ def _asked(question: Question, mode: str, search: Search, tokens: int) -> Asked:
 
 
 def _missing(gold: Iterable[str], documents: Sequence[Citation]) -> tuple[str, ...]:
-    return tuple(
-        one for one in gold if not any(is_document(one, document) for document in documents)
-    )
+    return tuple(one for one in gold if not any(is_document(one, each) for each in documents))
 
 
 def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[str, float]:
@@ -293,14 +284,12 @@ def plain(text: str) -> str:
 
 
 def is_document(gold: str, document: Citation) -> bool:
-    """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
-    id?"""
+    """Does gold mean this document: by uri or its end, file name, its stem, title, or id?"""
     if gold in (document.uri, document.document_id):
         return True
     path = PurePosixPath(document.uri.partition("#")[0])
-    if gold in (path.name, path.stem) or document.uri.endswith(
-        (f"/{gold}", f":{gold}", f"#{gold}")
-    ):
+    ends = (f"/{gold}", f":{gold}", f"#{gold}")
+    if gold in (path.name, path.stem) or document.uri.endswith(ends):
         return True
     return bool(document.title) and normalise_name(gold) == normalise_name(document.title)
 
@@ -336,8 +325,7 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
-    """The other's values less the one's, question by question, for every mode and metric that both
-    have."""
+    """The other's values less the one's, question by question, by mode and metric of both."""
     found = []
     for mine in one.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
@@ -367,18 +355,14 @@ def _difference(
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
-    """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
-    same seed)."""
-    draw = random.Random(seed)
-    means = sorted(
-        sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES)
-    )
+    """The middle 95 % of the means of resampled changes (bootstrap over questions)."""
+    draw, count = random.Random(seed), len(changes)
+    means = sorted(sum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES))
     return round(means[int(0.025 * RESAMPLES)], 2), round(means[int(0.975 * RESAMPLES) - 1], 2)
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Two-sided: how likely so uneven a split is when each question is as likely to be better as
-    worse; 1 for none."""
+    """Two-sided p of so uneven a split, were better and worse equally likely; 1 for none."""
     count = better + worse
     tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
     return round(min(1.0, 2 * tail / 2**count), 4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
@@ -74,12 +74,10 @@ def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
     may_judge(asker)
 
     async def both_orders() -> list[Answer[dict[str, int]]]:
-        orders = (
-            (pair, *sides)
-            for pair in pairs
-            for sides in ((pair.one, pair.other), (pair.other, pair.one))
-        )
-        asks = (_question(pair.question, first, second) for pair, first, second in orders)
+        asks = []
+        for pair in pairs:
+            asks.append(_question(pair.question, pair.one, pair.other))
+            asks.append(_question(pair.question, pair.other, pair.one))
         return await asyncio.gather(*map(asker.ask, asks))
 
     given = asker.wait(both_orders())
@@ -128,11 +126,11 @@ def read_verdicts(text: str) -> dict[str, int]:
     """The winner by criterion: 1, 2, or 0 for neither. BadReply when one is missing."""
     try:
         given = _VERDICTS.validate_python(replies.read(text))
+        return {name: given[name].winner for name in CRITERIA}
     except ValueError as error:
         raise BadReply("it is no JSON object with a winner of 0, 1 or 2 by criterion") from error
-    if missing := [name for name in CRITERIA if name not in given]:
-        raise BadReply(f"there is no winner of {missing[0]}")
-    return {name: given[name].winner for name in CRITERIA}
+    except KeyError as missing:
+        raise BadReply(f"there is no winner of {missing.args[0]}") from missing
 
 
 _VERDICTS = TypeAdapter(dict[str, Verdict])
@@ -140,10 +138,7 @@ _VERDICTS = TypeAdapter(dict[str, Verdict])
 
 def table(one: str, other: str, found: Judgement) -> str:
     """One line per criterion, Markdown."""
-    rows = [
-        [row.criterion, str(row.one), str(row.other), str(row.ties), f"{row.p:.3f}"]
-        for row in found.criteria
-    ]
+    rows = [[*map(str, astuple(row)[:-1]), f"{row.p:.3f}"] for row in found.criteria]
     title = f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions"
     lines = [title, "", *table_lines(["criterion", one, other, "ties", "p"], rows)]
     if found.unjudged:

@@ -18,6 +18,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -95,15 +96,12 @@ def tune(
     Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
-    given = Profile(
-        clean(request.domain, LONGEST["domain"]), clean(request.language, LONGEST["language"])
-    )
+    names = ("domain", "language")
+    given = Profile(*(clean(getattr(request, name), LONGEST[name]) for name in names))
     room = _checked(request, given)
     if not asker.may_answer(KIND):
-        raise BadInput(
-            "tuning needs a chat model and none is configured",
-            "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts",
-        )
+        advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
+        raise BadInput("tuning needs a chat model and none is configured", advice)
     texts = sample(snapshot, request.selection, request.limit, request.seed)
     if not texts:
         raise NotFound("the index holds no text to tune by", "Index documents first")
@@ -161,9 +159,9 @@ def sample(snapshot: Snapshot, selection: str, limit: int, seed: int) -> list[st
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
     if selection == "top":
         return _top(snapshot, limit)
+    pool = _random(snapshot, limit if selection == "random" else max(POOL, limit), seed)
     if selection == "random":
-        return _random(snapshot, limit, seed)
-    pool = _random(snapshot, max(POOL, limit), seed)
+        return pool
     nearness = _nearness(pool)
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
@@ -199,17 +197,14 @@ def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
 
 
 def _nearness(texts: Sequence[str]) -> list[float]:
-    """Cosine of each text with the mean of all, by tf-idf; idf counts these texts alone, so a name
-    in one of them pulls nothing."""
+    """Cosine of each text with the mean of all, by tf-idf; idf counts these texts alone."""
     counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
     holding = Counter(term for count in counts for term in count)
     rows: list[dict[str, float]] = []
     middle: Counter[str] = Counter()
+    rare = {term: math.log(1 + len(texts) / n) for term, n in holding.items()}
     for count in counts:
-        row = {
-            term: (1 + math.log(n)) * math.log(1 + len(texts) / holding[term])
-            for term, n in count.items()
-        }
+        row = {term: (1 + math.log(n)) * rare[term] for term, n in count.items()}
         norm = math.hypot(*row.values()) or 1.0
         rows.append({term: weight / norm for term, weight in row.items()})
         middle.update({term: weight / len(texts) for term, weight in rows[-1].items()})
@@ -246,8 +241,7 @@ def passages(texts: Sequence[str], size: int = EXAMPLE_TOKENS) -> list[str]:
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is
-    cut off."""
+    """`text` in pieces of whole sentences of at most `size` tokens; a longer one is cut off."""
     start = end = 0
     for first, last in sentences(text):
         if end > start and count_tokens(text[start:last]) > size:
@@ -316,8 +310,7 @@ def _profile(
 
 
 def read_profile(reply: str) -> Profile:
-    """The profile in a reply; BadReply when it holds neither a persona nor types, which is what
-    tuning is for."""
+    """The profile in a reply; BadReply when it holds neither a persona nor types."""
     try:
         found = replies.read(reply)
     except ValueError:
@@ -332,14 +325,12 @@ def read_profile(reply: str) -> Profile:
 
 
 def clean(text: str, longest: int) -> str:
-    """One paragraph without variables, tags, delimiters and control characters, cut at a sentence
-    end if too long."""
+    """One paragraph without variables, tags, delimiters, control characters; cut at a sentence."""
     return _plain(re.sub(r"<[^<>]{0,200}>|[$`{}]", " ", text[: 10 * longest]), longest)
 
 
 def _plain(text: str, longest: int) -> str:
-    """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be
-    a name."""
+    """The same for an example, where a dollar is written twice and `C++ {…}` may be a name."""
     text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
     no_text = ("Cc", "Cs", "Co", "Zl", "Zp")
     text = "".join(" " if unicodedata.category(ch) in no_text else ch for ch in text)
@@ -347,9 +338,8 @@ def _plain(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     ends = [end for _, end in sentences(text) if end <= longest]
-    if ends:
-        return text[: ends[-1]].rstrip()
-    return text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
+    whole = text[: ends[-1]] if ends else text[:longest].rpartition(" ")[0]
+    return whole.rstrip() or text[:longest]
 
 
 def clean_types(value: Any) -> tuple[str, ...]:
@@ -380,8 +370,7 @@ _RECORD = re.compile(r"\(\s*\"(entity|relationship)\"(<\|>.*)\)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text and what is to be found in it: fields after the tag, entities first, strong
-    relationships first."""
+    """A text and what is to be found in it: fields after the tag, strong relationships first."""
 
     text: str
     entities: tuple[tuple[str, ...], ...]
@@ -396,8 +385,7 @@ class Example:
 def _example_ask(
     text: str, template: str, types: Sequence[str], language: str
 ) -> Ask[Example | None]:
-    """The question for a worked example: the tuned extraction prompt, with types and language (may
-    be empty)."""
+    """The question for an example: the tuned prompt, with types and language (may be empty)."""
     prompt = Template(template).safe_substitute(
         entity_types=", ".join(types) or "whatever fits best, in one or two lower-case words",
         language=f"Write in {language or 'the language of the text'}.",
@@ -432,8 +420,8 @@ async def _examples(
         degraded.append(f"examples: {can}; the shipped one stays")
         return []
     if needed < wanted:
-        why = "since the index holds no more text"
-        degraded.append(f"examples: {needed} instead of {wanted}, {why}")
+        less = f"{needed} instead of {wanted}, since the index holds no more text"
+        degraded.append(f"examples: {less}")
     return found
 
 
@@ -455,14 +443,14 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     for tag, name, *rest in fields:
         if tag == "entity" and len(rest) == 2 and len(entities) < MOST_RECORDS:
             name, kind = _plain(name, LONGEST_NAME), _type(rest[0], types)
-            key, description = normalise_name(name), _described(rest[1])
+            key, description = normalise_name(name), _plain(rest[1], LONGEST_DESCRIPTION)
             if kind and description and key:
                 entities.setdefault(key, (name, kind, description))
     relations: dict[frozenset[str], tuple[str, ...]] = {}
     for tag, *rest in fields:
         if tag == "relationship" and len(rest) == 5 and (strength := _strength(rest[-1])):
             ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in rest[:2]]
-            parts = [_described(part) for part in rest[2:-1]]
+            parts = [_plain(part, LONGEST_DESCRIPTION) for part in rest[2:-1]]
             if ends[0] != ends[1] and all(end in entities for end in ends) and all(parts):
                 names = [entities[end][0] for end in ends]
                 relations.setdefault(frozenset(ends), (*names, *parts, strength))
@@ -482,10 +470,6 @@ def _type(given: str, types: Sequence[str]) -> str:
     if not types or not cleaned:
         return cleaned or ("other" if given.strip().lower() == "other" else "")
     return cleaned if cleaned in types else "other"
-
-
-def _described(text: str) -> str:
-    return _plain(text, LONGEST_DESCRIPTION)
 
 
 def _strength(given: str) -> str:
@@ -538,15 +522,13 @@ def _broken(text: str) -> str:
 
 
 def _shown(example: Example) -> str:
-    """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a
-    template."""
+    """As in extract_examples.md; a dollar sign is written twice, since the file is a template."""
     records = "\n##\n".join(example.records())
     return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
 
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as
-    `NAME.bak`."""
+    """Write the files; what differs there, or is of an earlier tuning, is kept as `NAME.bak`."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in sorted(_written_before(target) | set(texts)):
@@ -562,8 +544,7 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _written_before(target: Path) -> set[str]:
-    try:
-        listed = json.loads((target / FOUND).read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
-    return {name for name in listed if name in {f"{known}.md" for known in prompts.names()}}
+    known = {f"{name}.md" for name in prompts.names()}
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
+    return set()

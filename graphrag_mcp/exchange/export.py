@@ -13,11 +13,10 @@ import json
 import os
 import re
 import shutil
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
 from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
+from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, table, terms
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
@@ -100,8 +99,7 @@ def _values(row: Row, *names: str) -> Row:
 
 DOCUMENTS = 200  # and documents
 
-_COLUMNS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in _COLUMNS.items()}
+SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in table(__file__).items()}
 
 
 def _lists() -> dict[str, list[str]]:
@@ -136,9 +134,10 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
         maps = _maps(snapshot)
         graph = (_entities, _relationships, _communities, _reports, _covariates)
         makers = zip(SCHEMAS.items(), (_documents, _text_units, *graph), strict=True)
-        counts = {}
-        for (name, schema), rows in makers:
-            counts[name] = _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
+        counts = {
+            name: _write(made / f"{name}.parquet", schema, rows(snapshot, maps))
+            for (name, schema), rows in makers
+        }
         target.mkdir(exist_ok=True)
         for name in SCHEMAS:
             os.replace(made / f"{name}.parquet", target / f"{name}.parquet")
@@ -160,12 +159,11 @@ def _write(path: Path, schema: pa.Schema, rows: Iterator[Row]) -> int:
 def _maps(snapshot: Snapshot) -> _Maps:
     maps = _Maps()
     groups = {"text_units": "Sources", "entities": "Entities", "relationships": "Relationships"}
-    for table, group in {**groups, "communities": "Reports"}.items():
-        rows = _pairs(snapshot.rows(table, columns=["id", "n"]))
+    for name, group in {**groups, "communities": "Reports"}.items():
+        rows = _pairs(snapshot.rows(name, columns=["id", "n"]))
         maps.numbers[group] = {id: str(n) for id, n in rows}
-    units_by_n = _by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")
-    for document, id in _pairs(units_by_n):
-        maps.units_of_document[document].append(id)
+    for row in _by_n(snapshot, "text_units", "document_id", "id").to_pylist():
+        maps.units_of_document[row["document_id"]].append(row["id"])
     taken: set[str] = set()
     columns = ("id", "key", "title", "type", "degree", "text_unit_ids", "names")
     for row in _by_n(snapshot, "entities", *columns).to_pylist():
@@ -177,8 +175,8 @@ def _maps(snapshot: Snapshot) -> _Maps:
         maps.degree[row["id"]] = row["degree"]
         for unit in row["text_unit_ids"]:
             maps.entities_of_unit[unit].append(row["id"])
-    for unit, id in _pairs(_by_n(snapshot, "claims", "text_unit_id", "id").drop_columns("n")):
-        maps.claims_of_unit[unit].append(id)
+    for row in _by_n(snapshot, "claims", "text_unit_id", "id").to_pylist():
+        maps.claims_of_unit[row["text_unit_id"]].append(row["id"])
     path = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
     columns = ("id", "source_id", "target_id", "text_unit_ids")
     for row in _by_n(snapshot, "relationships", *columns).to_pylist():
@@ -203,19 +201,14 @@ def _maps(snapshot: Snapshot) -> _Maps:
 
 def _documents(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "documents"):
-        yield {
-            **row,
-            "human_readable_id": row["n"],
-            "text_unit_ids": maps.units_of_document[row["id"]],
-            "creation_date": row["created"],
-        }
+        units = maps.units_of_document[row["id"]]
+        yield {**row, "text_unit_ids": units, "creation_date": row["created"]}
 
 
 def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "text_units"):
         yield {
             **row,
-            "human_readable_id": row["n"],
             "entity_ids": maps.entities_of_unit[row["id"]],
             "relationship_ids": maps.relationships_of_unit[row["id"]],
             "covariate_ids": maps.claims_of_unit[row["id"]],
@@ -226,7 +219,7 @@ def _entities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "entities"):
         title = maps.title[row["id"]]
         said = row["description"] or title  # other programs need a description
-        yield {**row, "human_readable_id": row["n"], "title": title, "description": said}
+        yield {**row, "title": title, "description": said}
 
 
 def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
@@ -235,7 +228,6 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         source, target = maps.title.get(ends[0]), maps.title.get(ends[1])
         yield {
             **row,
-            "human_readable_id": row["n"],
             "source": source,
             "target": target,
             "description": row["description"] or f"{source}, {target}",
@@ -244,7 +236,6 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         }
 
 
-@lru_cache(maxsize=4096)
 def _content_words(text: str) -> tuple[str, ...]:
     longer = (word for word in terms(text) if len(word) > (1 if is_cjk(word[0]) else 2))
     return tuple(word for word in longer if not stop_word(word))
@@ -255,9 +246,8 @@ def _keywords(description: str, *titles: str | None) -> str:
     is about when no model has said so. Derived here because no search reads them."""
     names = " ".join(filter(None, titles)).casefold()
     own = _content_words(names)
-    counts = Counter(
-        word for word in _content_words(description) if word not in own and word not in names
-    )
+    words = (word for word in _content_words(description) if word not in own)
+    counts = Counter(word for word in words if word not in names)
     return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 
@@ -294,10 +284,12 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "reports"):
         if row["id"] not in maps.communities:
             continue
+        # by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4)]`
+        numbered = partial(render_references, aliases=maps.numbers)
         texts = ("summary", "full_content", "rating_explanation")
-        shown = {name: _numbered(row[name], maps) for name in texts}
+        shown = {name: numbered(row[name]) for name in texts}
         findings = [
-            {name: _numbered(finding.get(name, ""), maps) for name in ("summary", "explanation")}
+            {name: numbered(finding.get(name, "")) for name in ("summary", "explanation")}
             for finding in json.loads(row["findings"] or "[]")
         ]
         whole = {"title": row["title"], "summary": shown["summary"], "rating": row["rank"]}
@@ -323,16 +315,10 @@ def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         dates = {name: row[name] for name in ("start_date", "end_date")}
         yield {
             **row,
-            "human_readable_id": row["n"],
             "covariate_type": "claim",
             **{name: value or "NONE" for name, value in {**names, **dates}.items()},
             "source_text": "\n".join(row["quotes"]),
         }
-
-
-def _numbered(text: str, maps: _Maps) -> str:
-    """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4)]`."""
-    return render_references(text, maps.numbers)
 
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:
@@ -349,4 +335,5 @@ def _in_batches(snapshot: Snapshot, table: str) -> Iterator[Row]:
     ids = _by_n(snapshot, table, "id")["id"].to_pylist()
     size = DOCUMENTS if table == "documents" else BATCH
     for start in range(0, len(ids), size):
-        yield from snapshot.by_key(table, ids[start : start + size], "id").to_pylist()
+        for row in snapshot.by_key(table, ids[start : start + size], "id").to_pylist():
+            yield row | {"human_readable_id": row["n"]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,10 +20,8 @@ import pyarrow.parquet as pq
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.claims import Claim
 
-TABLES = (
-    *("documents", "text_units", "entities", "relationships"),
-    *("communities", "community_reports", "covariates"),
-)
+TABLES = ("documents", "text_units", "entities", "relationships", "communities")
+TABLES += ("community_reports", "covariates")
 OLD = "create_final_"  # before the names, in 0.x and 1.x
 CHUNKS, DOCS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 STATUS = "kv_store_doc_status.json"
@@ -57,8 +56,7 @@ def program_of(folder: Path) -> str:
 
 
 def located(folder: Path) -> Path:
-    """The folder itself, or the one in it where both programs keep their output when they are left
-    to it."""
+    """The folder itself, or the one in it where both programs keep their output by default."""
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 
@@ -146,30 +144,21 @@ def empty(value: Any) -> bool:
 
 def text(row: Mapping[str, Any], *names: str) -> str:
     """The first of these columns that holds something, as text; "" for none."""
-    for name in names:
-        value = row.get(name)
-        if not empty(value):
-            if isinstance(value, str):
-                return value
-            return json.dumps(value, default=str, ensure_ascii=False)
-    return ""
+    value = next((row[name] for name in names if not empty(row.get(name))), "")
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def number(row: Mapping[str, Any], name: str) -> float | None:
     """A finite number, also one written as text; else None."""
-    try:
-        value = float(row[name])
-    except (KeyError, TypeError, ValueError):
-        return None
-    return value if math.isfinite(value) else None
+    with suppress(KeyError, TypeError, ValueError):
+        if math.isfinite(value := float(row[name])):
+            return value
+    return None
 
 
 def whole(row: Mapping[str, Any], *names: str) -> int | None:
-    for name in names:
-        value = number(row, name)
-        if value is not None:
-            return int(value)
-    return None
+    found = (int(value) for name in names if (value := number(row, name)) is not None)
+    return next(found, None)
 
 
 def ids(row: Mapping[str, Any], *names: str) -> list[str]:
@@ -196,7 +185,6 @@ def parts(row: Mapping[str, Any], name: str) -> list[str]:
 
 # ---- the content in our terms --------------------------------------------------------------------
 
-
 T = TypeVar("T")
 
 
@@ -214,8 +202,7 @@ class SourceDocument:
 
 @dataclass(slots=True)
 class SourceUnit:
-    """`start`, `end`: characters of the document where the other index says so; -1 where it does
-    not."""
+    """`start`, `end`: characters of the document; -1 where the other index does not say so."""
 
     id: str
     number: int

@@ -72,32 +72,26 @@ def _document(row: Row, own: bool) -> files.SourceDocument:
         told = ("text", "raw_content", "id", "title")
         others = {key: one for key, one in kept.items() if key not in told}
         kept = {key: one for key, one in others.items() if one not in (None, row.get("text"))}
-    said = text(row, "creation_date")
-    created = said if own else iso_date(said)
-    title, body = row.get("title") if own else None, row.get("text") if own else None
-    return files.SourceDocument(
-        text(row, "id"),
-        title or text(row, "title", "id"),
-        body or text(row, "text", "raw_content"),
-        text(row, "uri") if own else "",
-        json.loads(json.dumps(kept, default=str)),
-        created,
-    )
+    kept, created = json.loads(json.dumps(kept, default=str)), text(row, "creation_date")
+    title, body = text(row, "title", "id"), text(row, "text", "raw_content")
+    if not own:
+        return files.SourceDocument(text(row, "id"), title, body, "", kept, iso_date(created))
+    said = row.get("title") or title, row.get("text") or body, text(row, "uri")
+    return files.SourceDocument(text(row, "id"), *said, kept, created)
 
 
 def _unit(row: Row, place: int) -> files.SourceUnit:
     documents = [text(row, "document_id")]
     if "document_ids" in row:
         documents = files.ids(row, "document_ids", "document_id")
-    start, end = files.whole(row, "char_start"), files.whole(row, "char_end")
+    span = (files.whole(row, name) for name in ("char_start", "char_end"))
     body = row.get("text", row.get("chunk"))
     return files.SourceUnit(
         text(row, "id"),
         _numbered(row, place),
         body if isinstance(body, str) else "",
         [one for one in documents if one],
-        -1 if start is None else start,
-        -1 if end is None else end,
+        *(-1 if at is None else at for at in span),
     )
 
 
@@ -198,14 +192,14 @@ def _report(row: Row, own: bool) -> files.SourceReport:
     )
     pairs = [(text(one, "summary"), text(one, "explanation")) for one in findings]
     community = files.whole(row, "community", "human_readable_id")
-    said = text(row, "rating_explanation", "rank_explanation")
+    method = text(row, "method") or "imported:graphrag-mcp"
     return files.SourceReport(
         -1 if community is None else community,
         " ".join(text(row, "title").split()),
         text(row, "summary"),
         text(row, "full_content"),
         number(row, "rank"),
-        said,
+        text(row, "rating_explanation", "rank_explanation"),
         pairs,
-        (text(row, "method") or "imported:graphrag-mcp") if own else "imported:graphrag",
+        method if own else "imported:graphrag",
     )

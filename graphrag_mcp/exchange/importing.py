@@ -185,8 +185,7 @@ class _Writer:
         return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
-        """Each relation with the keys of its ends and its units: where it names none, those of both
-        its ends."""
+        """Each relation with the keys of its ends and its units, without any those of its ends."""
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = 0
@@ -200,8 +199,8 @@ class _Writer:
                 nowhere += 1
                 continue
             found.append((source, target, one, units))
-        what = "are left out: no text unit that is there holds them, or an end has no name"
-        self.foreign.note(nowhere, f"relationships {what}")
+        why = "no text unit that is there holds them, or an end has no name"
+        self.foreign.note(nowhere, f"relationships are left out: {why}")
         return found
 
     def end(self, title: str) -> str:
@@ -219,8 +218,7 @@ class _Writer:
             units = self._known(one.units) or self._known(of_pairs.get(key, ()))
             if units and key:
                 self._name(one, key, units)
-            else:
-                lost += 1
+            lost += not (units and key)
         what = "entities are left out: no text unit that is there names them"
         self.foreign.note(lost, what)
 
@@ -234,8 +232,7 @@ class _Writer:
             self.units_of[key].add(id)
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
-        """Ends that are no entity of their own, or are not named in a unit that speaks of them, are
-        named there."""
+        """Ends that are no entity, or not named in a unit that speaks of them, are named there."""
         strange: set[str] = set()
         named = {key_of(one): one for one in reversed(self.foreign.entities)}
         for source, target, one, units in statements:
@@ -253,19 +250,17 @@ class _Writer:
         self.foreign.note(len(strange), what)
 
     def _claims(self) -> None:
-        nowhere = 0
-        for unit, one in self.foreign.claims:
-            if unit in self.places and one.subject:
-                self._put(unit, "claims", one)
-            else:
-                nowhere += 1
+        told = [
+            (unit, one) for unit, one in self.foreign.claims if unit in self.places and one.subject
+        ]
+        for unit, one in told:
+            self._put(unit, "claims", one)
         what = "claims are left out: their text unit is not there, or they have no subject"
-        self.foreign.note(nowhere, what)
+        self.foreign.note(len(self.foreign.claims) - len(told), what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
-    """The place of a row in a list that holds each once. The newest are looked at first: a name
-    comes in runs."""
+    """The place of a row in a list that holds each once; a name comes in runs, at its end."""
     for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
         if rows[place] == row:
             return place
@@ -281,22 +276,19 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
     if not foreign.communities:
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
-    told = [(one.source, one.target) for holder in holders for one in holder.record.statements]
-    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in told if a != b}
+    ends = [(one.source, one.target) for holder in holders for one in holder.record.statements]
+    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in ends if a != b}
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
     what = "communities do not divide their parent, as after an update: they are computed again"
     foreign.note(len(foreign.communities) - len(tree), what)
     known = _numbers(foreign, holders, ids, number_of, params)
-    reports, lost = [], 0
+    reports: list[Row] = []
     members_of = {row["id"]: row["members"] for row in tree}
-    for one in foreign.reports:
-        community = number_of.get(one.community)
-        if community is None:
-            lost += 1
-            continue
-        told = partial(_told, known=known, foreign=foreign)
+    told = partial(_told, known=known, foreign=foreign)
+    for one in (one for one in foreign.reports if one.community in number_of):
+        community = number_of[one.community]
         texts = ("summary", "full_content", "rating_explanation")
         row = {name: told(getattr(one, name)) for name in texts}
         row |= {name: getattr(one, name) for name in ("title", "rank", "method")}
@@ -305,7 +297,7 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
         reports.append(row)
     what = "reports are left out: their community is not there as it was when they were written"
-    foreign.note(lost, what)
+    foreign.note(len(foreign.reports) - len(reports), what)
     roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
     return {"communities": tree, "near": roots, "reports": reports}
 
@@ -332,16 +324,15 @@ def _numbers(
         return [id, *(unit_of[unit] for unit in units if unit in unit_of)]
 
     known = (one for one in foreign.entities if one.id in ids)
-    entities = {one.number: with_units(ids[one.id], one.units) for one in known}
     relations: dict[int, list[str]] = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
         relations[one.number] = with_units(relationship_id(*ends), one.units)
-    sources = {unit.number: [unit_of[unit.id]] for unit in foreign.units if unit.id in unit_of}
+    units = (unit for unit in foreign.units if unit.id in unit_of)
     return {
-        "Entities": entities,
+        "Entities": {one.number: with_units(ids[one.id], one.units) for one in known},
         "Relationships": relations,
-        "Sources": sources,
+        "Sources": {unit.number: [unit_of[unit.id]] for unit in units},
         "Reports": {number: [id] for number, id in number_of.items()},
     }
 
@@ -386,24 +377,21 @@ class Holder:
 
 
 def read(folder: Path) -> Foreign:
-    """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
-    BadInput for others."""
+    """What a folder of GraphRAG, LightRAG or our own export holds. BadInput for others."""
     return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
 
 
 def import_folder(
     corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None
 ) -> tuple[IndexResult, list[str]]:
-    """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
-    ...)."""
+    """Bring the content of `source` into the corpus. Raises GraphRAGError."""
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
     if not any(one.text.strip() for one in foreign.units):
-        raise BadInput(
-            f"{source.name} holds no text: its text units cannot be read",
-            "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong",
-        )
+        what = f"{source.name} holds no text: its text units cannot be read"
+        move = "Index the documents themselves; graphrag-mcp doctor with that folder says what is wrong"
+        raise BadInput(what, move)
 
     def bring(run: Run, plan: Plan) -> None:
         _bring(foreign, str(source.resolve()), run, plan)
@@ -444,10 +432,9 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if before != data and (before or graph["communities"]):
         run.apart.append(imported.row_of(file, data))
     if foreign.damaged and earlier and (run.brought or run.apart):
-        raise BadInput(
-            f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
-            "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus",
-        )
+        what = f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost"
+        move = "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus"
+        raise BadInput(what, move)
 
 
 def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], str]:
@@ -511,7 +498,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
     what = "text units belong to no document that is there: each becomes a document of its own"
     foreign.note(len(alone), what)
-    near = lost = 0
+    near, apart = 0, len(alone)
     for id, units in of_document.items():
         holder = holders[id]
         places: dict[str, Place | None] = {
@@ -525,20 +512,16 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
         for unit in units:
             place = places[unit.id]
             if place is None:
-                if unit.text.strip():
-                    lost += 1
-                    alone.append(unit)
+                alone += [unit] if unit.text.strip() else []
                 continue
             near += not place.exact
             record = imported.UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
     what = "text units stand nowhere in their document: each becomes a document of its own"
-    foreign.note(lost, what)
-    what = (
-        "text units stand in their document with other blanks, or without what was put before them"
-    )
-    foreign.note(near, what)
+    foreign.note(len(alone) - apart, what)
+    other = "with other blanks, or without what was put before them"
+    foreign.note(near, f"text units stand in their document {other}")
     return alone
 
 

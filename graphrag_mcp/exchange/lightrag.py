@@ -20,17 +20,11 @@ def read(folder: Path) -> files.Foreign:
     docs, chunks = _json(folder, files.DOCS, found), _json(folder, files.CHUNKS, found)
     status = _json(folder, files.STATUS, found, needed=False)
     found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items()]
-    ordered = sorted(
-        chunks,
-        key=lambda id: (
-            _text(chunks[id], "full_doc_id"),
-            files.whole(chunks[id], "chunk_order_index") or 0,
-        ),
-    )
-    for place, id in enumerate(ordered):
-        home = _text(chunks[id], "full_doc_id")
-        text = _text(chunks[id], "content")
-        found.units.append(files.SourceUnit(id, place, text, [home] if home else []))
+    order = {id: files.whole(row, "chunk_order_index") or 0 for id, row in chunks.items()}
+    home = {id: _text(row, "full_doc_id") for id, row in chunks.items()}
+    for place, id in enumerate(sorted(chunks, key=lambda id: (home[id], order[id]))):
+        homes = [home[id]] if home[id] else []
+        found.units.append(files.SourceUnit(id, place, _text(chunks[id], "content"), homes))
     states = (str(row.get("status", "")).lower() for row in status.values())
     failed = sum(state.endswith("failed") for state in states)
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
@@ -40,27 +34,15 @@ def read(folder: Path) -> files.Foreign:
     for place, (name, row) in enumerate(nodes):
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
-        found.entities.append(
-            files.SourceEntity(name, place, name_of(name), kind, _joined(row, "description"), units)
-        )
+        said = name_of(name), kind, _joined(row, "description")
+        found.entities.append(files.SourceEntity(name, place, *said, units))
     for place, (source, target, row) in enumerate(edges):
-        pair = of_pair.get(f"{source}{files.SEP}{target}") or of_pair.get(
-            f"{target}{files.SEP}{source}"
-        )
+        pair, turned = f"{source}{files.SEP}{target}", f"{target}{files.SEP}{source}"
         listed = _text(row, "keywords").replace(files.SEP, ",").split(",")
-        words = dict.fromkeys(word.strip() for word in listed)
-        found.relations.append(
-            files.SourceRelation(
-                f"{source}{files.SEP}{target}",
-                place,
-                name_of(source),
-                name_of(target),
-                _joined(row, "description"),
-                ", ".join(word for word in words if word),
-                _weight(row),
-                _units(pair, row),
-            )
-        )
+        words = ", ".join(filter(None, dict.fromkeys(word.strip() for word in listed)))
+        said = name_of(source), name_of(target), _joined(row, "description"), words
+        units = _units(of_pair.get(pair) or of_pair.get(turned), row)
+        found.relations.append(files.SourceRelation(pair, place, *said, _weight(row), units))
     return found
 
 
@@ -71,18 +53,14 @@ def _json(folder: Path, name: str, found: files.Foreign, needed: bool = True) ->
 def _document(id: str, row: Row, status: Row) -> files.SourceDocument:
     path = (_text(row, "file_path") or _text(status, "file_path")).split(files.SEP)[0].strip()
     name = PureWindowsPath(PurePosixPath(path).name).name if path.lower() not in NO_PATH else ""
-    return files.SourceDocument(
-        id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", ""))
-    )
+    created = iso_date(status.get("created_at", ""))
+    return files.SourceDocument(id, name or id, _text(row, "content"), created=created)
 
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
-    """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
-    cut short."""
+    """Ids of chunks: the complete list, else the one in the graph, which may be cut short."""
     listed = known.get("chunk_ids") if known else None
-    return (
-        [str(one) for one in listed] if isinstance(listed, list) else files.parts(row, "source_id")
-    )
+    return list(map(str, listed)) if isinstance(listed, list) else files.parts(row, "source_id")
 
 
 def _joined(row: Row, name: str) -> str:

@@ -152,11 +152,12 @@ def community(snapshot: Snapshot, n: int) -> Data:
         "children": [brief(found.by_id[id]) for id in one.children],
         "members": [named(member) for member in ranked[:MEMBERS]],
         "documents": papers[:DOCUMENTS],
-        "more": {
-            "members": max(0, len(ranked) - MEMBERS),
-            "documents": max(0, len(papers) - DOCUMENTS),
-        },
+        "more": {"members": _rest(ranked, MEMBERS), "documents": _rest(papers, DOCUMENTS)},
     }
+
+
+def _rest(rows: Sequence[Any], shown: int) -> int:
+    return max(0, len(rows) - shown)
 
 
 def _finding(one: Mapping[str, str], sources: Sources) -> Data:
@@ -221,7 +222,7 @@ def entity(snapshot: Snapshot, n: int) -> Data:
             [names[a]["n"], names[b]["n"], weight]
             for (a, b), (weight, _) in between(snapshot, names).items()
         ],
-        "more": {"relations": max(0, len(ranked) - RELATIONS)},
+        "more": {"relations": _rest(ranked, RELATIONS)},
     }
 
 
@@ -244,10 +245,8 @@ def _claim(row: Row, sources: Sources) -> Data:
     cite = sources.cite(row["text_unit_id"], *(spans[:2] if len(spans) > 1 else (0, 0)))
     dates = " to ".join(dict.fromkeys(filter(None, (row["start_date"][:10], row["end_date"][:10]))))
     about = ", ".join(filter(None, (row["type"].lower(), row["status"].lower(), dates)))
-    return {
-        "text": f"{one_line(row['description'], LONG)} ({about})",
-        "cites": [cite] if cite else [],
-    }
+    said = f"{one_line(row['description'], LONG)} ({about})"
+    return {"text": said, "cites": [cite] if cite else []}
 
 
 # ---- paths ------------------------------------------------------------------------------------------
@@ -313,31 +312,25 @@ def passage(snapshot: Snapshot, n: int) -> Data:
 
 def document(snapshot: Snapshot, n: int) -> Data:
     """A document: how each of its text units begins, and the communities that these are in."""
-    rows = snapshot.by_key("documents", [n], "n", ["id"]).to_pylist()
-    fact = filters.documents(snapshot).get(rows[0]["id"]) if rows else None
+    ids = snapshot.by_key("documents", [n], "n", ["id"])["id"].to_pylist()
+    fact = filters.documents(snapshot).get(ids[0]) if ids else None
     if fact is None:
         raise NotFound(f"d{n} is not in this index any more", "Search")
     columns = ["id", "n", "chunk_index", "line_start", "text"]
-    units = snapshot.by_key("text_units", [rows[0]["id"]], "document_id", columns).to_pylist()
+    units = snapshot.by_key("text_units", ids[:1], "document_id", columns).to_pylist()
     units.sort(key=lambda row: row["chunk_index"])
     ids = [unit["id"] for unit in units]
     known = topics(snapshot).by_id
     ways: Sequence[Row] = snapshot.by_key("memberships", ids, "entity_id", ["path"]).to_pylist()
     ends = (way["path"][-1] for way in ways if way["path"])
     last = dict.fromkeys(end for end in ends if end in known)
-    return {
-        **paper(fact),
-        "communities": [brief(known[id]) for id in last][:12],
-        "units": [
-            {
-                "id": f"t{unit['n']}",
-                "line": unit["line_start"],
-                "first": one_line(unit["text"][:800], 200),
-            }
-            for unit in units[:PARTS]
-        ],
-        "more": max(0, len(units) - PARTS),
-    }
+    shown = [
+        {"id": f"t{row['n']}", "line": row["line_start"], "first": one_line(row["text"][:800], 200)}
+        for row in units[:PARTS]
+    ]
+    communities = [brief(known[id]) for id in last][:12]
+    more = _rest(units, PARTS)
+    return {**paper(fact), "communities": communities, "units": shown, "more": more}
 
 
 # ---- DRIFT -------------------------------------------------------------------------------------------
@@ -365,17 +358,11 @@ def _session(snapshot: Snapshot, path: Path) -> Data:
         named = " ".join(f"[{alias}]" for alias in node["context"][:CITES])
         known, gone = references(snapshot, [node["answer"], named])
         lists = {"cites": cited_aliases(node["answer"]), "context": node["context"]}
-        nodes.append(
-            {
-                "id": name,
-                **{one: node[one] for one in ("parent", "query", "status", "score")},
-                "answer": marked(node["answer"], gone)[:ANSWER],
-                **{
-                    one: [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
-                    for one, aliases in lists.items()
-                },
-            }
-        )
+        shown = {"id": name, **{one: node[one] for one in ("parent", "query", "status", "score")}}
+        shown["answer"] = marked(node["answer"], gone)[:ANSWER]
+        for one, aliases in lists.items():
+            shown[one] = [_cite(known[alias]) for alias in aliases if alias in known][:CITES]
+        nodes.append(shown)
     header = {"id": path.stem, "query": walk.header["query"]}
     return {**header, "began": walk.header.get("generation", 0), "nodes": nodes}
 
@@ -418,7 +405,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         "documents": {name: rows[:LISTED] for name, rows in documents.items()},
         "communities": _changed_communities(snapshot, old),
         "names": [{"n": row["n"], "title": one_line(row["title"], TITLE)} for row in came],
-        "more": sum(max(0, len(rows) - LISTED) for rows in documents.values()),
+        "more": sum(_rest(rows, LISTED) for rows in documents.values()),
     }
 
 
@@ -469,7 +456,7 @@ def timeline(snapshot: Snapshot) -> Data:
             "count": len(by_period[period]),
             "terms": names.get(period, []),
             "documents": [paper(facts[id]) for id in by_period[period][:6]],
-            "more": max(0, len(by_period[period]) - 6),
+            "more": _rest(by_period[period], 6),
         }
         for period in sorted(by_period)
     ]
@@ -544,11 +531,9 @@ VIEWS: dict[str, View] = {
     ),
     "search": lambda _, snapshot, given: search(snapshot, given.get("query", "")),
     "drift": lambda app, snapshot, given: drift(
-        snapshot, app.drift_path("x").parent, _session_id(given.get("id", ""))
+        snapshot, app.drift_path("x").parent, _session_id(given)
     ),
-    "changes": lambda _, snapshot, given: changes(
-        snapshot, _number(given, "since", "") if given.get("since") else -1
-    ),
+    "changes": lambda _, snapshot, given: changes(snapshot, _number(given, "since", "", -1)),
     "timeline": lambda _, snapshot, __: timeline(snapshot),
 }
 
@@ -558,7 +543,7 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     if view not in VIEWS:
         raise BadInput(f"the explorer has no view {view[:40]!r}", f"Use one of {', '.join(VIEWS)}")
     if view == "drift" and given.get("id") and not corpus:
-        session = Walk(sessions.read(app.drift_path(_session_id(given["id"]))))
+        session = Walk(sessions.read(app.drift_path(_session_id(given))))
         corpus = str(session.header.get("corpus", ""))
     name = app.corpus_for_reading(corpus)
 
@@ -571,16 +556,17 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     return app.newest(name, shown)
 
 
-def _number(given: Mapping[str, str], name: str, letter: str) -> int:
-    """The number behind an id (`c5` or `5`); 0 where it is left out."""
+def _number(given: Mapping[str, str], name: str, letter: str, without: int = 0) -> int:
+    """The number behind an id (`c5` or `5`); `without` where it is left out."""
     text = given.get(name, "").strip()
     match = re.fullmatch(rf"{letter}?(\d{{1,12}})(?:\.\d{{1,6}})?", text, re.IGNORECASE)
     if text and match is None:
         raise BadInput(f"{text[:40]!r} is no id of the explorer", "Choose one from a list")
-    return int(match[1]) if match else 0
+    return int(match[1]) if match else without
 
 
-def _session_id(id: str) -> str:
+def _session_id(given: Mapping[str, str]) -> str:
+    id = given.get("id", "")
     if id and not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", id):
         raise BadInput(f"{id[:40]!r} is no DRIFT session", "Choose one from the list")
     return id

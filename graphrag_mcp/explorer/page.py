@@ -70,9 +70,7 @@ def _script() -> str:
     parts = []
     for name in MODULES:
         source = (FOLDER / f"{name}.js").read_text("utf-8")
-        body = _EXPORT.sub(
-            lambda match: f"{match[1] or ''}{match[2]} {match[3]}", _IMPORT.sub("", source)
-        )
+        body = _EXPORT.sub(r"\1\2 \3", _IMPORT.sub("", source))
         if name in _NAMESPACES:
             exported = ", ".join(match[3] for match in _EXPORT.finditer(source))
             body = f"const {name} = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n"
@@ -146,15 +144,13 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
         views.add("document", id=n)
     kinds = Counter(key.partition("?")[0] for key in views.data)
     full = {"topics": kinds["community"], "entities": kinds["entity"], "texts": kinds["passage"]}
-    counts = overview.get("counts", {})
+    counts, generation = overview.get("counts", {}), snapshot.manifest.generation
     note = (
         f"This file holds {full['topics']:,} of {len(found.by_id):,} topics, {full['entities']:,} of "
-        f"{counts.get('entities', 0):,} names and {full['texts']:,} texts in full, as of generation "
-        f"{snapshot.manifest.generation}."
+        f"{counts.get('entities', 0):,} names and {full['texts']:,} texts in full, as of generation {generation}."
     )
     views.data["overview?"] = {**overview, "note": note}
-    data = {"views": views.data, "names": names, "generation": snapshot.manifest.generation}
-    return page(data), full
+    return page({"views": views.data, "names": names, "generation": generation}), full
 
 
 def _cited(data: Any) -> Iterable[str]:
@@ -233,10 +229,9 @@ async def _page(exchange: bool, request: Request) -> Response:
 async def _session(once: OneTime, request: Request) -> Response:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = once.exchange(token.strip()) if scheme.lower() == "bearer" else ""
-    return _json(
-        {"token": session} if session else {"error": "this address was used before"},
-        200 if session else 401,
-    )
+    if session:
+        return _json({"token": session})
+    return _json({"error": "this address was used before"}, 401)
 
 
 async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
@@ -245,8 +240,7 @@ async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
 
     from graphrag_mcp.explorer.data import load
 
-    given = dict(request.query_params)
-    user = request.scope.get("user")
+    given, user = dict(request.query_params), request.scope.get("user")
     SUBJECT.set("" if own else str(getattr(user, "display_name", "") or ""))
     SHOW_SECRETS.set(app.settings.show_secrets)
     HOME.set(app.home)

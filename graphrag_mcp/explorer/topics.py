@@ -40,7 +40,6 @@ NUMBERED = ["id", "n", "title", "type", "degree"]
 
 Row = Mapping[str, Any]
 
-
 FILLED = 0.6  # of the area of a circle, by the circles inside of it, before they are moved apart
 # Room around each circle of a new map, and around all circles inside of one, so that the others need
 # not move when one of them grows; and the least that these reach before they are drawn larger.
@@ -152,8 +151,7 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
 def _place(
     snapshot: Snapshot, found: Topics, units: Mapping[str, Sequence[str]], keep: bool
 ) -> None:
-    """Give the communities their circles and colours, where those of the same text units were on the
-    last map."""
+    """Circles and colours, where those of the same text units were on the last map."""
     path, by_id = snapshot.folder / LAST, found.by_id
     last = read_map(path)
     before = anchors(units, {id: one.level for id, one in by_id.items()}, last)
@@ -262,14 +260,11 @@ def _dots(snapshot: Snapshot, one: Topic) -> list[dict[str, Any]]:
     around = spiral([1.0] * len(rows))
     size, circle = 0.55 / max(len(rows), 4) ** 0.5, one.circle
     reach = 0.86 * circle.r
-    return [
-        {
-            **named(row),
-            "community": one.n,
-            **_rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5),
-        }
-        for row, (x, y) in zip(rows, around, strict=True)
-    ]
+    dots = []
+    for row, (x, y) in zip(rows, around, strict=True):
+        place = _rounded(circle.x + x * reach, circle.y + y * reach, circle.r * size * 0.5)
+        dots.append({**named(row), "community": one.n, **place})
+    return dots
 
 
 def named(row: Row) -> dict[str, Any]:
@@ -317,9 +312,8 @@ def arranged(
         if below := children.get(id, ()):
             waiting += below
             radii = [math.sqrt(max(size(one), 1)) for one in below]
-            before = [
-                last[one].inside(last[id]) if one in last and id in last else None for one in below
-            ]
+            known = last if id in last else {}
+            before = [known[one].inside(last[id]) if one in known else None for one in below]
             placed = zip(below, _placed(radii, before), strict=True)
             found |= {one: circle.within(found[id]) for one, circle in placed}
     del found[""]

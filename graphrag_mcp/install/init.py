@@ -65,8 +65,7 @@ def settings_text() -> str:
 
 
 def _toml(value: Any) -> str:
-    """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
-    inline."""
+    """JSON, which TOML reads alike but for tables: these are written inline."""
     if isinstance(value, dict) and value:
         return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False, default=str)  # of a Path its text

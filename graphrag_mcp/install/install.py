@@ -7,7 +7,6 @@ name of its variable. Arguments of the entry that a user added by hand stay."""
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import stat
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,10 @@ def arguments(
     An option that is named now counts as named now, and folders only so: fewer folders are fewer
     folders. Whatever else is not named stays, since a `--read-only` written by hand must not be
     gone after the next run."""
-    new, args = list(made["args"]), known.get("args")
-    old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+    new, old = list(made["args"]), _texts(known.get("args"))
     if "serve" not in old or "serve" not in new:
-        words_shown = f"the entry had other arguments, which are replaced: {_shown(old)}"
-        return new, (words_shown,) if old else ()
+        replaced = f"the entry had other arguments, which are replaced: {_shown(old)}"
+        return new, (replaced,) if old else ()
     start, had = new[: new.index("serve")], old[: old.index("serve")]
     notes = []
     if had != start and known.get("command") == made["command"]:
@@ -58,13 +57,11 @@ def arguments(
     own = [option for option in before if option[0] not in named]
     gone = [option for option in before if option[0] in named and option not in after]
     if own:
-        words_shown = _shown(word for option in own for word in option)
-        notes.append(f"kept what the entry had: {words_shown}; to be rid of it run --undo first")
+        kept = _shown(chain.from_iterable(own))
+        notes.append(f"kept what the entry had: {kept}; to be rid of it run --undo first")
     if gone:
-        words_shown = _shown(word for option in gone for word in option)
-        notes.append(f"no longer in the entry: {words_shown}")
-    words = [word for option in (*after, *own) for word in option]
-    return [*start, "serve", *words], tuple(notes)
+        notes.append(f"no longer in the entry: {_shown(chain.from_iterable(gone))}")
+    return [*start, "serve", *chain.from_iterable((*after, *own))], tuple(notes)
 
 
 def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -103,8 +100,7 @@ START_SECONDS = {False: 30, True: 180}
 
 @dataclass(frozen=True)
 class Change:
-    """What one run does to one file. `after` is None where the file goes; `text` is our entry as it
-    stands there."""
+    """What one run does to one file. `after` is None where the file goes."""
 
     file: Path
     before: bytes | None
@@ -117,8 +113,7 @@ class Change:
 def entry(
     host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
 ) -> dict[str, Any]:
-    """Our server as this host writes one down; `handed` are names of variables, passed on by
-    reference."""
+    """Our server as this host writes one down; `handed`: names of variables, as references."""
     made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
     made |= {"command": words[0], "args": list(words[1:])}
     values = dict(env)
@@ -136,43 +131,39 @@ def entry(
 def variables(
     host: Host, project: bool, given_names: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """What `--env` asks for: values that may be written, names passed by reference, and what to
-    tell the user."""
+    """What `--env` asks for: values to write, names passed by reference, and notes."""
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
     for one in given_names:
         name, given, value = one.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise BadInput(
-                f"--env {one[:40]!r} names no variable", "Give a name such as OPENAI_API_KEY"
-            )
+            what = f"--env {one[:40]!r} names no variable"
+            raise BadInput(what, "Give a name such as OPENAI_API_KEY")
         if given and (name not in HARMLESS or "@" in value or "?" in value):
-            raise BadInput(
-                f"the value of {name} would stand in a file that others read, and may be a secret",
-                f"Set it where {host.title} is started and give --env {name}, without a value",
+            what = (
+                f"the value of {name} would stand in a file that others read, and may be a secret"
             )
+            move = f"Set it where {host.title} is started and give --env {name}, without a value"
+            raise BadInput(what, move)
+        by_itself = f"{host.title} hands {name} on by itself"
         if given:
             values[name] = value
         elif host.follows and not project and not host.toml:
-            notes.append(
-                f"{host.title} hands {name} on by itself; set it in the shell in which you start it"
-            )
+            notes.append(f"{by_itself}; set it in the shell in which you start it")
         elif host.reference:
             handed.append(name)
         elif name in HARMLESS and "@" not in environ.get(name, "@"):
             values[name] = environ[name]
         else:
-            raise BadInput(
-                f"{host.title} hands no variable such as {name} on, and its value is not written into a file",
-                "Use a model that needs no key; for Claude Desktop the .mcpb bundle keeps one in the keychain",
-            )
+            what = f"{host.title} hands no variable such as {name} on, and its value is not written into a file"
+            move = "Use a model that needs no key; for Claude Desktop the .mcpb bundle keeps one in the keychain"
+            raise BadInput(what, move)
     return values, handed, notes
 
 
 def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
-    """What putting the entry in changes. Raises BadInput where the file, or a server of that name,
-    is in the way."""
+    """What putting the entry in changes. BadInput where the file or a server is in the way."""
     before = _read(file)
     text = _decoded(before, file)
     there = _servers(host, text, file)
@@ -189,8 +180,7 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
 def _merged(
     known: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A new entry with what someone has added to the old one by hand: a switch, a time-out, a
-    variable, a word."""
+    """A new entry with what someone has added to the old one by hand, such as a time-out."""
     mine = {"type", "command", "args", "env", "env_vars"}
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
@@ -204,8 +194,7 @@ def _merged(
 
 
 def undoing(host: Host, file: Path, name: str) -> Change:
-    """What taking the entry out changes: the file from before where nothing else has changed since,
-    else without it."""
+    """What taking the entry out changes: the file from before, or this one without the entry."""
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
@@ -227,8 +216,7 @@ def undoing(host: Host, file: Path, name: str) -> Change:
 
 
 def apply(change: Change) -> Path | None:
-    """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been
-    changed."""
+    """Write a change; the backup's path, where one is kept. Busy when the file has just changed."""
     file, backup = change.file, backup_of(change.file)
     if change.before != change.after:
         if _read(file) != change.before:
@@ -255,8 +243,7 @@ def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
 
 
 def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
-    """Where this server is in the hosts' files: of the user, and of the folder at hand. Never
-    raises."""
+    """Where this server is in the hosts' files, of the user and of this folder. Never raises."""
     found = []
     for host in HOSTS:
         places = [user_file(host, environ, home)]
@@ -268,10 +255,9 @@ def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dic
             except BadInput as error:
                 found.append({**place, "name": "", "problem": error.what})
                 continue
-            mine = ((name, one) for name, one in servers.items() if ours(one))
-            found += [
-                {**place, "name": plain(name), "problem": _problem(one)} for name, one in mine
-            ]
+            for name, one in servers.items():
+                if ours(one):
+                    found.append({**place, "name": plain(name), "problem": _problem(one)})
     return found
 
 
@@ -279,11 +265,13 @@ def ours(one: Any) -> bool:
     """Whether an entry starts this server, however it was written."""
     if not isinstance(one, dict) or not isinstance(one.get("command"), str):
         return False
-    args = one.get("args")
-    words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     program = re.split(r"[/\\]", one["command"])[-1].removesuffix(".exe")
-    named = any(re.fullmatch(r"graphrag[-_]mcp(\[[\w,]*\])?([@=<>~!].*)?", word) for word in words)
-    return program == "graphrag-mcp" or named
+    named = re.compile(r"graphrag[-_]mcp(\[[\w,]*\])?([@=<>~!].*)?").fullmatch
+    return program == "graphrag-mcp" or any(map(named, _texts(one.get("args"))))
+
+
+def _texts(args: Any) -> list[str]:
+    return [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
 
 
 def backup_of(file: Path) -> Path:
@@ -486,10 +474,10 @@ def _replaced(text: str, table: str, name: str, block: str) -> str:
 def _end(table: str) -> str:
     """Blank lines and comments at the end of a table, which belong to what follows it."""
     lines = table.splitlines(keepends=True)
-    end = itertools.takewhile(
-        lambda line: not line.strip() or line.lstrip().startswith("#"), reversed(lines)
-    )
-    return "".join(reversed(list(end)))
+    last = len(lines)
+    while last and lines[last - 1].strip()[:1] in ("", "#"):
+        last -= 1
+    return "".join(lines[last:])
 
 
 def _as_in(text: str, made: str) -> str:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any, TextIO
@@ -88,9 +89,8 @@ def installation(prefix: str = sys.prefix) -> str:
 
 
 def in_uv_cache(prefix: str) -> bool:
-    return any(
-        re.fullmatch(r"(archive|environments|builds)-v\d+", part) for part in Path(prefix).parts
-    )
+    folder = re.compile(r"(archive|environments|builds)-v\d+")
+    return any(map(folder.fullmatch, Path(prefix).parts))
 
 
 def trial(
@@ -106,9 +106,8 @@ def trial(
     logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)  # it is told below
     began = time.monotonic()
     path = os.environ.get("PATH", "") if os.name == "nt" else "/usr/bin:/bin"
-    server = StdioServerParameters(
-        command=words[0], args=list(words[1:]), env={"PATH": path, **env}, cwd=folder
-    )
+    given = {"env": {"PATH": path, **env}, "cwd": folder}
+    server = StdioServerParameters(command=words[0], args=list(words[1:]), **given)
 
     async def listed(errors: TextIO) -> tuple[float, int]:
         with anyio.fail_after(seconds):
@@ -217,7 +216,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
         where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
         rows.append(("in host", where))
     if not record["hosts"]:
-        rows.append(("in host", "none" + (f"; found here: {', '.join(found)}" if found else "")))
+        rows.append(("in host", f"none; found here: {', '.join(found)}" if found else "none"))
     rows += [("next", step) for step in record["next"]]
     return [f"{name:<11} {row}" for name, row in rows]
 
@@ -242,23 +241,18 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
 
 
 def _generation(folder: Path | None) -> int | None:
-    try:
-        found = manifests.read(folder) if folder else None
-    except GraphRAGError:
-        return None
-    return found.generation if found else None
+    with suppress(GraphRAGError):
+        if folder and (found := manifests.read(folder)):
+            return found.generation
+    return None
 
 
 def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:
-    steps = []
-    if damaged:
-        steps.append("graphrag-mcp doctor --repair")
+    steps = ["graphrag-mcp doctor --repair"] if damaged else []
     if not record["corpora"]:
         steps.append("graphrag-mcp index FOLDER")
-    local = any(
-        name.startswith(LOCAL) for name in (settings.embedding_model, settings.rerank_model)
-    )
-    if local and not record["extras"]["local"]:
+    named = settings.embedding_model, settings.rerank_model
+    if any(name.startswith(LOCAL) for name in named) and not record["extras"]["local"]:
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:

@@ -118,13 +118,12 @@ class Streak:
         self._count = 0
 
 
-R = TypeVar("R")
 # Replies have a thread of their own: one that waits behind the prompts of two hundred reports is
 # not in the reply cache yet.
 _REPLIES, _ASIDE = ThreadPoolExecutor(1, "asker-replies"), ThreadPoolExecutor(1, "asker-prompts")
 
 
-async def aside(work: Callable[..., R], *arguments: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
+async def aside(work: Callable[..., T], *arguments: Any, where: ThreadPoolExecutor = _ASIDE) -> T:
     """The result of a computation of milliseconds, made beside the loop: in it, every call under
     way would wait for it before its reply is taken and the next question goes out (a quarter of the
     wall time on a busy machine)."""
@@ -141,8 +140,7 @@ log = logging.getLogger(__name__)
 
 
 class BadReply(Exception):
-    """A reply that cannot be used; its text is the reason in a few words, without anything of the
-    reply."""
+    """A reply that cannot be used; its text is the reason, with nothing of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +176,14 @@ class Answer(Generic[T]):
 
 
 def key_of(messages: Sequence[protocols.Message], schema: Mapping[str, Any] | None) -> str:
-    """What a question is known by in the book: its words and the form wanted; neither model nor
-    generation."""
+    """What a question is known by in the book: its words and the form wanted, not who is asked."""
     body = [[[message.role, message.content] for message in messages], schema]
-    return hashlib.sha256(
-        json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
-    ).hexdigest()
+    said = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
 
 
 class Asker:
-    """One per corpus and run. Every method may be called from any thread; coroutines run on the
-    asker's own loop."""
+    """One per corpus and run. Any thread may call it; coroutines run on the asker's own loop."""
 
     VAIN = 5  # replies asked for once more without a gain, after which none is any more
 
@@ -212,9 +207,8 @@ class Asker:
         self.budget, self._spent = budget or Budget(), Spent()
         self._batch, self._refresh = batch, refresh
         self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
-        self._streak, self._embed_streak = (
-            Streak(concurrency * self.budget.gives_up) for _ in range(2)
-        )
+        most = concurrency * self.budget.gives_up
+        self._streak, self._embed_streak = Streak(most), Streak(most)
         self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
@@ -303,16 +297,15 @@ class Asker:
 
     # ---- running --------------------------------------------------------------------------------
 
-    def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
-        """Run straight-line async code on the asker's loop; the result is a future of the calling
-        thread's kind."""
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run async code on the asker's loop; the result is a future for the calling thread."""
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def wait(self, work: Coroutine[Any, Any, R]) -> R:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self.start(work).result()
 
     def stop(self) -> None:
@@ -347,9 +340,8 @@ class Asker:
             if model is not None:
                 await model.close()
 
-    async def _save(self, work: Callable[..., R], *arguments: Any) -> R:
-        """`work` in the thread of replies, also when this run is stopped: what is paid for comes
-        into the book."""
+    async def _save(self, work: Callable[..., T], *arguments: Any) -> T:
+        """`work` in the thread of replies, also when this run is stopped: a paid reply is kept."""
         saving = asyncio.get_running_loop().create_task(aside(work, *arguments, where=_REPLIES))
         self._saving.add(saving)
         saving.add_done_callback(self._saving.discard)
@@ -376,10 +368,8 @@ class Asker:
             del self._flying[key]
             landed.set_result(None)
         if self._refresh and not answer.by and (known := self._known(ask, key, again=False)):
-            self.note = (
-                self.note
-                or f"Not every answer could be had again ({answer.reason}); that from before stays."
-            )
+            why = f"Not every answer could be had again ({answer.reason}); that from before stays."
+            self.note = self.note or why
             return known
         return answer
 
@@ -450,9 +440,8 @@ class Asker:
         if first is not None and ask.worth(value) <= ask.worth(first.value):
             return first
         if self.book is not None and not (cut and ask.if_cut == "shown"):
-            self.book.put(
-                [Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)]
-            )
+            tokens = usage.prompt_tokens, usage.output_tokens
+            self.book.put([Stored(key, by, ask.kind, text, *tokens)])
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
@@ -492,15 +481,13 @@ class Asker:
             known = self.book.vectors(list(dict.fromkeys(keys)), self.embedding_model)
             found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        for made in await asyncio.gather(
-            *map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
-        ):
+        calls = map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
+        for made in await asyncio.gather(*calls):
             found.update(made)
         return [found.get(key) for key in keys]
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
-        """Scores of texts for a question, for worker threads; None without a reranker, or when it
-        fails."""
+        """Scores of texts for a question, for worker threads; None without a reranker or reply."""
         if self.reranker is None:
             return None
         try:
@@ -546,9 +533,8 @@ class Asker:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
-        self._spent.used(
-            "embedding", made.usage, self.budget.price_embedding, self.budget.price_output
-        )
+        prices = self.budget.price_embedding, self.budget.price_output
+        self._spent.used("embedding", made.usage, *prices)
         self._has_embedded, self.length = True, self.length or 4 * made.dimension
         if 4 * made.dimension != self.length:
             model, now, before = self.embedding_model, made.dimension, self.length // 4
@@ -607,8 +593,7 @@ class Margin:
 
 
 def priced(settings: Settings) -> None:
-    """Raises BadInput where a limit of money would never be reached, for there is nothing to count
-    it by."""
+    """Raises BadInput where a limit of money counts nothing, since no prices are set."""
     s = settings
     paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(protocols.LOCAL))
     if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
@@ -648,8 +633,7 @@ def open_asker(
         from graphrag_mcp.llm.transport import Pace
 
         pace = Pace(s.requests_per_minute, s.tokens_per_minute)
-        if s.chat_model:
-            chat = OpenAIChat(s, os.environ, pace)
+        chat = OpenAIChat(s, os.environ, pace) if s.chat_model else None
         if s.embedding_model and embedder is None:
             embedder = OpenAIEmbedder(s, os.environ, pace)
     book, note = open_book(folder, mend=mend, needed=limited)

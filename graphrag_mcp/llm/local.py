@@ -37,8 +37,7 @@ _FAMILIES = (
 
 
 class _Local:
-    """A model of this process. One call at a time: the library uses every core for each. `name` is
-    the setting."""
+    """A model of this process, one call at a time, each on every core. `name` is the setting."""
 
     def __init__(self, setting: str, load: Callable[[Any, str, dict[str, Any]], Any]) -> None:
         self.name, self._load = setting, load
@@ -80,8 +79,7 @@ class LocalEmbedder(_Local):
         self.query_prompt, self.text_prompt = prompts(setting.removeprefix(LOCAL).strip())
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
-        used up."""
+        """No tokens are counted: no one is paid, and no budget of calls to a provider is used."""
         return await self._in_turn(self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> Embedded:
@@ -93,78 +91,63 @@ class LocalEmbedder(_Local):
 
 
 def place(setting: str) -> str:
-    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not
-    there."""
+    """The folder or name behind `local:`. ModelError for none, and for a missing folder."""
     where = setting.removeprefix(LOCAL).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
         return str(folder)
     if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
         what = f"{setting!r} names no folder that is there"
-        raise ModelError(
-            what, "Give local:/path/of/a/model, or local:owner/name as on the model hub", final=True
-        )
+        move = "Give local:/path/of/a/model, or local:owner/name as on the model hub"
+        raise ModelError(what, move, final=True)
     return where
 
 
 def prompts(where: str) -> tuple[str, str]:
-    """What goes before a question and before a text: from the model's own files, else by the name
-    of its family."""
+    """What goes before a question and before a text: by the model's files, else by its family."""
     named = _own_prompts(where)
-    question, text = (
-        next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT)
-    )
+    kinds = ([named[key] for key in kind if named.get(key)] for kind in (QUESTION, TEXT))
+    question, text = (next(iter(found), "") for found in kinds)
     if question or text:
         return question, text
     name = Path(where).name.casefold()
-    return next(
-        ((ask, tell) for pattern, ask, tell in _FAMILIES if re.search(pattern, name)), ("", "")
-    )
+    families = (words for pattern, *words in _FAMILIES if re.search(pattern, name))
+    question, text = next(families, ("", ""))
+    return question, text
 
 
 def _own_prompts(where: str) -> dict[str, str]:
-    folder = Path(where).expanduser()
-    file: str | None = str(folder / "config_sentence_transformers.json")
-    if not folder.is_dir():
-        if where.count("/") != 1:
-            return {}
-        try:
-            from huggingface_hub import try_to_load_from_cache
-        except ImportError:
-            return {}
-        cached = try_to_load_from_cache(where, "config_sentence_transformers.json")
-        file = cached if isinstance(cached, str) else None
+    file: Any = Path(where).expanduser() / "config_sentence_transformers.json"
     try:
-        found = json.loads(Path(file).read_text("utf-8")).get("prompts") if file else None
-    except (OSError, ValueError, AttributeError):
+        if not file.parent.is_dir() and where.count("/") == 1:
+            from huggingface_hub import try_to_load_from_cache
+
+            file = try_to_load_from_cache(where, file.name)
+        found = json.loads(Path(file).read_text("utf-8"))["prompts"]
+        return {name: one for name, one in found.items() if isinstance(one, str)}
+    except (ImportError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
-    if isinstance(found, dict):
-        return {str(name): one for name, one in found.items() if isinstance(one, str)}
-    return {}
 
 
 _loading = threading.Lock()
 
 
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
-    """What `load` makes of the library; a folder and what is in the cache already are read without
-    the network."""
+    """What `load` makes of the library; a folder or what is in the cache needs no network."""
     with _loading:
         _quiet()
         try:
             import sentence_transformers as library
         except ImportError as error:
-            raise ModelError(
-                f"a local model needs sentence-transformers ({error})", EXTRA, final=True
-            ) from error
+            what = f"a local model needs sentence-transformers ({error})"
+            raise ModelError(what, EXTRA, final=True) from error
         try:
             return load(library, where, {"local_files_only": True})
         except Exception as error:
             if Path(where).is_dir():
                 what = f"the folder {where} cannot be read as a model ({_brief(error)})"
-                raise ModelError(
-                    what, "Give a folder in the form of sentence-transformers", final=True
-                ) from error
+                move = "Give a folder in the form of sentence-transformers"
+                raise ModelError(what, move, final=True) from error
         try:
             return load(library, where, {})
         except Exception as error:
@@ -215,16 +198,12 @@ class LocalReranker(_Local):
         return await self._in_turn(self._rerank, query, list(texts))
 
     def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        pairs = [(query, text[:LONGEST]) for text in texts]
-        scores = attempted(self.name, lambda: self._scores(pairs))
-        return tuple(round(float(score), 5) for score in scores)
-
-    def _scores(self, pairs: list[tuple[str, str]]) -> Any:
         from torch.nn import Identity
 
+        pairs = [(query, text[:LONGEST]) for text in texts]
+        options = {"batch_size": RERANK_BATCH, "show_progress_bar": False}
         # The bare scores: squeezed between 0 and 1, the best ones would all be 0.9999.
-        scores = self._model.predict(
-            pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity()
-        )
-        # of two labels the second is "relevant"
-        return scores[:, -1] if scores.ndim > 1 else scores
+        options["activation_fn"] = Identity()
+        scores = attempted(self.name, lambda: self._model.predict(pairs, **options))
+        scores = scores[:, -1] if scores.ndim > 1 else scores  # of two labels the second
+        return tuple(round(float(score), 5) for score in scores)

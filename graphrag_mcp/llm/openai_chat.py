@@ -6,7 +6,6 @@ from __future__ import annotations
 import array
 import asyncio
 import base64
-import binascii
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -77,16 +76,15 @@ class Dialect:
 
     def _suspect(self, refusal: Refusal, body: Mapping[str, Any]) -> str:
         """What is left out next; "" for nothing."""
-        parts = {part: name for part, name in _parts(body).items() if part not in self._fixed}
-        return next((part for part, name in parts.items() if refusal.names(name)), "")
+        parts = (pair for pair in _parts(body).items() if pair[0] not in self._fixed)
+        return next((part for part, name in parts if refusal.names(name)), "")
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, str]:
     """What may be left out of a request, and the field that it stands in."""
     fields = [name for name in body if name not in ("model", "messages", "input")]
-    return {
-        body[name].get("type", name) if name == "response_format" else name: name for name in fields
-    }
+    forms = body.get("response_format", {})
+    return {forms.get("type", name) if name == "response_format" else name: name for name in fields}
 
 
 class OpenAIChat:
@@ -94,11 +92,9 @@ class OpenAIChat:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], pace: Pace) -> None:
         self.name = settings.chat_model
-        self._options = {
-            name: value
-            for name, value in settings.chat_options.items()
-            if name not in ("model", "messages", "stream")
-        }
+        ours = ("model", "messages", "stream")
+        options = settings.chat_options.items()
+        self._options = {name: value for name, value in options if name not in ours}
         self._formats, fixed = FORMATS, FORMATS
         if settings.json_mode == "auto":
             fixed = ()
@@ -121,13 +117,8 @@ class OpenAIChat:
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        body = {
-            "model": self.name,
-            "messages": [
-                {"role": message.role, "content": _sendable(message.content)}
-                for message in messages
-            ],
-        }
+        said = [{"role": one.role, "content": _sendable(one.content)} for one in messages]
+        body = {"model": self.name, "messages": said}
         preview = Preview(on_text) if on_text else None
 
         def build(without: set[str]) -> dict[str, Any]:
@@ -279,12 +270,9 @@ class OpenAIEmbedder:
         if not texts:
             return Embedded((), self._dimension, Usage())
         # "" is refused by many
-        body: dict[str, Any] = {
-            "model": self.name,
-            "input": [_sendable(text) or " " for text in texts],
-        }
-        if self._wanted:
-            body["dimensions"] = self._wanted
+        given = [_sendable(text) or " " for text in texts]
+        body: dict[str, Any] = {"model": self.name, "input": given}
+        body |= {"dimensions": self._wanted} if self._wanted else {}
 
         def build(without: set[str]) -> dict[str, Any]:
             return body if "encoding_format" in without else {**body, "encoding_format": "base64"}
@@ -303,8 +291,7 @@ class OpenAIEmbedder:
         return Embedded(vectors, self._dimension, _usage(data.get("usage"), body["input"], ""))
 
     def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
-        """In the order of the texts, whatever the order of the reply; each of the one dimension,
-        all numbers finite."""
+        """In the order of the texts, whatever that of the reply; of one dimension, all finite."""
         import numpy
 
         if len(items) != count or not all(isinstance(item, dict) for item in items):
@@ -328,30 +315,23 @@ class OpenAIEmbedder:
 
     def _vector(self, given: Any) -> bytes:
         try:
-            vector = (
-                base64.b64decode(given, validate=True)
-                if isinstance(given, str)
-                else array.array("f", given).tobytes()
-            )
-        except (TypeError, ValueError, OverflowError, binascii.Error):
+            written = isinstance(given, str)
+            vector = base64.b64decode(given, validate=True) if written else array.array("f", given)
+            return array.array("f", vector).tobytes()  # ValueError: half a number
+        except (TypeError, ValueError, OverflowError):
             raise self._useless("something that is no vector") from None
-        if len(vector) % 4:
-            raise self._useless("something that is no vector")
-        return vector
 
     def _useless(
         self, what: str, move: str = "", *, final: bool = False, divisible: bool = True
     ) -> ModelError:
-        move = move or (
-            "Use another embedding model or server; what needs no vectors works without them"
-        )
+        usual = "Use another embedding model or server; what needs no vectors works without them"
+        move = move or usual
         what = f"the embedding model {self.name!r} gave {what}"
         return ModelError(what, move, final=final, divisible=divisible and not final)
 
 
 def _sendable(text: str) -> str:
-    """A text as it can be sent: without halves of characters, which a question typed in another
-    encoding may hold."""
+    """A text as it can be sent: without halves of characters, which a question may hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -380,8 +360,7 @@ def _thinking_of(message: Mapping[str, Any]) -> str:
 
 
 def _about(texts: Sequence[str]) -> int:
-    """Rather too many tokens, found cheaply: it only stands in until the provider says how many
-    there were."""
+    """Rather too many tokens, found cheaply: they stand in until the provider gives figures."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 

@@ -42,14 +42,12 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     if own is None or not own.is_file():
         return shipped
     tuned = Template(_COMMENT.sub("", own.read_text("utf-8")).strip())
-    known = set(shipped.get_identifiers())
-    wrong = sorted(set(tuned.get_identifiers()) - known)
+    known = {f"${name}" for name in shipped.get_identifiers()}
+    wrong = {f"${name}" for name in tuned.get_identifiers()} - known
     if wrong or not tuned.is_valid():
-        what = f"{own} uses {', '.join('$' + one for one in wrong) or 'a $ that names no variable'}"
-        raise BadInput(
-            what,
-            f"Use only {', '.join('$' + one for one in sorted(known))}, and $$ for a dollar sign",
-        )
+        what = f"{own} uses {', '.join(sorted(wrong)) or 'a $ that names no variable'}"
+        move = f"Use only {', '.join(sorted(known))}, and $$ for a dollar sign"
+        raise BadInput(what, move)
     return tuned
 
 

@@ -20,8 +20,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and
-    `estimated` says so."""
+    """Tokens by the provider's figures; where it gives none, `estimated` by `text.count_tokens`."""
 
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -30,8 +29,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the
-    provider's own word."""
+    """What a chat model said. `finish`: "stop", "length" (cut off), or the provider's own word."""
 
     text: str
     usage: Usage
@@ -48,8 +46,7 @@ class Embedded:
 
 
 class ChatModel(Protocol):
-    """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError
-    when it gives up."""
+    """Answers a conversation. Retries within its limits; raises ModelError when it gives up."""
 
     name: str
 
@@ -61,8 +58,7 @@ class ChatModel(Protocol):
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets
-        pieces as they come."""
+        """`schema`: the JSON wanted (a hint to some); `on_text` gets pieces as they come."""
         ...
 
     async def close(self) -> None: ...
@@ -79,8 +75,7 @@ class EmbeddingModel(Protocol):
 
 
 class Reranker(Protocol):
-    """Reads a question together with each text; gives one score per text, higher is better. Raises
-    ModelError."""
+    """One score per text for a question, higher is better. Raises ModelError."""
 
     name: str
 

@@ -87,10 +87,8 @@ def without_thoughts(text: str) -> str:
     for tag in _THOUGHT.finditer(text):
         start, end = tag.span()
         if tag[1]:
-            alone = text[max(0, start - 1) : start] in ("", "\n") or text[end : end + 1] in (
-                "",
-                "\n",
-            )
+            beside = {text[max(0, start - 1) : start], text[end : end + 1]}
+            alone = not beside.isdisjoint(("", "\n"))
             if inside or (not kept and alone):
                 kept, at, inside = kept or [""], end, False
         elif not inside and not text[max(at, start - 200) : start].rpartition("\n")[2].strip():
@@ -110,8 +108,6 @@ def _strict(text: str, at: int) -> tuple[Any, int]:
 
 def storable(text: str) -> str:
     """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    if text.isascii():
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -190,11 +186,9 @@ class _Json:
             if value is not _CUT:
                 found.setdefault(key, value)
         closed = self.text[self.at - 1] == "}"
-        holds = any(
-            isinstance(one, dict)
-            or (isinstance(one, list) and any(isinstance(part, dict | list) for part in one))
-            for one in found.values()
-        )
+        parts = (part for one in found.values() if isinstance(one, list) for part in one)
+        holds = any(isinstance(one, dict) for one in found.values())
+        holds = holds or any(isinstance(part, dict | list) for part in parts)
         if not closed and (not found or (self.whole and not holds)):
             return _CUT
         self.mended += not holds and not _strict(self.text, begin)[1]
@@ -213,8 +207,7 @@ class _Json:
         return found if found or self.text[self.at - 1] == "]" else _CUT
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
-        """Is there another element? A bracket of the wrong kind ends this one when an outer one may
-        have it."""
+        """Is there another element? A wrong bracket ends this one when an outer one may have it."""
         while True:
             self.skip()
             here = self.text[self.at : self.at + 1]
@@ -276,21 +269,15 @@ _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5
 
 
 def plain_reply(reply: str) -> tuple[str, bool]:
-    """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
-    mark."""
+    """The reply without thoughts, fences, special tokens and end marks; and whether it had one."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
         text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what no one unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
-    # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold
-    # what they look for.
-    low = text.lower()
-    at = max(0, low.find("complete") - 8) if len(low) == len(text) else 0
-    tail, marks = _MARK.subn("\n", text[at:]) if "complete" in low else (text[at:], 0)
-    text = _SPECIAL.sub("\n", text[:at] + tail)
-    return (_FENCE.sub("", text) if "```" in text or "~~~" in text else text).strip(), marks > 0
+    text, marks = _MARK.subn("\n", text)
+    return _FENCE.sub("", _SPECIAL.sub("\n", text)).strip(), marks > 0
 
 
 def unescaped(text: str) -> str:
@@ -303,7 +290,6 @@ def unescaped(text: str) -> str:
 FULL = r"[<＜][ ]?[|｜#\\]{1,5}[ ]?[>＞]"
 HALF = rf"{FULL}|[<＜][|｜]{{1,2}}|[|｜]{{1,2}}[>＞]"
 
-
 # ---- values ---------------------------------------------------------------------------------------
 
 # Control characters, lone halves of surrogate pairs, direction marks and other invisible signs.
@@ -315,12 +301,10 @@ _PAIRS = tuple("\"\" '' “” ‘’ «» 「」 『』 `` ** ＂＂ „“ <> 
 
 
 def clean(value: str, longest: int) -> str:
-    """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
-    most `longest`."""
+    """One line of at most `longest`, without invisible signs, wrapping quotes and emphasis."""
     text = unescaped(value[: 4 * longest + 400])
-    text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
-    # What begins with a letter or digit is not wrapped.
-    for _ in range(0 if text[:1].isalnum() else 6):
+    text = " ".join(_INVISIBLE.sub("", text).split())
+    for _ in range(6):
         before, inner = text, text[1:-1]
         if len(text) > 1 and (pair := text[0] + text[-1]) in _PAIRS and not set(pair) & set(inner):
             text = inner.strip()
@@ -331,14 +315,10 @@ def clean(value: str, longest: int) -> str:
     return text[:longest].rstrip()
 
 
-_MARKS = frozenset('"“”«»*`')
-
-
 def clean_name(value: str) -> str:
-    """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
-    stay)."""
+    """A name as it is stored; "" for one without a letter, digit or sign (`C++`, `😀` stay)."""
     name = clean(value, 1000).lstrip("#").strip()
-    for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
+    for sign in '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):
             name = name.replace(sign, "").strip()  # its partner was lost
     name = name.rstrip(";,").strip()
@@ -364,9 +344,8 @@ def without_gloss(name: str) -> str:
             if all(letter in initials for letter in short if letter.isalpha()):
                 return long
     gloss = _SAYS_SHORT.sub("", gloss)
-    translated = (
-        _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
-    )
+    other = _latin(head) != _latin(gloss)
+    translated = other and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
     return head if translated else name
 
 
@@ -393,8 +372,6 @@ def refused(text: str) -> bool:
 
 def words(text: str) -> int:
     """Words of a text, two CJK characters as one."""
-    if text.isascii():
-        return len(text.split())
     dense = sum(is_cjk(ch) for ch in text if ch > "\u10ff")
     return dense // 2 + len(text.split())
 

@@ -59,8 +59,7 @@ class ScriptedChat:
         max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        """What the rules say, cut to `max_output` words when it is longer; usage is counted, as
-        estimated."""
+        """What the rules say, cut to `max_output` words; usage is counted, as estimated."""
         self.calls.append(tuple(messages))
         number = len(self.calls)
         if self._latency:
@@ -78,21 +77,17 @@ class ScriptedChat:
         for start in range(0, len(text), PIECE) if on_text else ():
             on_text(text[start : start + PIECE])
         prompt = sum(count_tokens(message.content) for message in messages)
-        return Reply(
-            text, Usage(prompt, count_tokens(text), estimated=True), "length" if cut else "stop"
-        )
+        usage = Usage(prompt, count_tokens(text), estimated=True)
+        return Reply(text, usage, "length" if cut else "stop")
 
     def _said(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Said:
         conversation = "\n".join(message.content for message in messages)
         for rule in self._rules:
-            if isinstance(rule, tuple):
-                if not re.search(rule[0], conversation):
-                    continue
-                said = rule[1](messages, schema) if callable(rule[1]) else rule[1]
-            else:
-                said = rule(messages, schema)
-            if said is not None:
-                return said
+            pattern, said = rule if isinstance(rule, tuple) else ("", rule)
+            if re.search(pattern, conversation):
+                said = said(messages, schema) if callable(said) else said
+                if said is not None:
+                    return said
         return None
 
 
@@ -128,19 +123,16 @@ class ScriptedEmbedder:
             what = f"the embedding model {self.name!r} gave something that is no vector"
             useless = ModelError(what, "Ask it again")
             raise failed if isinstance(failed, Exception) else useless
-        vectors = tuple(self._vector(text) for text in texts)
-        return Embedded(
-            vectors, self.dimension, Usage(sum(map(count_tokens, texts)), 0, estimated=True)
-        )
+        usage = Usage(sum(map(count_tokens, texts)), estimated=True)
+        return Embedded(tuple(map(self._vector, texts)), self.dimension, usage)
 
     def _vector(self, text: str) -> bytes:
         import numpy
 
         vector = numpy.zeros(self.dimension, "<f4")
         for word in _pieces(text.casefold()):
-            number = int.from_bytes(
-                hashlib.blake2b(word.encode(), digest_size=8).digest(), "little"
-            )
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            number = int.from_bytes(digest, "little")
             vector[number % self.dimension] += 1.0
             vector[(number >> 24) % self.dimension] += 1.0 if number >> 63 else -1.0
         length = float(numpy.linalg.norm(vector))

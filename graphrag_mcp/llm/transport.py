@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -52,48 +53,39 @@ _FORMAT = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Again(Exception):
     """One try failed in a way that may pass. `advice`: what helps when every try fails so; `after`:
     seconds that the server asks to wait; `unreachable`: there was no connection."""
 
-    def __init__(
-        self,
-        reason: str,
-        advice: str = LATER,
-        *,
-        after: float | None = None,
-        unreachable: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.reason, self.advice = reason, advice
-        self.after, self.unreachable = after, unreachable
+    reason: str
+    advice: str = LATER
+    after: float | None = None
+    unreachable: bool = False
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
-    """The server objects to this request. `message` and `parameter` are its words, without the key
-    and the prompt."""
+    """The server objects to this request. `message`, `parameter`: its words, without the key."""
 
-    def __init__(self, status: int, message: str, parameter: str = "") -> None:
-        super().__init__(f"{status} {message}"[:SHOWN])
-        self.status, self.message, self.parameter = status, message, parameter
+    status: int
+    message: str
+    parameter: str = ""
 
     def names(self, field: str) -> bool:
-        """Is the complaint about this field of the request? Short names must stand in quotes, since
-        they are words as well."""
+        """Is the complaint about this field of the request? A short name must stand in quotes."""
         if self.status not in (400, 404, 405, 415, 422, 501):
             return False
         if field == "response_format" and _FORMAT.search(self.message):
             return True
         if self.parameter:
             return self.parameter.split(".")[0] == field
-        quoted = rf"['\"`.]{re.escape(field)}(?![A-Za-z_])"
-        plain = rf"(?<![A-Za-z_]){re.escape(field)}(?![A-Za-z_])"
-        return re.search(plain if len(field) >= 6 else quoted, self.message) is not None
+        before = r"(?<![A-Za-z_])" if len(field) >= 6 else r"['\"`.]"
+        return re.search(rf"{before}{re.escape(field)}(?![A-Za-z_])", self.message) is not None
 
 
 class Pace:
-    """Calls begin evenly: at most so many requests and tokens a minute (0: no limit), together for
-    the models that share it."""
+    """Calls begin evenly: so many requests and tokens a minute (0: no limit), over all models."""
 
     def __init__(
         self,
@@ -105,19 +97,15 @@ class Pace:
     ) -> None:
         self.counts_tokens = tokens_per_minute > 0  # else no one need count a prompt
         self.sleep, self._clock = sleep, clock
-        self._seconds = [
-            60 / limit if limit else 0.0 for limit in (requests_per_minute, tokens_per_minute)
-        ]
+        limits = (requests_per_minute, tokens_per_minute)
+        self._seconds = [60 / limit if limit else 0.0 for limit in limits]
         self._next = [0.0, 0.0]  # when the next request, and the next token, may be sent
 
     async def turn(self, tokens: int) -> None:
         """Returns when a call with so many tokens may begin: after those that asked before."""
         now = self._clock()
         begin = max(now, *self._next)
-        self._next = [
-            begin + amount * seconds
-            for amount, seconds in zip((1, tokens), self._seconds, strict=True)
-        ]
+        self._next = [begin + self._seconds[0], begin + tokens * self._seconds[1]]
         if begin > now:
             await self.sleep(begin - now)
 
@@ -127,8 +115,7 @@ class Pace:
 
 
 class Server:
-    """Calls to one server for one model, from one event loop at a time. `chance` is there for the
-    tests."""
+    """Calls to one server for one model, from one event loop at a time. `chance`: for tests."""
 
     def __init__(
         self,
@@ -141,9 +128,8 @@ class Server:
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._what, self._setting = what, setting
-        self._address_setting = "OPENAI_BASE_URL"
-        if setting == "embedding_model":
-            self._address_setting += " or embedding_base_url"
+        also = " or embedding_base_url" if setting == "embedding_model" else ""
+        self._address_setting = f"OPENAI_BASE_URL{also}"
         self._url, login = _without_login(base_url.strip() or OPENAI)
         self._given_url = bool(base_url.strip())
         self._variable = settings.api_key_variable
@@ -203,10 +189,9 @@ class Server:
 
         refused, inside = None, None
         ask = self._open().chat.completions.create
+        given = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
-            async with await ask(
-                model=body["model"], messages=[], stream=True, extra_body=body
-            ) as pieces:
+            async with await ask(**given) as pieces:
                 async for piece in pieces:
                     yield piece.to_dict()
         except openai.APIStatusError as error:
@@ -253,8 +238,7 @@ class Server:
         return ModelError(f"{self._what} refused the request{words}", move, divisible=True)
 
     def hidden(self, text: str) -> str:
-        """What a provider says without our key and login: a reply is kept in the reply cache, and
-        shown."""
+        """What a provider says without our key and login: replies are kept, and shown."""
         for secret in self._secrets:
             text = text.replace(secret, "***") if len(secret) >= 6 else text
         return text
@@ -292,11 +276,10 @@ class Server:
             move = "Add credit, then run it again; what is done is kept"
             return ModelError(what, move, final=True)
         if status in (401, 403):
-            what = f"{self._what} refuses the key in {self._variable} {where}"
-            if not self._key:
-                what = f"{self._what} wants a key and {self._variable} is not set {where}"
+            wrong = f"refuses the key in {self._variable}"
+            wrong = wrong if self._key else f"wants a key and {self._variable} is not set"
             move = f"Set {self._variable} to a key that may use this model, in the environment of this server"
-            return ModelError(what, move, final=True)
+            return ModelError(f"{self._what} {wrong} {where}", move, final=True)
         # Some say 500 to what no second try can mend.
         lasting = status == 501 or _TOO_LONG.search(message)
         if status in (408, 409, 425, 429) or (status >= 500 and not lasting):
@@ -336,8 +319,7 @@ class Server:
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting} to another server"
 
     def _shown(self, message: str, body: Mapping[str, Any]) -> str:
-        """A provider's words as they may be shown: one line without the key and without pieces of
-        the prompt."""
+        """A provider's words as they may be shown: one line without key and prompt."""
         message = self.hidden(message[: READ * 2])
         # providers show a key half masked
         words = ("***" if "***" in word else word for word in message.split())
@@ -447,8 +429,7 @@ def _validation(detail: Any) -> Iterator[str]:
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says
-    anything usable."""
+    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None for neither."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name, "")
         with suppress(ValueError):

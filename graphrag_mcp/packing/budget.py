@@ -28,12 +28,8 @@ QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "c
 QUIET_PLACE = ("line_start", "line_end", "why", "said", "when")  # the same of a citation
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
-EXACT = set(
-    (
-        "text id uri url document_id entity_id parent source target corpus corpora "
-        "next_cursor job_id session_id work_id open_node"
-    ).split()
-)
+EXACT = {*"text id uri url document_id entity_id parent source target corpus corpora".split()}
+EXACT |= {*"next_cursor job_id session_id work_id open_node".split()}
 FLAGS = 8  # ids that are named as suspicious
 
 _HEAD = re.compile(
@@ -48,8 +44,7 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 
 
 def wire(result: Result) -> dict[str, Any]:
-    """The result as it goes out: without the fields of a search, and of a citation, that say
-    nothing."""
+    """The result as it goes out: without fields, also of citations, that say nothing."""
     quiet = {"suspicious", *(QUIET if isinstance(result, types.SearchResult) else ())}
     data = {name: one for name, one in result.model_dump().items() if one or name not in quiet}
     for place in data.get("citations", ()):
@@ -73,14 +68,8 @@ def shown(value: Any, as_shown: Callable[[str], str] = fencing.shown) -> Any:
 
 def structured(result: Result) -> bool:
     """Does a program act on this result's fields? All others are text that a model reads."""
-    reads = (
-        types.SearchResult,
-        types.EntityResult,
-        types.ReportResult,
-        types.SourceResult,
-        types.ExploreResult,
-        types.ListResult,
-    )
+    reads = types.SearchResult | types.EntityResult | types.ReportResult
+    reads |= types.SourceResult | types.ExploreResult | types.ListResult
     return not isinstance(result, reads)
 
 
@@ -118,8 +107,7 @@ def footer(result: Result, page: str = "") -> list[str]:
 
 
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
-    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
-    not `below`."""
+    """(tokens, characters) as a tool sends it: fence, flags, and the footer if `below`."""
     text, flags = dressed(result, result.text, footer(result) if below else ())
     return size(result.model_copy(update={"text": text, "suspicious": flags}))
 
@@ -148,14 +136,12 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
 
 @lru_cache(maxsize=64)
 def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
-    """The text as it may stand in a fence, and its flags; packing looks at the same text several
-    times."""
+    """The text as it may stand in a fence, and its flags; packing asks several times."""
     return fencing.clean(text), flagged(text)
 
 
 def _quotes(result: Result, text: str) -> bool:
-    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
-    themselves."""
+    """May it hold words of documents? Work items have own fences; JSON and charts quote."""
     if isinstance(result, types.WorkResult):
         return False
     if isinstance(result, types.IndexResult):
@@ -176,8 +162,7 @@ def _holds_names(line: str) -> bool:
 
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
-    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
-    is only data."""
+    """What we ask of the agent, as our prompts say it, and the rest, which is only data."""
     if not isinstance(result, types.DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
@@ -191,8 +176,7 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
 
 
 def flagged(text: str) -> dict[str, str]:
-    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
-    it."""
+    """What is suspicious in a text, by the id of its item: nothing is removed for it."""
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]
@@ -242,21 +226,13 @@ def columns(*values: object) -> str:
 
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
-    """The longest run of whole sentences from the start within the budget; at least a few words of
-    the first."""
+    """The longest run of whole sentences within the budget; at least words of the first."""
     text = text[: min(characters, budget * 12 + 200)]
     ends = [end for _, end in sentences(text)] or [len(text)]
     if count_tokens(text) <= budget and len(text) < characters:
         return text.rstrip()
-    low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count_tokens(text[: ends[middle - 1]]) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    if low:
-        return text[: ends[low - 1]].rstrip()
+    if fitting := bisect_right(ends, budget, key=lambda end: count_tokens(text[:end])):
+        return text[: ends[fitting - 1]].rstrip()
     end = min(ends[0], budget * 4)
     while end > 8 and count_tokens(text[:end]) > budget:
         end = end * 3 // 4
@@ -323,8 +299,7 @@ def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
 
 
 def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
-    """The offsets of a cursor; zeros for none; None when it belongs to another generation or
-    question."""
+    """The offsets of a cursor; zeros for none; None for another generation or question."""
     if not cursor.strip():
         return (0,) * count
     match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
@@ -348,8 +323,7 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 
 
 def referenced_ids(text: str) -> dict[str, list[str]]:
-    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in
-    order."""
+    """Content ids inside `[Data: Entities (hex); Sources (hex)]`, by group, each once, in order."""
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
         for group in _GROUP.finditer(bracket[1]):
@@ -361,8 +335,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown
     ids are removed.
 
-    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes
-    altogether."""
+    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes."""
 
     def bracket(match: re.Match[str]) -> str:
         groups, more = [], set()
@@ -398,8 +371,7 @@ SOURCES = 2  # shown of a short reference
 
 
 def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
-    """References as the ids of their sources alone, `[t3, t7]`; of their entities where they name no
-    source."""
+    """References as ids of their sources alone, `[t3, t7]`; of entities where they name none."""
 
     def bracket(match: re.Match[str]) -> str:
         ids = referenced_ids(match[0])
@@ -485,8 +457,7 @@ def cost(item: Item) -> int:
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less where it is joined to one that stands there: its head and
-    what both hold."""
+    """Tokens that the item costs less where it is joined: its head and what both hold."""
     beside = [other for other in taken if adjoin(item, other)]
     if not beside:
         return 0
@@ -631,8 +602,8 @@ def _with_one_head(text: str, items: Sequence[Item]) -> str:
 def lighten(result: Result) -> None:
     """Let accounts go before words."""
     for name in ("coverage", "communities"):
-        if getattr(result, name, None):
-            setattr(result, name, type(getattr(result, name))())
+        if found := getattr(result, name, None):
+            setattr(result, name, type(found)())
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:
@@ -652,8 +623,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
 
 
 def _shrink(result: Result, keep: float, attempt: int) -> None:
-    """Keep about this share: at first of side fields, from the second attempt of lists, from the
-    third of the text."""
+    """Keep about this share: of side fields, from the second attempt of lists, then of the text."""
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
@@ -679,8 +649,7 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
 def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> types.Citation:
-    """The citation of a row of the table `passages`; `document`: the alias of its document, which
-    is shorter."""
+    """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
     return types.Citation(
         id=passage_alias(row),
         title=row["title"],

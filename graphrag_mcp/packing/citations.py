@@ -24,9 +24,8 @@ _WORDS = {
     "Claims": "claim claims 声明 聲明",
 }
 _GROUP_OF = {word: group for group, words in _WORDS.items() for word in words.split()}
-_ASIDE = frozenset(
-    "more id ids and data 数据 數據 资料 資料".split()
-)  # words that may stand between numbers
+# Words that may stand between numbers.
+_ASIDE = frozenset("more id ids and data 数据 數據 资料 資料".split())
 # In ASCII or full width, with brackets inside: [Data: Entities (1, 2)], 【Entities (1)】.
 _REFERENCE = re.compile(
     rf"[\[【［]{{1,2}}\s*(?:(?:Data|数据|數據|资料|資料)\s*[:：]|(?:{'|'.join(_GROUP_OF)})\s*[:：]?\s*[(（\[]?\s*[#terc]?\d)"
@@ -96,7 +95,7 @@ def _read(reference: str) -> Cited:
     for letter, first, last, word, plus in _TOKEN.findall(reference):
         if letter:
             group = GROUPS[letter.lower()]
-        if first:
+        if first and group:
             numbers = [int(first)]
             if last and int(first) < int(last):
                 numbers = list(range(int(first), min(int(last), int(first) + RANGE - 1) + 1))
@@ -104,8 +103,6 @@ def _read(reference: str) -> Cited:
                     found.more.add(group)
             elif last:
                 numbers.append(int(last))
-            if not group:
-                continue
             known = found.numbers.setdefault(group, [])
             known += [number for number in numbers if number not in known[-200:]]
         elif plus:
@@ -133,8 +130,7 @@ _ID = re.compile(r"([A-Za-z])(\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were
-    removed."""
+    """A text with references in one form; `cited`: ids in it, `unknown`: those removed."""
 
     text: str
     cited: tuple[str, ...]
@@ -158,15 +154,12 @@ def numbered_items(
     stays as it is. References to ids other than `rows` are left out."""
     texts = []
     for item in items:
-        head = _NUMBERED_HEAD.match(item.text)
-        at = 0
-        start = ""
+        head, start, body = _NUMBERED_HEAD.match(item.text), "", item.text
         if head is not None and head[1] == item.id:
-            start, at = item.text[: head.start(1)] + local_id(item.id, names), head.end(1)
-        body = item.text[at:]
-        texts.append(
-            start + (body if item.section == "Sources" else numbered_references(body, names, rows))
-        )
+            start = item.text[: head.start(1)] + local_id(item.id, names)
+            body = item.text[head.end(1) :]
+        own = item.section == "Sources"
+        texts.append(start + (body if own else numbered_references(body, names, rows)))
     return texts
 
 
@@ -227,10 +220,8 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
     for match in _REFERENCE.finditer(text):
         begin, end = match.span()
         one = _read(match[0])
-        groups = [
-            (_LETTER[group], numbers) for group, numbers in one.numbers.items() if group in _LETTER
-        ]
-        ids = [f"{letter}{number}" for letter, numbers in groups for number in numbers]
+        known = (pair for pair in one.numbers.items() if pair[0] in _LETTER)
+        ids = [f"{_LETTER[group]}{number}" for group, numbers in known for number in numbers]
         parts += (_IDS.sub(plain, text[at:begin]), write(ids, bool(one.more)))
         at = end
     text = "".join([*parts, _IDS.sub(plain, text[at:])])
@@ -248,8 +239,7 @@ def _reference(ids: Iterable[str], more: bool = False) -> str:
 
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
-    """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket
-    until it closes."""
+    """A receiver of pieces that passes them on with stored ids, a bracket once it is closed."""
     held = ""
 
     def take(piece: str) -> None:

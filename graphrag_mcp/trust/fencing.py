@@ -43,10 +43,6 @@ _HEADER = re.compile(_FORMS["header"])
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
 _ADDRESS = re.compile("|".join(_FORMS["addresses"]))
 _NAMED = re.compile(_FORMS["named"])
-# What each of these ends with, in small letters: most texts are told apart by it in a fifth of the time.
-_NAMED_END = re.compile(
-    r"(?:key|token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?[a-z0-9/+_~.=-]{20}|client_?secret"
-)
 # A key in disguise: characters of no width within it, as they are or as they are shown, and letters
 # of full width.
 _UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -90,9 +86,7 @@ def credentials(text: str) -> list[int]:
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
-    # our own sign for parts of English text
-    plain_letters = text.isascii() or text.replace("…", "").isascii()
-    if (not plain_letters or "\\u" in text) and _DISGUISE.search(text):
+    if (not text.isascii() or "\\u" in text) and _DISGUISE.search(text):
         plain, places = _undisguised(text)
         found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
     apart: list[tuple[int, int]] = []
@@ -118,12 +112,10 @@ def _undisguised(text: str) -> tuple[str, list[int]]:
 
 
 def _found(text: str) -> list[tuple[int, int]]:
-    """What is to be masked of the credentials in a text without disguise; some may lie within
-    another."""
+    """What is to be masked in a text without disguise; some may lie within another."""
     found = [
         (match.start(match.lastindex or 0) + 4, match.end())
         for pattern, is_one in _FORMS
-        if pattern is not _NAMED or not text.isascii() or _NAMED_END.search(text.lower())
         for match in pattern.finditer(text)
         if is_one(match)
     ]
@@ -136,16 +128,14 @@ def _found(text: str) -> list[tuple[int, int]]:
 
 
 def _begins(match: re.Match[str]) -> bool:
-    """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long
-    run of both kinds."""
+    """Behind `_` or `-` names go on, `get_fw_version`: there a key has a long run of both kinds."""
     if match.string[match.start() - 1 : match.start()] not in ("_", "-"):
         return True
     return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
 
 
 def _authorizes(match: re.Match[str]) -> bool:
-    """A token of digits and letters, in a text that speaks of such; or, behind `Basic`, a name and
-    a password in base64."""
+    """Digits and letters near such words; behind `Basic` a name and password (base64)."""
     if not re.search(r"bearer|authorization", match.string, re.IGNORECASE):
         return False
     if match[1]:
@@ -159,11 +149,8 @@ def _authorizes(match: re.Match[str]) -> bool:
 
 def _random(value: str) -> bool:
     """A key has digits and letters; `settings.oauth.client_secret` only names one."""
-    return (
-        any(map(str.isdigit, value))
-        and any(map(str.isalpha, value))
-        and not re.search(r"[a-z]\.[a-z]", value)
-    )
+    both = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return both and not re.search(r"[a-z]\.[a-z]", value)
 
 
 # Patterns of keys, and whether a match is one; the first four characters of its group stay.
@@ -176,15 +163,13 @@ _FORMS = (
 
 
 def _of_a_key(lines: str) -> bool:
-    """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's
-    seal or a gene."""
+    """Lines of base64 that hold the numbers of a private key, and no picture or gene."""
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between their first and their last line; what stands above a last line whose
-    first is not here."""
+    """Private keys between first and last line; what is above a last line without a first."""
     found, at = [], 0
     while begin := _BLOCK.search(text, at):
         found += _above(text, at, begin.start())
@@ -275,7 +260,6 @@ def _create(path: Path, replace: bool) -> None:
 
 # ---- the caller ----------------------------------------------------------------------------------
 
-
 # "" is the user of this machine (stdio, the command line, a server without tokens), who may open
 # every job.
 SUBJECT: ContextVar[str] = ContextVar("SUBJECT", default="")
@@ -292,8 +276,7 @@ def may_open(owner: str) -> bool:
 
 
 def sealed(cursor: str) -> str:
-    """The cursor with a mark of its owner behind it, made with the key of the home; unchanged where
-    there are no subjects."""
+    """The cursor with a mark of its owner, by the key of the home; as it is without subjects."""
     subject = SUBJECT.get()
     return f"{cursor}~{mark('cursor', subject, cursor)}" if subject and cursor else cursor
 
@@ -376,8 +359,7 @@ def imitations(text: str) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[tuple[int, int], ...]:
-    """Where marks begin that look like ours, and where their first character ends: `<`, `＜`,
-    `&lt;`."""
+    """Where marks like ours begin, and where their first character ends: `<`, `＜`, `&lt;`."""
     signs = "<&\\%" if text.isascii() else ANGLES + ESCAPES
     if not any(sign in text for sign in signs):
         return ()
@@ -392,12 +374,9 @@ def _imitations(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def shown(text: str) -> str:
-    """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no
-    credential."""
+    """The text as it may be shown, also by itself: nothing invisible, no credential."""
     seen = visible(text)
-    if SHOW_SECRETS.get():
-        return seen
-    return masked(seen)
+    return seen if SHOW_SECRETS.get() else masked(seen)
 
 
 def quoted(text: str) -> str:
@@ -419,23 +398,11 @@ def visible(text: str) -> str:
     space of no width between letters of scripts without spaces; one variation selector behind what
     has variants; the tags of the three flags that have them; fillers beside Hangul letters; a
     line's own end. Of long runs the first four are shown."""
-    return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
-
-
-def _holds_hidden(text: str) -> bool:
-    """Is there any character of _HIDDEN? Nearly always answered with no."""
-    # our own sign for parts of English text
-    plain = text if text.isascii() else text.replace("…", "")
-    if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
-        return False
-    return _HIDDEN.search(text) is not None
+    return _HIDDEN.sub(_escaped, text)
 
 
 def hiding(text: str) -> list[int]:
-    """Where the text hides something: what turns its direction around, tags, and three unexplained
-    ones in a row."""
-    if not _holds_hidden(text):
-        return []
+    """Where the text hides something: turned direction, tags, three unexplained ones in a row."""
     found = []
     for match in _HIDDEN.finditer(text):
         explained = _explained(text, *match.span())
@@ -446,9 +413,8 @@ def hiding(text: str) -> list[int]:
 
 
 def uncovered(text: str) -> tuple[str, list[int]]:
-    """The text without what is invisible, and where each character stood; the text and [] where
-    nothing was."""
-    if not _holds_hidden(text):
+    """The text without what is invisible, and where each character stood; [] where nothing was."""
+    if _HIDDEN.search(text) is None:
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
     return "".join(text[at] for at in places), places
@@ -528,12 +494,8 @@ _ESCAPE = re.compile(  # in folded text
 def located(text: str) -> tuple[str, Sequence[int]]:
     """The text in plain letters, escapes decoded, and where each of its characters stood."""
     letters = {ch: fold(ch) for ch in set(text)}
-    places: Sequence[int] = range(len(text))
-    if all(len(plain) == 1 for plain in letters.values()):
-        plain = text.translate(str.maketrans(letters))
-    else:
-        pairs = [(one, at) for at, ch in enumerate(text) for one in letters[ch]]
-        plain, places = "".join(one for one, _ in pairs), [at for _, at in pairs]
+    plain = "".join(map(letters.__getitem__, text))
+    places = [at for at, ch in enumerate(text) for _ in letters[ch]]
     for _ in range(ROUNDS):
         if not any(sign in plain for sign in "&\\%"):
             break
@@ -616,10 +578,7 @@ def _names() -> dict[str, str]:
 
 # ---- text that reads like an instruction ---------------------------------------------------------
 
-
 _PART = re.compile("@([A-Z_]+)@")
-# "said " holds "ai " as well, and no pattern begins within a word
-_AI = re.compile(r"ai(?<!\wai)[ :,]")
 MOST = 8  # places that one pattern is looked for in
 
 
@@ -651,6 +610,6 @@ def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     lower = text.lower()
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _patterns():
-        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words):
+        if any(word in lower for word in words):
             found += [(match.start(), kind) for match in islice(pattern.finditer(text), MOST)]
     return tuple(sorted(found))
