@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from graphrag_mcp.code.parse import parse
@@ -193,7 +194,7 @@ def _overview(
             part.main &= topic.main
             topic.main -= part.main
             found += [part] if part.main else []
-    found.sort(key=lambda one: -len(one.main))
+    found = sorted(filter(attrgetter("main"), found), key=lambda one: -len(one.main))
     within = set(ids)
     lines = [
         partial(

@@ -453,6 +453,6 @@ def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: P
         for common, own in fields for n in range(30)
     ]
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    listed = list_documents(open_snapshot(tmp_path / "c"), max_tokens=1500).text
+    listed = list_documents(open_snapshot(tmp_path / "c"), max_tokens=4000).text
     counts = [int(n) for n in re.findall(r"^- \[c\d+\] .*?: (\d+) documents?", listed, re.MULTILINE)]
     assert sum(counts) == 150 and max(counts) <= 50 and len(counts) >= 4
