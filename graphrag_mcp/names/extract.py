@@ -273,7 +273,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
     ]
 
 
-_LETTERS = re.compile(r" ([A-Z]{2,5})\Z")  # behind a name
+_LETTERS = re.compile(r",? ([A-Z]{2,5})\Z")  # behind a name
 _HONOURS = frozenset("MP QC KC OBE MBE CBE MEP MSP TD JP PHD MD DDS RN FRS ESQ".split())
 
 

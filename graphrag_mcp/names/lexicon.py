@@ -66,7 +66,7 @@ HEAD_TYPE = _kinds("HEADS")
 # Of types only: these lists decide nothing about what is a name.
 LAST = HEAD_TYPE | _kinds("LAST")
 FIRST = _kinds("FIRST")
-FAMILY = AMBIGUOUS_HEADS | _words("FAMILY")
+FAMILY = _words("FAMILY")
 GIVEN_NAMES = GIVEN | _words("GIVEN_NAMES")
 EITHER = _words("EITHER")
 KNOWN = dict.fromkeys(PLACES, "location") | _kinds("KNOWN")
