@@ -11,15 +11,25 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
-from graphrag_mcp.names.latin import LOWER_RUN, Names, common, kind_of, subjects
-from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
+from graphrag_mcp.names.latin import LOWER_RUN, Names, by_definition, common, kind_of, subjects
+from graphrag_mcp.names.lexicon import (
+    DULL,
+    FILE_ENDINGS,
+    FIRST,
+    NAMES,
+    PHRASE_HEADS,
+    SMALL_WORDS,
+    STARTERS,
+    TITLES,
+    WORKS,
+)
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import (
     LANGUAGES,
@@ -205,10 +215,18 @@ def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidat
     out = []
     for start, end, kind, strong in kept:
         if quote := quotes.pop((start, end), None):
-            out.append((start, end, kind if quote[2] == "other" else quote[2], strong or quote[3]))
+            kind = _of_quoted(text[start:end], kind, quote[2])
+            out.append((start, end, kind, strong or quote[3]))
         elif not _crosses(start, end, spans):
             out.append((start, end, kind, strong))
     return out + list(quotes.values())
+
+
+def _of_quoted(form: str, kind: str, quoted: str) -> str:
+    """The type of a quoted name: with an initial a person; without, a person may be a work yet."""
+    if kind == "person" and " " in form:
+        return kind if "." in form else quoted
+    return kind if quoted == "other" else quoted
 
 
 def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
@@ -263,8 +281,8 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
         for short, long in aliases.items()
     }
     families = set(_share_kinds(type_of, counts, alias_of))
-    alias_of |= _spaced(rows, type_of)
-    alias_of |= (short_names := _short_names(type_of, counts, alias_of))
+    alias_of |= _spaced(text, rows, type_of)
+    alias_of |= (short_names := _short_names(text, rows, type_of, alias_of))
     strong_keys |= families | {key for key, long in short_names.items() if long in strong_keys}
     kinds = {key: (type_of.get(key, "other"), key in strong_keys) for key, *_ in rows}
     return [
@@ -305,41 +323,71 @@ def _share_kinds(
 
 
 def _short_names(
-    type_of: Mapping[str, str], keys: Iterable[str], alias_of: dict[str, str]
+    text: str,
+    rows: Sequence[tuple[str, str, int, int]],
+    type_of: Mapping[str, str],
+    alias_of: dict[str, str],
 ) -> dict[str, str]:
-    """Family names and given names alone, each with the one person of this text whose full name
-    ends or begins with it."""
+    """Family names and given names alone, names with an initial and names without the one in the
+    middle, each with the one person of this text whose full name they shorten."""
     full: dict[str, set[str]] = {}
     given: set[str] = set()
-    for key, kind in type_of.items():
-        plain = key.replace(" ", "").isalpha()
-        if kind == "person" and 0 < key.count(" ") < 3 and plain and key not in alias_of:
-            first, last = key.partition(" ")[0], key.rpartition(" ")[2]
-            if len(first) < 3 or common(first) or first in TITLES:
-                continue  # E. Gardiner, Lady Catherine
-            full.setdefault(last, set()).add(key)
-            full.setdefault(first, set()).add(key)
+    people = [key for key, kind in type_of.items() if kind == "person" and 0 < key.count(" ") < 3]
+    for key in sorted(people, key=lambda key: (-key.count(" "), key)):
+        first, *middle, last = key.split(" ")
+        plain = key.replace(" ", "").isalpha() and key not in alias_of and "the" not in middle
+        if len(first) < 3 or common(first) or first in TITLES or not plain:
+            continue  # E. Gardiner, Lady Catherine
+        longer = full.get(key, ())
+        if len(longer) == 1 and not _apart(text, rows, key, *longer):
+            continue  # Brian Ripley, beside Brian D. Ripley
+        short = {last, f"{first[0]} {last}"} | ({f"{first} {last}"} if middle else set())
+        if FIRST.get(first) != "person":  # not Princess Anneliese
+            short.add(first)
             given.add(first)
+        for one in short:
+            full.setdefault(one, set()).add(key)
     return {
         key: min(full[key])
-        for key in keys
+        for key in dict.fromkeys(row[0] for row in rows)
         if len(full.get(key, ())) == 1
         and len(key) > (1 if key in given else 3)
         and key not in alias_of
         and type_of.get(key, "person") == "person"
+        and (key.count(" ") == 0 or not _apart(text, rows, key, min(full[key])))
     }
 
 
+def _apart(text: str, rows: Iterable[tuple[str, str, int, int]], one: str, other: str) -> bool:
+    """Does a sentence name both, and so tell them apart: George Bush and George W. Bush?"""
+    places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
+    return any(
+        a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0]) for a, b in pairwise(places)
+    )
+
+
+_SENTENCE_END = re.compile(r"[.!?]\W* [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
+_ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
+_FOLLOWS = re.compile(r"[ -](\w+)")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
 def _spaced(
-    rows: Iterable[tuple[str, str, int, int]], type_of: Mapping[str, str]
+    text: str, rows: Sequence[tuple[str, str, int, int]], type_of: Mapping[str, str]
 ) -> dict[str, str]:
-    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; acronyms of
-    several things with that of one: APIs, API."""
-    plural = {key: key[:-1] for key, form, _, _ in rows if _PLURAL.fullmatch(form)}
+    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; several
+    things with one of them: APIs, API; iPods, where the text has "an iPod" too."""
+    keys = {key for key, *_ in rows if type_of.get(key) not in ("person", "location")}
+    ones = {
+        key
+        for key, _, start, end in rows
+        if f"{key}s" in keys and key in keys and _ONE.search(text, start - 9, start)
+        if not (following := _FOLLOWS.match(text, end)) or stop_word(following[1])
+    }
+    plural = {
+        key: key[:-1] for key, form, *_ in rows if _PLURAL.fullmatch(form) or key[:-1] in ones
+    }
     return plural | {
         key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
         for key, form, _, _ in rows
@@ -406,9 +454,10 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
         word = words.pop()
         inside = (ch.lower() for ch in word[0][1:] if ch.isupper() and not word[0].isupper())
         capitals = [word[0][0].lower(), *inside]
-        if letters[-len(capitals) :] == capitals:
+        small = len(letters) < 2 and word[0] in _LINKS  # Office of the Deputy Prime Minister
+        if letters[-len(capitals) :] == capitals and not small:
             del letters[-len(capitals) :]
-        elif letters[-1] == capitals[0]:
+        elif letters[-1] == capitals[0] and not small:
             letters.pop()
         elif word[0].lower() not in _LINKS:
             return None
@@ -452,7 +501,29 @@ def _identifier(form: str) -> bool:
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
 
 
+_WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(WORKS))})s?(?![\w-])", re.IGNORECASE)
+_DATED = re.compile(r"[\"”»']+,? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']+,? by [A-Z]")
+_AUTHOR = re.compile(r"[A-Z]\w+(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
+_SENTENCE = re.compile(r"[.!?][\"”»)]* ")
+
+
+def _is_work(text: str, start: int, end: int, last: int) -> bool:
+    """Does the sentence say that this quoted name is that of a work: a noun or verb of works beside
+    it, a year or an author behind it, its author or another work before it?"""
+    before = _SENTENCE.split(text[max(0, start - 150) : start])[-1]
+    behind = _SENTENCE.split(text[end + 1 : end + 100], 1)[0]
+    return bool(
+        _WORK.search(before)
+        or _WORK.search(behind)
+        or _DATED.search(text[end : end + 100].split(".")[0])
+        or _AUTHOR.search(before)
+        or 0 < start - last < 12
+        or by_definition(text, end + 1) == "content"
+    )
+
+
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
+    last = -1  # where the work before ends
     for match in _FORMS.quoted.finditer(text):
         start, end = match.span(match.lastindex or 0)
         form, sign = text[start:end], match[0][:2]
@@ -475,8 +546,15 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                     title = sign[0] != "'" and len(words) > 1
                     spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
                     spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
-                    sure = short or (title and not spoken and not _SIGNS.search(form))
-                    yield start, end, "content" if title else "other", sure
+                    work = title and (short or _is_work(text, start, end, last))
+                    last = end if work else last
+                    if not form[-1].isalnum():
+                        if not work and "," in form[:-1]:
+                            continue  # "Yes, Conrad."
+                        end -= form[-1] in ".,;:"
+                    named = work or all(word[0].isupper() or word in SMALL_WORDS for word in words)
+                    sure = title and named and not spoken and not _SIGNS.search(form)
+                    yield start, end, "content" if work else "other", short or sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
                 if not stop_word(words[0].lower()):
                     yield start, end, "other", False  # a "heat pump"

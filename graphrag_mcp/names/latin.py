@@ -559,7 +559,7 @@ def kind_of(text: str, start: int, end: int, words: list[str]) -> str:
         return kind
     before = text[max(0, start - 28) : start].rsplit(" ", 4)
     return (
-        _by_definition(text, end)
+        by_definition(text, end)
         or _by_noun(before)
         or kind
         or _by_neighbours(text, end, words, before)
@@ -637,7 +637,7 @@ def _by_words(form: str, words: Sequence[str], first: str, last: str) -> str:
     return "person" if king or last in ("jr", "sr") else ""
 
 
-def _by_definition(text: str, end: int) -> str:
+def by_definition(text: str, end: int) -> str:
     """Marie Curie, a Polish physicist; Ada (born 1815)."""
     if text[end : end + 2] not in _DEFINING:
         return ""

@@ -58,3 +58,23 @@ def test_who_speaks_is_not_the_firm_that_stands_between() -> None:
 def test_what_a_person_is_stands_outside_of_the_name() -> None:
     found = types("There they met Geologist Kate Lorimer, Croatian Ivan Ljubo and Widower Larry Quist at the gate.")
     assert {"Kate Lorimer", "Ivan Ljubo", "Larry Quist"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('He made the film "Harbour Dawn" with friends in a week.', "content"),
+        ('They liked "Harbour Dawn" (1987) more than all the others.', "content"),
+        ("They liked Atwood's \"Harbour Dawn\" more than all the others.", "content"),
+        ('The spy calls himself "Harbour Dawn" where others hear of it.', "other"),
+        ('From: "John S. Walker" <jsw at example.com> for those who ask.', "person"),
+        ('They call him "Jackie Quist" where others hear of it.', "other"),
+    ],
+)
+def test_a_quoted_name_is_a_work_only_where_its_sentence_says_so(text: str, kind: str) -> None:
+    assert [found for form, found in types(text).items() if form[0] in "HJ" and " " in form] == [kind]
+
+
+def test_a_quoted_name_ends_before_its_comma_and_who_is_spoken_to_is_named_without_the_other_words() -> None:
+    found = types('He sang of his album "A Harbour Without Dawn." Then she said: "Yes, Conrad Quist." They went home.')
+    assert found["A Harbour Without Dawn"] == "content" and "Conrad Quist" in found
