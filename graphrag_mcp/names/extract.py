@@ -16,20 +16,10 @@ from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
+from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names, by_definition, common, kind_of, subjects
-from graphrag_mcp.names.lexicon import (
-    DULL,
-    FILE_ENDINGS,
-    FIRST,
-    NAMES,
-    PHRASE_HEADS,
-    SMALL_WORDS,
-    STARTERS,
-    TITLES,
-    WORKS,
-)
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import (
     LANGUAGES,
@@ -49,6 +39,7 @@ from graphrag_mcp.types import Mention
 
 Candidate = tuple[int, int, str, bool]
 Span = tuple[int, int]
+Row = tuple[str, str, int, int]  # key, form, start, end
 MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
@@ -117,16 +108,16 @@ def speakers(text: str) -> list[Candidate]:
 def _behind_title(line: re.Match[str]) -> int:
     """Where the name of a speaker begins: MR COLQUHOUN is COLQUHOUN."""
     first, _, rest = line["name"].partition(" ")
-    titled = rest and first.lower().rstrip(".") in TITLES
+    titled = rest and first.lower().rstrip(".") in lex.TITLES
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-19"
+VERSION = "nlp-20"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
-_SKIP = STARTERS | DULL | STOP_WORDS
+_SKIP = lex.STARTERS | lex.DULL | STOP_WORDS
 _LEARNED = ("ology", "ography", "ics", "itis", "osis")  # ends of words that speak for a term
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 
@@ -215,18 +206,13 @@ def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidat
     out = []
     for start, end, kind, strong in kept:
         if quote := quotes.pop((start, end), None):
-            kind = _of_quoted(text[start:end], kind, quote[2])
+            if kind != "person" or not _INITIAL.search(text, start, end):
+                person = kind == "person" and " " in text[start:end]  # who may be a work yet
+                kind = kind if quote[2] == "other" and not person else quote[2]
             out.append((start, end, kind, strong or quote[3]))
         elif not _crosses(start, end, spans):
             out.append((start, end, kind, strong))
     return out + list(quotes.values())
-
-
-def _of_quoted(form: str, kind: str, quoted: str) -> str:
-    """The type of a quoted name: with an initial a person; without, a person may be a work yet."""
-    if kind == "person" and " " in form:
-        return kind if "." in form else quoted
-    return kind if quoted == "other" else quoted
 
 
 def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
@@ -291,6 +277,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
     ]
 
 
+_INITIAL = re.compile(r"[A-Z]\. ")
 _LETTERS = re.compile(r",? ([A-Z]{2,5})\Z")  # behind a name
 _HONOURS = frozenset("MP QC KC OBE MBE CBE MEP MSP TD JP PHD MD DDS RN FRS ESQ".split())
 
@@ -323,10 +310,7 @@ def _share_kinds(
 
 
 def _short_names(
-    text: str,
-    rows: Sequence[tuple[str, str, int, int]],
-    type_of: Mapping[str, str],
-    alias_of: dict[str, str],
+    text: str, rows: Sequence[Row], type_of: Mapping[str, str], alias_of: dict[str, str]
 ) -> dict[str, str]:
     """Family names and given names alone, names with an initial and names without the one in the
     middle, each with the one person of this text whose full name they shorten."""
@@ -336,29 +320,33 @@ def _short_names(
     for key in sorted(people, key=lambda key: (-key.count(" "), key)):
         first, *middle, last = key.split(" ")
         plain = key.replace(" ", "").isalpha() and key not in alias_of and "the" not in middle
-        if len(first) < 3 or common(first) or first in TITLES or not plain:
+        if len(first) < 3 or common(first) or first in lex.TITLES or not plain:
             continue  # E. Gardiner, Lady Catherine
         longer = full.get(key, ())
         if len(longer) == 1 and not _apart(text, rows, key, *longer):
             continue  # Brian Ripley, beside Brian D. Ripley
         short = {last, f"{first[0]} {last}"} | ({f"{first} {last}"} if middle else set())
-        if FIRST.get(first) != "person":  # not Princess Anneliese
+        if lex.FIRST.get(first) != "person":  # not Princess Anneliese
             short.add(first)
             given.add(first)
         for one in short:
             full.setdefault(one, set()).add(key)
+    for key in type_of:
+        if key[1:] in lex.ZH_TITLES:  # 张经理
+            full[key] = {one for one in type_of if one[0] == key[0] and type_of[one] == "person"}
+            full[key] -= {one for one in full[key] if one[1:] in lex.ZH_TITLES}
     return {
         key: min(full[key])
         for key in dict.fromkeys(row[0] for row in rows)
         if len(full.get(key, ())) == 1
-        and len(key) > (1 if key in given else 3)
+        and (len(key) > (1 if key in given else 3) or key[1:] in lex.ZH_TITLES)
         and key not in alias_of
         and type_of.get(key, "person") == "person"
-        and (key.count(" ") == 0 or not _apart(text, rows, key, min(full[key])))
+        and (" " not in key or not _apart(text, rows, key, min(full[key])))
     }
 
 
-def _apart(text: str, rows: Iterable[tuple[str, str, int, int]], one: str, other: str) -> bool:
+def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
     """Does a sentence name both, and so tell them apart: George Bush and George W. Bush?"""
     places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
     return any(
@@ -369,22 +357,14 @@ def _apart(text: str, rows: Iterable[tuple[str, str, int, int]], one: str, other
 _SENTENCE_END = re.compile(r"[.!?]\W* [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
 _ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
-_FOLLOWS = re.compile(r"[ -](\w+)")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
-def _spaced(
-    text: str, rows: Sequence[tuple[str, str, int, int]], type_of: Mapping[str, str]
-) -> dict[str, str]:
+def _spaced(text: str, rows: Sequence[Row], type_of: Mapping[str, str]) -> dict[str, str]:
     """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; several
     things with one of them: APIs, API; iPods, where the text has "an iPod" too."""
-    keys = {key for key, *_ in rows if type_of.get(key) not in ("person", "location")}
-    ones = {
-        key
-        for key, _, start, end in rows
-        if f"{key}s" in keys and key in keys and _ONE.search(text, start - 9, start)
-        if not (following := _FOLLOWS.match(text, end)) or stop_word(following[1])
-    }
+    ones = {row[0] for row in rows if _ONE.search(text, row[2] - 9, row[2])}
+    ones -= {key for key, kind in type_of.items() if kind in ("person", "location")}
     plural = {
         key: key[:-1] for key, form, *_ in rows if _PLURAL.fullmatch(form) or key[:-1] in ones
     }
@@ -425,7 +405,7 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
                 long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
         said = text[slice(*short)].lower() if long else ""
-        ordinary_too = said in NAMES or (len(said) < 3 and stop_word(said))
+        ordinary_too = said in lex.NAMES or (len(said) < 3 and stop_word(said))
         if long and not ordinary_too:  # not Jaswanth Sreeram (JS)
             aliases[short] = long
             words = text[slice(*long)].split()
@@ -501,7 +481,7 @@ def _identifier(form: str) -> bool:
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
 
 
-_WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(WORKS))})s?(?![\w-])", re.IGNORECASE)
+_WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(lex.WORKS))})s?(?![\w-])", re.IGNORECASE)
 _DATED = re.compile(r"[\"”»']+,? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']+,? by [A-Z]")
 _AUTHOR = re.compile(r"[A-Z]\w+(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
 _SENTENCE = re.compile(r"[.!?][\"”»)]* ")
@@ -511,15 +491,10 @@ def _is_work(text: str, start: int, end: int, last: int) -> bool:
     """Does the sentence say that this quoted name is that of a work: a noun or verb of works beside
     it, a year or an author behind it, its author or another work before it?"""
     before = _SENTENCE.split(text[max(0, start - 150) : start])[-1]
-    behind = _SENTENCE.split(text[end + 1 : end + 100], 1)[0]
-    return bool(
-        _WORK.search(before)
-        or _WORK.search(behind)
-        or _DATED.search(text[end : end + 100].split(".")[0])
-        or _AUTHOR.search(before)
-        or 0 < start - last < 12
-        or by_definition(text, end + 1) == "content"
-    )
+    behind = _SENTENCE.split(text[end : end + 100], 1)[0]
+    said = _WORK.search(before) or _WORK.search(behind) or _DATED.search(behind)
+    said = said or _AUTHOR.search(before) or by_definition(text, end + 1) == "content"
+    return bool(said) or 0 < start - last < 12
 
 
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
@@ -542,9 +517,9 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
             big = sum(word[:1].isupper() for word in words)
             spoken = any(sign in form for sign in "?!;")
             if opening and len(words) <= 8 and big * 2 >= len(words) and not spoken:
-                if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
+                if len(words) > 1 or words[0].lower() not in lex.STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
-                    spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
+                    spoken = words[0].lower().rstrip(".") in lex.TITLES or not form[-1].isalnum()
                     spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
                     work = title and (short or _is_work(text, start, end, last))
                     last = end if work else last
@@ -552,7 +527,9 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                         if not work and "," in form[:-1]:
                             continue  # "Yes, Conrad."
                         end -= form[-1] in ".,;:"
-                    named = work or all(word[0].isupper() or word in SMALL_WORDS for word in words)
+                    named = work or all(
+                        word[0].isupper() or word in lex.SMALL_WORDS for word in words
+                    )
                     sure = title and named and not spoken and not _SIGNS.search(form)
                     yield start, end, "content" if work else "other", short or sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
@@ -565,7 +542,7 @@ def _code(text: str) -> Iterator[Candidate]:
         kind, form = match.lastgroup, match[0]
         if kind == "dotted":
             parts = form.split(".")
-            file = parts[-1].lower() in FILE_ENDINGS
+            file = parts[-1].lower() in lex.FILE_ENDINGS
             module = "_" in form or (len(parts) > 2 and form.islower())
             if not (file or module) or max(map(len, parts)) < 2:
                 continue  # not e.g.
@@ -607,7 +584,7 @@ def _phrases(
             ):
                 size += 1
             if size == 1 and index > 1 and not grammar and words[index - 2][-2:] != "ly":
-                known = head in PHRASE_HEADS or head.endswith(_LEARNED)
+                known = head in lex.PHRASE_HEADS or head.endswith(_LEARNED)
                 size += known or (rare and not common(words[index - 2]))
             if size > 1 or rare:
                 start = at + sum(len(word) + 1 for word in words[: index - size])

@@ -651,24 +651,19 @@ def _by_predicate(predicate: str, beside: bool) -> str:
     """The type of the first known noun, or noun phrase, of "is a ..."; `beside`: of ", a ...", which
     another clause may begin with: ", the film is ..."."""
     found, words = "", predicate.split()[:9]
-    if beside and not _CLAUSE.isdisjoint(words[: 1 + next(_stops(words), 9)]):
+    end = next((at for at, word in enumerate(words) if word in _BEHIND), len(words))
+    if beside and not _CLAUSE.isdisjoint(words[:end]):
         return ""
-    for at in range(next(_stops(words), len(words))):
-        word, kind = words[at], lex.HEAD_TYPE.get(words[at], "")
+    for at, word in enumerate(words[:end]):
+        kind = lex.HEAD_TYPE.get(word, "")
         if found and not kind:
             if word.endswith(("grapher", "ist")):
                 return "person"  # an Indian film cinematographer
-            if word.endswith(("ed", "ing")) or not lex.HEAD_TYPE.get(
-                "".join(words[at + 1 : at + 2])
-            ):
+            following = lex.HEAD_TYPE.get(words[at + 1]) if at + 1 < end else None
+            if following is None or word.endswith(("ed", "ing")):  # not a film production company
                 return "" if word.endswith(("er", "or")) and len(word) > 5 else found
         found = kind or found
     return found
-
-
-def _stops(words: Sequence[str]) -> Iterator[int]:
-    """Where a predicate goes on behind its noun."""
-    return (at for at, word in enumerate(words) if word in _BEHIND)
 
 
 def _by_noun(before: Sequence[str]) -> str:

@@ -60,6 +60,7 @@ NO_ACRONYMS, NAMES = map(_words, ("NO_ACRONYMS", "NAMES"))
 NUMBERED, DETERMINERS, SMALL_WORDS = map(_words, ("NUMBERED", "DETERMINERS", "SMALL_WORDS"))
 OWNED_BODIES, ZH_PLACE_HEADS = map(_words, ("OWNED_BODIES", "ZH_PLACE_HEADS"))
 ZH_OF_A_COUNTRY = _words("ZH_OF_A_COUNTRY")
+ZH_NO_NAMES = _words("ZH_NO_NAMES")
 DULL, COMMON, GIVEN, PLACES = map(_words, ("DULL", "COMMON", "GIVEN", "PLACES"))
 HEAD_TYPE = _kinds("HEADS")
 WORKS = _words("WORKS") | {word for word, kind in HEAD_TYPE.items() if kind == "content"}

@@ -78,3 +78,10 @@ def test_a_quoted_name_is_a_work_only_where_its_sentence_says_so(text: str, kind
 def test_a_quoted_name_ends_before_its_comma_and_who_is_spoken_to_is_named_without_the_other_words() -> None:
     found = types('He sang of his album "A Harbour Without Dawn." Then she said: "Yes, Conrad Quist." They went home.')
     assert found["A Harbour Without Dawn"] == "content" and "Conrad Quist" in found
+
+
+def test_common_chinese_words_are_no_people_or_places_and_a_title_joins_its_one_bearer() -> None:
+    rows = mentions("仲裁庭认为西瓜和山区的庆典很好，他去过吉隆坡。会议由张伟主持。张经理表示，公司将在北京建厂，王老师和王建国都在场。")
+    kinds = {form: kind for _, form, kind, strong, *_ in rows if strong}
+    assert {kinds["吉隆坡"], kinds["北京"]} == {"location"} and not {"仲裁庭", "西瓜", "山区", "庆典"} & set(kinds)
+    assert {row[6] for row in rows if row[1] == "张经理"} == {"张伟"}
