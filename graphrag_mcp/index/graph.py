@@ -289,6 +289,9 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
             types[row.type] += row.count
     counted = own or forms
     title = min(counted, key=lambda form: (-counted[form], form))
+    # a person by the name that the texts have, mostly without the one in the middle
+    same = [one for one in forms if _ends(one) == _ends(title) and forms[one] > forms[title]]
+    title = max(same, key=lambda form: (forms[form], form), default=title)
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
@@ -313,18 +316,31 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             if row.alias_of and row.alias_of != key:
                 definitions.setdefault(key, Counter())[row.alias_of] += row.count
     canonical = {key: key for key in by_key}
-    for key, targets in definitions.items():
-        usable = [target for target in targets if by_key.get(target) and target not in definitions]
+    # full names before their parts
+    for key in sorted(definitions, key=lambda key: (-key.count(" "), key)):
+        targets = definitions[key]
+        parts = {one for one in targets if f" {key.rpartition(' ')[2]} " in f" {one} "}
+        own = {one for one in parts if canonical.get(one) == one}
+        usable = [
+            one for one in targets if by_key.get(one) and (one in own or one not in definitions)
+        ]
         if usable:
             best = min(usable, key=lambda target: (-targets[target], target))
-            part = f" {key} " in f" {best} "
-            borne = targets[best] >= BEARER * sum(targets.values())
-            often = sum(row.alias_of == best for row in by_key[key]) >= OFTEN
+            # with the most frequent name in the middle, and without any
+            like = [one for one in targets if _ends(one) == _ends(best) and one.count(" ") > 1]
+            same = {" ".join(_ends(best)), best, *sorted(like, key=lambda o: (-targets[o], o))[:1]}
+            told = sum(targets[one] for one in same)
+            borne = told >= BEARER * sum(targets.values())
+            often = sum(row.alias_of in same for row in by_key[key]) >= OFTEN
             seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
-            if not part or (borne and seldom * targets[best] >= named):
+            if best not in parts or (borne and seldom * told >= named):
                 canonical[key] = best
     return canonical
+
+
+def _ends(name: str) -> tuple[str, str]:
+    return name.partition(" ")[0], name.rpartition(" ")[2]
 
 
 def is_entity(rows: Sequence[Named]) -> bool:

@@ -115,6 +115,8 @@ def _ordinary_words(name: Place) -> bool:
     if len(name.words) < 2 or name.known or (name.kind not in ("", "person") and not name.opening):
         return False
     roles = lex.ROLE_WORDS if name.kind == "person" else ()
+    if name.lows[-1] in lex.OFFICERS and name.kind in ("", "person"):
+        roles = lex.OFFICE_PARTS  # Deputy Prime Minister
     return all(ordinary(low) or low.isdigit() or low in roles for low in name.lows)
 
 
@@ -128,10 +130,12 @@ def _opener(name: Place) -> bool:
 
 
 def _single(name: Place) -> bool:
-    low = name.lows[0]
-    if not name.plain or low in lex.GIVEN or name.known:
+    low, titled = name.lows[0], name.before.rstrip(".")
+    if not name.plain:
         return False
-    if name.before.rstrip(".") in lex.TITLES:
+    if low in lex.OFFICERS and titled not in ("mr", "mrs", "miss", "ms", "dr"):
+        return True  # the Chairman, Sir Knight
+    if low in lex.GIVEN or name.known or titled in lex.TITLES:
         return False  # Miss Smith
     if name.kind == "" and name.language == "de":
         return True
@@ -148,6 +152,7 @@ def _acronym(name: Place) -> bool:
     word, low = name.words[0], name.lows[0]
     if len(name.words) > 1 or not word.isupper() or name.known:
         return False
+    low = low.replace("’", "'").partition("'")[0]  # THAT'S
     return len(word) < 3 or low in lex.NO_ACRONYMS or low in lex.MONTHS or common(low)
 
 

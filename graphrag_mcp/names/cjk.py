@@ -311,6 +311,8 @@ def _tokens(text: str) -> Iterator[list[_Token]]:
     for run in _RUN.finditer(text):
         at, words = run.start(), []
         for word, tag in jieba.tag(run[0].translate(SIMPLIFY)):
+            if word in lex.ZH_NO_NAMES:
+                tag = "n"
             # asked only where it decides
             known = len(word) < 2 or tag[0] not in "njlz" or jieba.has_word(word)
             words.append(_Token(word, tag, at, at + len(word), known))
@@ -336,7 +338,20 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
                 kind, strong = judged
                 strong = strong and (short or _sure(words, at, kind))
                 found.append((token.start, token.end, kind, strong))
-    return found
+    return [*_titled(text, found), *found]
+
+
+_TITLED = re.compile(f"([{''.join(sorted(lex.ZH_SURNAMES))}])(?:{'|'.join(lex.ZH_TITLES)})")
+
+
+def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
+    """A family name and a title, where one person of the text has this name: 张经理, 张伟."""
+    names = {text[start:end] for start, end, kind, sure in found if kind == "person" and sure}
+    ends = {end for _, end, kind, _ in found if kind == "person"}
+    for match in _TITLED.finditer(text):
+        bearers = [one for one in names if one[0] == match[1] and one[1:] not in lex.ZH_TITLES]
+        if len(bearers) == 1 and match.end(1) not in ends:  # not 李王 + 经理
+            yield *match.span(), "person", True
 
 
 def nouns(texts: Iterable[str]) -> Counter[str]:
@@ -462,7 +477,10 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
 
 _PIECES = ("ng", "zg", "g", "tg", "ag", "x", "j", "k", "nr", "nz", "nrt", "n", "q")
 _ROLE_ENDS = frozenset("员长家师理席者手人子生士王帝官将授父母妻夫女兄弟")
-_OF_THINGS = frozenset("性者人器机物质剂谱式筑底化")  # no name ends in these
+# no name ends in these
+_OF_THINGS = frozenset(
+    "性者人器机物质剂谱式筑底化部馆室肉雨汤烟体针菜粮糖粉鱼虫节赛队网版舞费税权法病庭井提展"
+)
 _STYLE = tuple("式制型类性级")
 
 

@@ -11,15 +11,15 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
+from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
 from graphrag_mcp.names.certain import certain, ordinary
-from graphrag_mcp.names.latin import LOWER_RUN, Names, common, kind_of, subjects
-from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, NAMES, PHRASE_HEADS, STARTERS, TITLES
+from graphrag_mcp.names.latin import LOWER_RUN, Names, by_definition, common, kind_of, subjects
 from graphrag_mcp.text.prose import fences
 from graphrag_mcp.text.terms import (
     LANGUAGES,
@@ -39,6 +39,7 @@ from graphrag_mcp.types import Mention
 
 Candidate = tuple[int, int, str, bool]
 Span = tuple[int, int]
+Row = tuple[str, str, int, int]  # key, form, start, end
 MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
@@ -107,16 +108,16 @@ def speakers(text: str) -> list[Candidate]:
 def _behind_title(line: re.Match[str]) -> int:
     """Where the name of a speaker begins: MR COLQUHOUN is COLQUHOUN."""
     first, _, rest = line["name"].partition(" ")
-    titled = rest and first.lower().rstrip(".") in TITLES
+    titled = rest and first.lower().rstrip(".") in lex.TITLES
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-19"
+VERSION = "nlp-20"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
-_SKIP = STARTERS | DULL | STOP_WORDS
+_SKIP = lex.STARTERS | lex.DULL | STOP_WORDS
 _LEARNED = ("ology", "ography", "ics", "itis", "osis")  # ends of words that speak for a term
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 
@@ -205,7 +206,10 @@ def _with_quoted(text: str, kept: list[Candidate], short: bool) -> list[Candidat
     out = []
     for start, end, kind, strong in kept:
         if quote := quotes.pop((start, end), None):
-            out.append((start, end, kind if quote[2] == "other" else quote[2], strong or quote[3]))
+            if kind != "person" or not _INITIAL.search(text, start, end):
+                person = kind == "person" and " " in text[start:end]  # who may be a work yet
+                kind = kind if quote[2] == "other" and not person else quote[2]
+            out.append((start, end, kind, strong or quote[3]))
         elif not _crosses(start, end, spans):
             out.append((start, end, kind, strong))
     return out + list(quotes.values())
@@ -263,8 +267,8 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
         for short, long in aliases.items()
     }
     families = set(_share_kinds(type_of, counts, alias_of))
-    alias_of |= _spaced(rows, type_of)
-    alias_of |= (short_names := _short_names(type_of, counts, alias_of))
+    alias_of |= _spaced(text, rows, type_of)
+    alias_of |= (short_names := _short_names(text, rows, type_of, alias_of))
     strong_keys |= families | {key for key, long in short_names.items() if long in strong_keys}
     kinds = {key: (type_of.get(key, "other"), key in strong_keys) for key, *_ in rows}
     return [
@@ -273,7 +277,8 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
     ]
 
 
-_LETTERS = re.compile(r" ([A-Z]{2,5})\Z")  # behind a name
+_INITIAL = re.compile(r"[A-Z]\. ")
+_LETTERS = re.compile(r",? ([A-Z]{2,5})\Z")  # behind a name
 _HONOURS = frozenset("MP QC KC OBE MBE CBE MEP MSP TD JP PHD MD DDS RN FRS ESQ".split())
 
 
@@ -305,41 +310,64 @@ def _share_kinds(
 
 
 def _short_names(
-    type_of: Mapping[str, str], keys: Iterable[str], alias_of: dict[str, str]
+    text: str, rows: Sequence[Row], type_of: Mapping[str, str], alias_of: dict[str, str]
 ) -> dict[str, str]:
-    """Family names and given names alone, each with the one person of this text whose full name
-    ends or begins with it."""
+    """Family names and given names alone, names with an initial and names without the one in the
+    middle, each with the one person of this text whose full name they shorten."""
     full: dict[str, set[str]] = {}
     given: set[str] = set()
-    for key, kind in type_of.items():
-        plain = key.replace(" ", "").isalpha()
-        if kind == "person" and 0 < key.count(" ") < 3 and plain and key not in alias_of:
-            first, last = key.partition(" ")[0], key.rpartition(" ")[2]
-            if len(first) < 3 or common(first) or first in TITLES:
-                continue  # E. Gardiner, Lady Catherine
-            full.setdefault(last, set()).add(key)
-            full.setdefault(first, set()).add(key)
+    people = [key for key, kind in type_of.items() if kind == "person" and 0 < key.count(" ") < 3]
+    for key in sorted(people, key=lambda key: (-key.count(" "), key)):
+        first, *middle, last = key.split(" ")
+        plain = key.replace(" ", "").isalpha() and key not in alias_of and "the" not in middle
+        if len(first) < 3 or common(first) or first in lex.TITLES or not plain:
+            continue  # E. Gardiner, Lady Catherine
+        longer = full.get(key, ())
+        if len(longer) == 1 and not _apart(text, rows, key, *longer):
+            continue  # Brian Ripley, beside Brian D. Ripley
+        short = {last, f"{first[0]} {last}"} | ({f"{first} {last}"} if middle else set())
+        if lex.FIRST.get(first) != "person":  # not Princess Anneliese
+            short.add(first)
             given.add(first)
+        for one in short:
+            full.setdefault(one, set()).add(key)
+    for key in type_of:
+        if key[1:] in lex.ZH_TITLES:  # 张经理
+            full[key] = {one for one in type_of if one[0] == key[0] and type_of[one] == "person"}
+            full[key] -= {one for one in full[key] if one[1:] in lex.ZH_TITLES}
     return {
         key: min(full[key])
-        for key in keys
+        for key in dict.fromkeys(row[0] for row in rows)
         if len(full.get(key, ())) == 1
-        and len(key) > (1 if key in given else 3)
+        and (len(key) > (1 if key in given else 3) or key[1:] in lex.ZH_TITLES)
         and key not in alias_of
         and type_of.get(key, "person") == "person"
+        and (" " not in key or not _apart(text, rows, key, min(full[key])))
     }
 
 
+def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
+    """Does a sentence name both, and so tell them apart: George Bush and George W. Bush?"""
+    places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
+    return any(
+        a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0]) for a, b in pairwise(places)
+    )
+
+
+_SENTENCE_END = re.compile(r"[.!?]\W* [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
+_ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
 
-def _spaced(
-    rows: Iterable[tuple[str, str, int, int]], type_of: Mapping[str, str]
-) -> dict[str, str]:
-    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; acronyms of
-    several things with that of one: APIs, API."""
-    plural = {key: key[:-1] for key, form, _, _ in rows if _PLURAL.fullmatch(form)}
+def _spaced(text: str, rows: Sequence[Row], type_of: Mapping[str, str]) -> dict[str, str]:
+    """People written as one word, each with the same name in words: AnnaBerg, Anna Berg; several
+    things with one of them: APIs, API; iPods, where the text has "an iPod" too."""
+    ones = {row[0] for row in rows if _ONE.search(text, row[2] - 9, row[2])}
+    ones -= {key for key, kind in type_of.items() if kind in ("person", "location")}
+    plural = {
+        key: key[:-1] for key, form, *_ in rows if _PLURAL.fullmatch(form) or key[:-1] in ones
+    }
     return plural | {
         key: normalise_name(re.sub(rf"(?<=[{LOWER}])(?=[{UPPER}])", " ", form))
         for key, form, _, _ in rows
@@ -377,7 +405,7 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
                 long = _spelled(text, before[1], start, start + stop.start() if stop else end)
                 long = long if long and long[0] == start else None
         said = text[slice(*short)].lower() if long else ""
-        ordinary_too = said in NAMES or (len(said) < 3 and stop_word(said))
+        ordinary_too = said in lex.NAMES or (len(said) < 3 and stop_word(said))
         if long and not ordinary_too:  # not Jaswanth Sreeram (JS)
             aliases[short] = long
             words = text[slice(*long)].split()
@@ -406,9 +434,10 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
         word = words.pop()
         inside = (ch.lower() for ch in word[0][1:] if ch.isupper() and not word[0].isupper())
         capitals = [word[0][0].lower(), *inside]
-        if letters[-len(capitals) :] == capitals:
+        small = len(letters) < 2 and word[0] in _LINKS  # Office of the Deputy Prime Minister
+        if letters[-len(capitals) :] == capitals and not small:
             del letters[-len(capitals) :]
-        elif letters[-1] == capitals[0]:
+        elif letters[-1] == capitals[0] and not small:
             letters.pop()
         elif word[0].lower() not in _LINKS:
             return None
@@ -452,7 +481,24 @@ def _identifier(form: str) -> bool:
 _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the Ribbon）
 
 
+_WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(lex.WORKS))})s?(?![\w-])", re.IGNORECASE)
+_DATED = re.compile(r"[\"”»']+,? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']+,? by [A-Z]")
+_AUTHOR = re.compile(r"[A-Z]\w+(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
+_SENTENCE = re.compile(r"[.!?][\"”»)]* ")
+
+
+def _is_work(text: str, start: int, end: int, last: int) -> bool:
+    """Does the sentence say that this quoted name is that of a work: a noun or verb of works beside
+    it, a year or an author behind it, its author or another work before it?"""
+    before = _SENTENCE.split(text[max(0, start - 150) : start])[-1]
+    behind = _SENTENCE.split(text[end : end + 100], 1)[0]
+    said = _WORK.search(before) or _WORK.search(behind) or _DATED.search(behind)
+    said = said or _AUTHOR.search(before) or by_definition(text, end + 1) == "content"
+    return bool(said) or 0 < start - last < 12
+
+
 def _quoted(text: str, short: bool) -> Iterator[Candidate]:
+    last = -1  # where the work before ends
     for match in _FORMS.quoted.finditer(text):
         start, end = match.span(match.lastindex or 0)
         form, sign = text[start:end], match[0][:2]
@@ -471,12 +517,21 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
             big = sum(word[:1].isupper() for word in words)
             spoken = any(sign in form for sign in "?!;")
             if opening and len(words) <= 8 and big * 2 >= len(words) and not spoken:
-                if len(words) > 1 or words[0].lower() not in STARTERS:  # "Jar of Kingdom"
+                if len(words) > 1 or words[0].lower() not in lex.STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
-                    spoken = words[0].lower().rstrip(".") in TITLES or not form[-1].isalnum()
+                    spoken = words[0].lower().rstrip(".") in lex.TITLES or not form[-1].isalnum()
                     spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
-                    sure = short or (title and not spoken and not _SIGNS.search(form))
-                    yield start, end, "content" if title else "other", sure
+                    work = title and (short or _is_work(text, start, end, last))
+                    last = end if work else last
+                    if not form[-1].isalnum():
+                        if not work and "," in form[:-1]:
+                            continue  # "Yes, Conrad."
+                        end -= form[-1] in ".,;:"
+                    named = work or all(
+                        word[0].isupper() or word in lex.SMALL_WORDS for word in words
+                    )
+                    sure = title and named and not spoken and not _SIGNS.search(form)
+                    yield start, end, "content" if work else "other", short or sure
             elif len(words) <= 4 and sign[0] != "'" and form[0].isalpha():
                 if not stop_word(words[0].lower()):
                     yield start, end, "other", False  # a "heat pump"
@@ -487,7 +542,7 @@ def _code(text: str) -> Iterator[Candidate]:
         kind, form = match.lastgroup, match[0]
         if kind == "dotted":
             parts = form.split(".")
-            file = parts[-1].lower() in FILE_ENDINGS
+            file = parts[-1].lower() in lex.FILE_ENDINGS
             module = "_" in form or (len(parts) > 2 and form.islower())
             if not (file or module) or max(map(len, parts)) < 2:
                 continue  # not e.g.
@@ -529,7 +584,7 @@ def _phrases(
             ):
                 size += 1
             if size == 1 and index > 1 and not grammar and words[index - 2][-2:] != "ly":
-                known = head in PHRASE_HEADS or head.endswith(_LEARNED)
+                known = head in lex.PHRASE_HEADS or head.endswith(_LEARNED)
                 size += known or (rare and not common(words[index - 2]))
             if size > 1 or rare:
                 start = at + sum(len(word) + 1 for word in words[: index - size])

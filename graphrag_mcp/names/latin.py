@@ -35,6 +35,7 @@ _PHRASE = re.compile(
     rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
     rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:]\d| per ?cent)))*+"
 )
+_JOINED = re.compile(r" (?:of|and|for|&)\b")
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOW = rf"[{LOWER}]{{2,}}+(?:-[{LOWER}]++)*+"
 LOWER_RUN = re.compile(rf"(?<![{WORD}_.@/\\’'-]){_LOW}(?: {_LOW})*+(?![{WORD}_(’'])")
@@ -183,7 +184,8 @@ class Names:
             if at in roles or (
                 following and token.low in lex.TITLES and (not name.tokens or token.word[-1] == ".")
             ):
-                name = self._keep(name, titled=True)  # Dr. Jane Smith
+                # Dr. Jane Smith, not President of Peru
+                name = self._keep(name, titled=_JOINED.match(text, token.end) is None)
             elif self._drops(name, token, following, dated):
                 name = self._keep(name)
             else:
@@ -287,7 +289,8 @@ class Names:
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in lex.OFFICES or office in lex.TITLES
         if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):
-            return lead if held or office in lex.ROLE_WORDS else 0
+            held = held or office in lex.ROLE_WORDS or office in lex.DEMONYMS
+            return lead if held or office.endswith("ist") else 0  # Geologist Kate Lloyd
         held = held or office in lex.DEMONYMS or office in ("mp", "dj")  # Russian Nikolay Davydenko
         return lead if held and not any(map(common, rest)) else 0  # not Chief Executive Officer
 
@@ -515,7 +518,7 @@ def _vietnamese(text: str) -> Iterator[Candidate]:
 # ---- the type of a name --------------------------------------------------------------------------
 
 _DEFINED = re.compile(
-    r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
+    r"(?: \([^()\n]{0,90}\))?(?:,?( (?:is|was|are|were))|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
 )
 _BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )")
 _DEFINING = frozenset((" (", " i", " w", " a", " ,", ", "))  # how these two begin
@@ -526,9 +529,15 @@ _SUBJECT = re.compile(
 )
 _ARTICLES = frozenset("the a an his her their its film".split())
 _BRACKET = re.compile(r" \([^()\n]{0,40}?\b([a-z]+)\)")
+_INSIDE = [[word] for word in "of from at in for with by".split()]
 _COMMA = re.compile(r", ([A-Z][a-zé]+(?: [A-Z][a-z]+){0,2})")
 _ENDS = frozenset(",.;)\n")
-_BEHIND = frozenset("in of by for who that which from".split())
+_BEHIND = frozenset("in of by for who that which from to as on at with but than".split())
+_CLAUSE = frozenset("is was are were has had will would can could may".split())
+_PREPOSITION = re.compile(r" (?:of|for|at|in|on|from|with|to) ")
+# the last word of a work, a role or a team, which says nothing of the type: Jazz Singer, Golden Lion
+_NO_HEADS = frozenset(("", "person", "creature", "method"))
+_NO_PERSON = re.compile(r"['’]s? [A-Z\d]|&| (?:on|in|with|for|and|or|to|from|at|by|of the) ")
 
 # The word before a name, the words of which one stands before that, the type; an example.
 BEFORE: tuple[tuple[str, frozenset[str], str, str], ...] = (
@@ -550,11 +559,11 @@ def kind_of(text: str, start: int, end: int, words: list[str]) -> str:
         return kind
     before = text[max(0, start - 28) : start].rsplit(" ", 4)
     return (
-        _by_definition(text, end)
+        by_definition(text, end)
         or _by_noun(before)
         or kind
         or _by_neighbours(text, end, words, before)
-        or (lex.HEAD_TYPE.get(words[-1].lower().rstrip("."), "") if len(words) > 1 else "")
+        or (_by_head(text[start:end], words[-1]) if len(words) > 1 else "")
         or "other"
     )
 
@@ -562,15 +571,16 @@ def kind_of(text: str, start: int, end: int, words: list[str]) -> str:
 @lru_cache(maxsize=1 << 15)
 def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
     """The type that a name's own words speak for, and whether nothing beside it can say better."""
-    first, last = words[0].lower(), words[-1].lower().rstrip(".")
+    first, last = words[0].lower(), _head(form, words[-1])
     if len(words) > 1:
-        head = lex.HEAD_TYPE.get(last, "") or ("" if last in lex.FAMILY else lex.LAST.get(last, ""))
+        head = "" if last in lex.FAMILY else lex.LAST.get(last, "")
+        clear = head not in _NO_HEADS and last not in lex.AMBIGUOUS_HEADS
         initial = len(first) == 2 and first[1] == "." and not common(last)  # U. S. Government
-        given = first in lex.GIVEN or initial
-        if given and len(words) < 5 and (not head or last in lex.AMBIGUOUS_HEADS):
-            if " of " not in form:
-                return "person", True  # Marie Curie, J. Smith
-        if head and last not in lex.AMBIGUOUS_HEADS:
+        given = (first in lex.GIVEN or initial) and _NO_PERSON.search(form) is None
+        given = given and " of " not in form
+        if given and len(words) < 5 and (not head or (not clear and len(words) < 3)):
+            return "person", True  # Marie Curie, J. Smith
+        if clear:
             return head, True  # Stanford University
         if words[0].isdigit():
             return "event", True  # 1988 Summer Olympics
@@ -580,6 +590,24 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
     if whole in lex.KNOWN:
         return lex.KNOWN[whole], False  # Oxford, BBC, Christmas
     return (_by_one_word(form) if len(words) == 1 else _by_words(form, words, first, last)), False
+
+
+def _head(form: str, last: str) -> str:
+    """The noun of a name: Award, in Award for Best Actress; Act, in Freedom of Information Act."""
+    last = last.lower().rstrip(".")
+    inner = _PREPOSITION.search(form)
+    if inner is None or (
+        lex.LAST.get(last) == "concept" and not form.startswith("the ", inner.end())
+    ):
+        return last
+    return form[: inner.start()].rpartition(" ")[2].lower()
+
+
+def _by_head(form: str, last: str) -> str:
+    """By a noun that is a family name too, or a common word: Memorial Church."""
+    noun = _head(form, last)
+    kind = lex.LAST[noun] if noun in lex.HEAD_TYPE else ""
+    return "" if kind in _NO_HEADS else kind
 
 
 def _by_one_word(form: str) -> str:
@@ -592,36 +620,48 @@ def _by_one_word(form: str) -> str:
 
 def _by_words(form: str, words: Sequence[str], first: str, last: str) -> str:
     """By longer lists than those that decide what is a name."""
-    if kind := lex.LAST.get(form.partition(" of ")[0].rpartition(" ")[2].lower(), ""):
-        if " of " in form:
-            return kind  # the National Academy of Arts and Letters
-    if first in lex.GIVEN_NAMES and len(words) < 5 and (last not in lex.LAST or last in lex.FAMILY):
+    kind = lex.LAST.get(last, "")
+    if " of " in form and kind and kind != "creature":
+        return kind  # the National Academy of Arts and Letters
+    person = _NO_PERSON.search(form) is None and (not kind or last in lex.FAMILY)
+    if first in lex.GIVEN_NAMES and len(words) < 5 and person:
         return "person"
-    if last in lex.LAST and last not in lex.AMBIGUOUS_HEADS:
-        return lex.LAST[last]  # Fenwick Heights
+    if kind not in _NO_HEADS and last not in lex.AMBIGUOUS_HEADS:
+        return kind  # Fenwick Heights
     if first in lex.FIRST and last not in lex.NEVER and words[1] != "of":
+        if lex.FIRST[first] == "person" and not person:
+            return ""  # Emperor Entertainment Group
         team = len(words) > 2 and first in ("san", "los", "las") and last[-1] == "s"
         return "organization" if team else lex.FIRST[first]  # Los Angeles Kings, Captain Nemo
-    return "person" if last in ("jr", "sr") else ""
+    king = last in ("king", "bishop") and not common(first) and first not in lex.LAST
+    return "person" if king or last in ("jr", "sr") else ""
 
 
-def _by_definition(text: str, end: int) -> str:
+def by_definition(text: str, end: int) -> str:
     """Marie Curie, a Polish physicist; Ada (born 1815)."""
     if text[end : end + 2] not in _DEFINING:
         return ""
     if _BORN.match(text, end):
         return "person"
     found = _DEFINED.match(text, end)
-    return _by_predicate(found[1]) if found else ""
+    return _by_predicate(found[2], not found[1]) if found else ""
 
 
-def _by_predicate(predicate: str) -> str:
-    """The type of the first known noun, or noun phrase, of "is a ..."."""
-    found = ""
-    for word in predicate.split()[:9]:
+def _by_predicate(predicate: str, beside: bool) -> str:
+    """The type of the first known noun, or noun phrase, of "is a ..."; `beside`: of ", a ...", which
+    another clause may begin with: ", the film is ..."."""
+    found, words = "", predicate.split()[:9]
+    end = next((at for at, word in enumerate(words) if word in _BEHIND), len(words))
+    if beside and not _CLAUSE.isdisjoint(words[:end]):
+        return ""
+    for at, word in enumerate(words[:end]):
         kind = lex.HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in _BEHIND:
-            break
+        if found and not kind:
+            if word.endswith(("grapher", "ist")):
+                return "person"  # an Indian film cinematographer
+            following = lex.HEAD_TYPE.get(words[at + 1]) if at + 1 < end else None
+            if following is None or word.endswith(("ed", "ing")):  # not a film production company
+                return "" if word.endswith(("er", "or")) and len(word) > 5 else found
         found = kind or found
     return found
 
@@ -658,11 +698,9 @@ def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str])
         return "location" if where else ""  # Ankara, Turkey
     if inner := _BRACKET.match(text, end):
         return lex.HEAD_TYPE.get(inner[1], "")  # Titanic (1997 film)
-    return (
-        _by_verb(text[end + 1 : end + 40].split(" ", 2), words)
-        if text[end : end + 1] == " "
-        else ""
-    )
+    if text[end : end + 1] != " " or before[-2:-1] in _INSIDE:
+        return ""  # Ann Herren from Zephyr told
+    return _by_verb(text[end + 1 : end + 40].split(" ", 2), words)
 
 
 def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: bool) -> str:

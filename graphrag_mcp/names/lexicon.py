@@ -60,13 +60,19 @@ NO_ACRONYMS, NAMES = map(_words, ("NO_ACRONYMS", "NAMES"))
 NUMBERED, DETERMINERS, SMALL_WORDS = map(_words, ("NUMBERED", "DETERMINERS", "SMALL_WORDS"))
 OWNED_BODIES, ZH_PLACE_HEADS = map(_words, ("OWNED_BODIES", "ZH_PLACE_HEADS"))
 ZH_OF_A_COUNTRY = _words("ZH_OF_A_COUNTRY")
+ZH_NO_NAMES = _words("ZH_NO_NAMES")
 DULL, COMMON, GIVEN, PLACES = map(_words, ("DULL", "COMMON", "GIVEN", "PLACES"))
 HEAD_TYPE = _kinds("HEADS")
+WORKS = _words("WORKS") | {word for word, kind in HEAD_TYPE.items() if kind == "content"}
 
 # Of types only: these lists decide nothing about what is a name.
 LAST = HEAD_TYPE | _kinds("LAST")
 FIRST = _kinds("FIRST")
-FAMILY = AMBIGUOUS_HEADS | _words("FAMILY")
+_PEOPLE = {word for word, kind in (HEAD_TYPE | FIRST).items() if kind == "person"}
+_PARTIES = _words("PARTIES")
+OFFICERS = (ROLE_WORDS | OFFICES | TITLES | _PEOPLE | _words("OFFICERS")) - GIVEN - _PARTIES
+OFFICE_PARTS = OFFICERS | DEMONYMS | _PARTIES
+FAMILY = _words("FAMILY")
 GIVEN_NAMES = GIVEN | _words("GIVEN_NAMES")
 EITHER = _words("EITHER")
 KNOWN = dict.fromkeys(PLACES, "location") | _kinds("KNOWN")

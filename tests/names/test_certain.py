@@ -208,3 +208,15 @@ def test_a_name_that_goes_on_in_the_next_line_has_a_title_of_one_line(tmp_path: 
 def test_names_that_differ_in_case_are_one_entity_under_the_commonest_spelling(tmp_path: Path) -> None:
     texts = ("They have called `toString` here and `toString` there.", "It was `ToString` in the text before.")
     assert entities(tmp_path / "case", *texts) == {"toString": ["ToString"]}
+
+
+def test_offices_and_titles_are_no_entities() -> None:
+    text = (
+        "They asked the Deputy Prime Minister and a Tory MP in Oslo. For years the Crown Prince had known a Clerk of theirs. "
+        "Then Sir Knight came to Bergen, and Ingrid Moe was there too."
+    )
+    assert set(sure(text)) == {"Oslo", "Bergen", "Ingrid Moe"}
+
+
+def test_an_office_that_is_spelled_out_keeps_its_first_word() -> None:
+    assert "Office of the Deputy Prime Minister" in sure("He went to the Office of the Deputy Prime Minister (ODPM) in the spring of that year.")

@@ -47,3 +47,30 @@ def test_a_family_name_that_mostly_stands_alone_is_not_the_one_person_named_in_f
 def test_a_given_name_of_another_person_and_an_acronym_are_no_family_names(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path / "c", "Anna Howard met Howard Wilkinson in Oslo. Howard laughed. Doug Williams of BT agreed. BT paid.")
     assert "Howard" in persons(snapshot) and "BT" not in get_entity(snapshot, "Doug Williams").aliases
+
+
+def test_an_initial_and_a_name_without_the_one_in_the_middle_mean_the_person_named_in_full(tmp_path: Path) -> None:
+    snapshot = indexed(
+        tmp_path / "c",
+        "Gordon P. Merrick came to Oslo. There Gordon Merrick met Anna Berg. She wrote a letter. A. Berg sang and Merrick spoke. Gordon Merrick left.",
+        "Merrick came home.",
+    )
+    assert persons(snapshot) == {"Gordon Merrick", "Anna Berg", "Oslo"}
+    assert {"Gordon P. Merrick", "Merrick"} <= set(get_entity(snapshot, "Gordon Merrick").aliases)
+
+
+def test_two_names_of_one_sentence_are_two_people(tmp_path: Path) -> None:
+    text = "Gordon Merrick is the father of Gordon P. Merrick and came to Oslo. Then Gordon Merrick spoke."
+    assert {"Gordon Merrick", "Gordon P. Merrick"} <= persons(indexed(tmp_path / "c", text))
+    several = ["Gordon P. Merrick came to Oslo. Merrick spoke.", "Gordon Q. Merrick came to Rome. Merrick sang."]
+    assert {"Gordon P. Merrick", "Gordon Q. Merrick", "Merrick"} <= persons(indexed(tmp_path / "d", *several))
+
+
+def test_a_title_is_no_other_name_of_its_bearer(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path / "c", "Princess Annelise came to Oslo. The Princess spoke to them. Then Annelise went home.")
+    assert get_entity(snapshot, "Princess Annelise").aliases == ["Annelise"]
+
+
+def test_several_things_are_the_thing_that_the_text_has_one_of(tmp_path: Path) -> None:
+    text = "She bought an iPod in Oslo. Many iPods are sold there. He saw the Simpson family on The Simpsons in Bergen."
+    assert {"iPod"} <= persons(indexed(tmp_path / "c", text)) and "iPods" not in persons(indexed(tmp_path / "d", text))
