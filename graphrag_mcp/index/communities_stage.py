@@ -293,8 +293,11 @@ class Reporting:
         self.content = content_of(self.snapshot, self.tree, self.wanted)
         every = self.tree.communities
         units = sorted({unit for id in self.wanted for unit in every[id].units[:HEADS]})
-        texts = self.snapshot.by_key("text_units", units, "id", ["id", "text"])
-        self.leads = {id: [(id, one) for one in beginning(text)] for id, text in listed(texts)}
+        texts = list(listed(self.snapshot.by_key("text_units", units, "id", ["id", "text"])))
+        heads = self.spread(len(texts)).map(beginning, (text[: BEGINNING + 1] for _, text in texts))
+        self.leads = {
+            id: [(id, one) for one in said] for (id, _), said in zip(texts, heads, strict=True)
+        }
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}

@@ -243,7 +243,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
             continue  # "Hours of Power" says nothing beside the quoted "Three Hours of Power"
         form = text[start:end]
         key = normalise_name(form) if "\0" not in form else ""
-        if not any(map(str.isalnum, key)):
+        if not any(map(str.isalnum, key)) or key in lex.ON_PAGES:
             continue
         counts[key] = counts.get(key, 0) + 1
         if kind != "other":
@@ -354,7 +354,7 @@ def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
     )
 
 
-_SENTENCE_END = re.compile(r"[.!?]\W* [A-Z]|\n")
+_SENTENCE_END = re.compile(r"[.!?]\W{0,9} [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
 _ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
@@ -482,8 +482,8 @@ _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the R
 
 
 _WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(lex.WORKS))})s?(?![\w-])", re.IGNORECASE)
-_DATED = re.compile(r"[\"”»']+,? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']+,? by [A-Z]")
-_AUTHOR = re.compile(r"[A-Z]\w+(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
+_DATED = re.compile(r"[\"”»']{1,3},? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']{1,3},? by [A-Z]")
+_AUTHOR = re.compile(r"[A-Z]\w{1,40}(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
 _SENTENCE = re.compile(r"[.!?][\"”»)]* ")
 
 

@@ -52,6 +52,7 @@ def _folded_words(text: str) -> frozenset[str]:
 # ---- English ------------------------------------------------------------------------------------
 
 STARTERS, MONTHS, DEMONYMS = map(_words, ("STARTERS", "MONTHS", "DEMONYMS"))
+ON_PAGES = frozenset(" ".join(one.split("_")) for one in _words("ON_PAGES"))
 TITLES, OFFICES, GROUPS = map(_words, ("TITLES", "OFFICES", "GROUPS"))
 ROLE_WORDS, BODIES, EVENT_HEADS = map(_words, ("ROLE_WORDS", "BODIES", "EVENT_HEADS"))
 PHRASE_HEADS, AMBIGUOUS_HEADS, TAILS = map(_words, ("PHRASE_HEADS", "AMBIGUOUS_HEADS", "TAILS"))
