@@ -24,6 +24,7 @@ ADDRESSES = tuple("path url permalink slug link aliases".split())
 LINES, SHORT = 6, 100
 # Of a web page the beginning in characters, and the lines of it without menus.
 PAGE, PAGE_LINES = 16_000, 60
+BEFORE = 3  # words before a date that a clock or an update follows, in a line that dates a page
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
@@ -176,18 +177,18 @@ def _of_page(head: str, first: bool | None) -> str:
     for line in lines:
         words = _SAID.joined.sub(" ", line) if len(line) <= SHORT else ""  # HonorofSeptember 25
         days = [one for one in found(words, DAYS, first) if one[2]]
-        if len(days) != 1:
+        updated = _SAID.updated.search(words, days[0][1]) if days else None
+        if len({day for *_, day in days}) != 1 and not updated:
             continue
         start, end, day = days[0]
-        clock = _SAID.timed_after.match(words, end)
-        if (
-            (byline := _SAID.byline.match(words))
-            and byline.end() <= start
-            or (clock and not words[:start].strip(" *_|#"))
-        ):
+        byline = _SAID.byline.match(words)
+        clock = _SAID.timed_after.match(words, end) and not _SAID.comment.search(words)
+        if byline and byline.end() <= start:
             return day
-        if not alone and not _SAID.words.search(words[:start] + words[end:]):
-            alone = day
+        if (clock or updated) and len(_SAID.words.findall(words[:start])) <= BEFORE:
+            return day
+        if len(_SAID.words.findall(words[:start])) <= 1 and not _SAID.words.search(words, end):
+            alone = alone or day  # Thursday 20 March 2014
     title = {word for word in _SAID.words.findall("".join(lines[:1]).casefold()) if word[2:]}
     for match in _SAID.address.finditer(head):
         same = title.intersection(_SAID.words.findall(match["slug"].casefold()))
