@@ -482,7 +482,9 @@ _GLOSSED = re.compile(r"[”」』]?[ ]?[（(][A-Za-z]")  # “丝带”（the R
 
 
 _WORK = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(lex.WORKS))})s?(?![\w-])", re.IGNORECASE)
-_DATED = re.compile(r"[\"”»']{1,3},? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']{1,3},? by [A-Z]")
+_DATED = re.compile(
+    r"[\"”»']{1,3},? (?:\([^()\n]{0,20}|in )(?:1[5-9]|20)\d\d|[\"”»']{1,3},? by [A-Z]"
+)
 _AUTHOR = re.compile(r"[A-Z]\w{1,40}(?:'s|’s|s['’]) [\"“«]\Z")  # Atwood's "The Robber Bride"
 _SENTENCE = re.compile(r"[.!?][\"”»)]* ")
 

@@ -79,6 +79,15 @@ def test_the_lines_of_markdown_end_sentences_and_wrapped_lines_do_not() -> None:
     ]
 
 
+def test_a_line_beside_one_too_long_to_be_wrapped_is_a_sentence_of_its_own() -> None:
+    told = "The old rule was abolished for two months only, and then the owners of the yards went to the ministry " * 3
+    text = f"We change what was done for decades\n\nMax Holm, Board of Varde\n{told.strip()}.\nIda Ruiz, Board of Oslo"
+    found = [text[start:end] for start, end in sentences(text)]
+    assert found == ["We change what was done for decades", "Max Holm, Board of Varde", f"{told.strip()}.", "Ida Ruiz, Board of Oslo"]
+    wrapped = "The old rule was abolished for two\nmonths only, and then the owners\nof the yards went home."
+    assert len(sentences(wrapped)) == 1
+
+
 def test_a_sentence_over_1000_characters_is_cut_at_a_blank_or_anywhere() -> None:
     assert [end - start for start, end in sentences("word " * 500)] == [999, 999, 499]
     assert [end - start for start, end in sentences("好" * 2500)] == [1000, 1000, 500]
