@@ -529,8 +529,9 @@ def show(
     that defines nothing as lines."""
     if not hits:
         return 0
-    notices = not NOTICE.isdisjoint(worth)
-    told = hits if form.every else [one for one in hits if _says(one, notices)] or hits
+    told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
+    if NOTICE.isdisjoint(worth):
+        told = sorted(told, key=lambda one: asks_consent(one.body))  # notices on cookies come last
     top, literals = told[0].score or 1.0, form.literals
     kept = _without_repeats(page, told, floor)
     strong = [hit for hit in kept if hit.score >= (floor if generous else STRONG * top)]
@@ -546,11 +547,6 @@ def show(
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
             return next(at for at, other in enumerate(hits) if other is hit)
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
-
-
-def _says(hit: Hit, notices: bool) -> bool:
-    """Is it no menu of a page, and no notice on cookies unless `notices` are asked for?"""
-    return not is_menu(hit.raw, hit.body) and (notices or not asks_consent(hit.body))
 
 
 def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:

@@ -449,7 +449,7 @@ def furniture_of(snapshot: Snapshot) -> set[str]:
     """The passages (content ids) that are menus or repeat the lines of a site: of documents with
     links."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
-    pages = passages["document_id"].filter(pc.match_substring(passages["text"], "](http"))
+    pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
     return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.prose import navigation, readable
 from graphrag_mcp.text.terms import compiled, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
@@ -24,7 +24,10 @@ ADDRESSES = tuple("path url permalink slug link aliases".split())
 LINES, SHORT = 6, 100
 # Of a web page the beginning in characters, and the lines of it without menus.
 PAGE, PAGE_LINES = 16_000, 60
-BEFORE = 3  # words before a date that a clock or an update follows, in a line that dates a page
+LINKED = 5  # links to other sites in it
+# Characters of a line that is a paragraph, and how many are read: banners, then the article begins.
+PARAGRAPH, PARAGRAPHS = 200, 4
+BEFORE = 9  # words before the date of a byline
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
 BESIDE = 5
@@ -36,6 +39,7 @@ EVENT = re.compile(
 _NUMBER = {folded(word): at for at, said in enumerate(_TABLE["months"], 1) for word in said.split()}
 _QUARTER = {word: at for at, said in enumerate(_TABLE["quarters"], 1) for word in said.split()}
 _PARTS = _TABLE["parts"]
+_BYLINE = frozenset(_TABLE["byline_words"].split())
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
@@ -151,50 +155,66 @@ def in_head(text: str) -> str:
     short = [line for line in lines if len(line) <= SHORT]
     listed = [line for line in short if read(line.strip(" -*•|\t"))]  # months of an archive
     first = day_first(text)
+    is_page = text.count("](http", 0, PAGE) >= LINKED
     for line in lines:
         stamped = next((one for one in found(line, (*DAYS, *STAMPS), first) if one[2]), None)
         if stamped and _begins(line, *stamped[:2]):
             return stamped[2]
-        days = [one for one in found(line, DAYS) if one[2]] if line in short else []
-        if days and len({day for *_, day in days}) == 1 and dates_text(line, *days[0][:2]):
-            return days[0][2]
-    if "](" in text[:PAGE] and (said := _of_page(text[:PAGE], first)):
-        return said
+        dated = next((one for one in found(line, DAYS) if one[2]), None) if line in short else None
+        captured = is_page and _SAID.captured.fullmatch(line.strip())
+        if dated and not captured and dates_text(line, *dated[:2]):
+            return dated[2]
     for line in short:
         dated = next((one for one in found(line, _SPANS) if one[2]), None)
         several = line in listed and len(listed) > 1
         if dated and not several and dates_text(line, *dated[:2]):
             return dated[2]
     declared = (_SAID.declared.fullmatch(line.strip(" *#_>-")) for line in short)
-    return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
+    said = next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
+    return said or (_of_page(text[:PAGE], first) if is_page else "")
 
 
 def _of_page(head: str, first: bool | None) -> str:
-    """The date of a web page: of its byline, else in its own address, else of a line without other
-    words. Its address ends with words of its title."""
+    """The date of a page with menus: of its byline, else in its own address, else of a line without
+    other words. Its address ends with words of its title. What follows the first PARAGRAPHS are comments
+    and other stories."""
     lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
-    alone = ""
+    alone, paragraphs, has_menu = "", 0, bool(navigation(head))
     for line in lines:
-        words = _SAID.joined.sub(" ", line) if len(line) <= SHORT else ""  # HonorofSeptember 25
-        days = [one for one in found(words, DAYS, first) if one[2]]
-        updated = _SAID.updated.search(words, days[0][1]) if days else None
-        if len({day for *_, day in days}) != 1 and not updated:
-            continue
-        start, end, day = days[0]
-        byline = _SAID.byline.match(words)
-        clock = _SAID.timed_after.match(words, end) and not _SAID.comment.search(words)
-        if byline and byline.end() <= start:
-            return day
-        if (clock or updated) and len(_SAID.words.findall(words[:start])) <= BEFORE:
-            return day
-        if len(_SAID.words.findall(words[:start])) <= 1 and not _SAID.words.search(words, end):
-            alone = alone or day  # Thursday 20 March 2014
-    title = {word for word in _SAID.words.findall("".join(lines[:1]).casefold()) if word[2:]}
+        paragraphs += len(line) > PARAGRAPH
+        if paragraphs > PARAGRAPHS:
+            break
+        if len(line) <= SHORT and not line.startswith(">"):
+            words = _SAID.joined.sub(" ", line)  # HonorofSeptember 25
+            days = [one for one in found(words, DAYS, first) if one[2]]
+            if days and _is_byline(words, days):
+                return days[0][2]
+            if has_menu and len(days) == 1 and not _SAID.words.search(words, days[0][1]):
+                before = _SAID.words.findall(words[: days[0][0]])  # Thursday 20 March 2014
+                said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
+                alone = alone or (days[0][2] if said else "")
+    title = _SAID.words.findall("".join(lines[:1]).casefold())
     for match in _SAID.address.finditer(head):
-        same = title.intersection(_SAID.words.findall(match["slug"].casefold()))
-        if len(same) >= 3 and len(same) >= 0.6 * len(title):
+        slug = _SAID.words.findall(match["slug"].casefold())
+        same = {word for word in title if word[2:]}.intersection(slug)
+        years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(lines[0]))
+        if len(same) >= 3 and len(same) >= 0.6 * len(set(title)) and not years:
             return _iso({name: match[name] for name in "ymd" if match[name]}) or alone
     return alone
+
+
+def _is_byline(line: str, days: list[tuple[int, int, str]]) -> bool:
+    """Does the line say by whom or when a page was written, and nothing else? Of the words before
+    the date only names are not those of a byline."""
+    start, end, _ = days[0]
+    before = [word for word in _SAID.words.findall(line[:start]) if word[0] < "\u2e80"]
+    strange = [word for word in before if word.islower() and word not in _BYLINE]
+    updated = _SAID.updated.search(line, end)
+    if strange or len(before) > BEFORE or EVENT.search(line) or (len(days) > 1 and not updated):
+        return False
+    clock = _SAID.timed_after.match(line, end) and not _SAID.comment.search(line)
+    begins = _SAID.byline.match(line)
+    return bool(clock or updated or (begins and begins.end() <= start))
 
 
 def _begins(line: str, start: int, end: int) -> bool:

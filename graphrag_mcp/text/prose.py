@@ -149,15 +149,20 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
-_ADDRESS = re.compile(r"[!-~]{60,}")  # or a part of one: no word is so long
+_CUT = re.compile(r"[!-~]*(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 # Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
 # those below held no sentence of an article.
 MENU = 0.3
+PARAGRAPH = 120  # characters of a line beside its links
 # Terms of such a notice: who asks with one of them is shown it.
-NOTICE = frozenset(terms("cookies consent privacy advertising tracking vendors personal data"))
+NOTICE = frozenset(
+    terms(
+        "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
+    )
+)
 CONSENT = 80  # characters that have a word of such a notice each
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
@@ -194,15 +199,17 @@ def fences(text: str) -> list[int]:
 
 def is_menu(text: str, told: str) -> bool:
     """Is most of a text links, as in the navigation of a page? `told`: what is readable of it."""
-    addresses = sum(map(len, _ADDRESS.findall(told)))  # whose beginning stands in the text before
-    return len(told) - addresses < MENU * len(text)
+    cut = sum(map(len, _CUT.findall(told))) if "](" in text else 0  # whose beginning stands before
+    return len(told) - cut < MENU * len(text)
 
 
 def asks_consent(told: str) -> bool:
-    """Is it the notice of a page on cookies and advertisers, which has such a word in each line?"""
+    """Is it the notice of a page on cookies or personal data, with such a word in each line, which
+    says what the reader may do?"""
     found = [word.casefold() for word in _FORMS.consent.findall(told)]
-    other = {word[:6] for word in found if not word.startswith("ad")}  # ads alone are a subject
-    return len(found) >= 4 and len(found) * CONSENT > len(told) and len(other) >= 3
+    strong = sum(word.startswith(("cook", "consent", "personal", "privacy")) for word in found)
+    dense = len(found) >= 4 and len(found) * CONSENT > len(told)
+    return dense and strong >= 2 and _FORMS.choice.search(told) is not None
 
 
 def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
@@ -252,8 +259,9 @@ def readable(text: str) -> str:
 
 
 def navigation(text: str) -> list[tuple[int, int]]:
-    """Where lines stand that lead to other pages and say nothing here: RUN or more links in a row, and
-    rows of links. Links within a folder are none of these: notes name each other so."""
+    """Where lines stand, before the first paragraph, that lead to other pages and say nothing here:
+    RUN or more links in a row, and rows of links without other words. Links within a folder are none
+    of these: notes name each other so."""
     if text.count("](http") < RUN:
         return []
     found: list[tuple[int, int]] = []
@@ -266,8 +274,11 @@ def navigation(text: str) -> list[tuple[int, int]]:
         elif line.strip():
             found += run if len(run) >= RUN else []
             run = []
-            if line.count("](http") >= LINKS and not _line(line):
-                found.append(place)
+            rest = _FORMS.link.sub("", line)
+            if len(rest) > PARAGRAPH:
+                break
+            if line.count("](http") >= LINKS and not any(map(str.isalnum, rest)):
+                found += [place] if line.lstrip()[:1] != "|" else []
     return found
 
 

@@ -241,6 +241,7 @@ PAGE = """# Steam shop opens for small studios
 *   [News](https://example.org/news)
 *   [Reviews](https://example.org/reviews)
 *   [Shops](https://example.org/shops)
+*   [Ships](https://example.org/ships)
 
 {line}
 
@@ -276,5 +277,16 @@ def test_a_web_page_is_dated_by_its_byline_or_its_address(line, date):
     assert dates.in_head(text) == date
 
 
-def test_two_days_in_a_line_are_a_range_that_dates_nothing():
-    assert dates.in_head("Archive\n\n28 Dec 2021 - 27 Sep 2025\n\nA page about mills.") == ""
+def test_what_is_no_byline_dates_no_page():
+    links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(6))
+    told = "The shop opened to studios of any size, and the first of them sold two thousand copies in a week or so. " * 3
+    head = f"# Steam shop\n\n{links}\n\nSome words on it.\n\n"
+    for line in (
+        "By train we arrive on 4 March 2027", "Published figures for 3 May 2024 were discussed.", "Updated the server on 4 March 2025",
+        "Von Berlin nach Rom am 4. März 2025", "发表演讲的时间是2019年3月4日", "> By John Smith, New York Times, March 4, 2019",
+        "Published in Nature, 4 March 1999", "Par contre, le 4 mars 2025", "12. Mai 2026, 19:00 Uhr Sommerfest",
+    ):
+        assert dates.in_head(head + line) == "", line
+    assert dates.in_head(f"{head}{told}\n\n" * 5 + "## Comments\n\nPosted by Joe Doe on March 4, 2024") == ""
+    assert dates.in_head(f"# Newsletter\nMay 2024\n\n{links}\n\nPosted by Ana on 3 March 2019") == "2024-05"
+    assert dates.in_head("# Sprint 14\n\n2024-03-01 – 2024-03-14\n\nPlans.") == "2024-03-01"
