@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from types import ModuleType
 from typing import NamedTuple
 
@@ -310,14 +311,22 @@ def _tokens(text: str) -> Iterator[list[_Token]]:
     jieba = _jieba()
     for run in _RUN.finditer(text):
         at, words = run.start(), []
-        for word, tag in jieba.tag(run[0].translate(SIMPLIFY)):
-            if word in lex.ZH_NO_NAMES:
+        tagged = list(jieba.tag(run[0].translate(SIMPLIFY)))
+        for place, (word, tag) in enumerate(tagged):
+            if word in lex.ZH_NO_NAMES and not _is_named(tagged[place + 1 : place + 5]):
                 tag = "n"
             # asked only where it decides
             known = len(word) < 2 or tag[0] not in "njlz" or jieba.has_word(word)
             words.append(_Token(word, tag, at, at + len(word), known))
             at += len(word)
         yield words
+
+
+def _is_named(behind: Sequence[tuple[str, str]]) -> bool:
+    """Does the noun of an organisation or place follow, whose name a word begins: 太平人寿保险公司?"""
+    nouns = takewhile(lambda one: one[1][0] in "njlv", behind)
+    kinds = (lex.ZH_HEAD_TYPE.get(word) or lex.ZH_HEAD_TYPE.get(word[-2:]) for word, _ in nouns)
+    return any(kind in ("organization", "location") for kind in kinds)
 
 
 def _chinese(text: str, short: bool) -> list[Candidate]:
@@ -349,7 +358,8 @@ def _titled(text: str, found: list[Candidate]) -> Iterator[Candidate]:
     names = {text[start:end] for start, end, kind, sure in found if kind == "person" and sure}
     ends = {end for _, end, kind, _ in found if kind == "person"}
     for match in _TITLED.finditer(text):
-        bearers = [one for one in names if one[0] == match[1] and one[1:] not in lex.ZH_TITLES]
+        own = (one for one in names if one[0] == match[1] and len(one) < 4 and "·" not in one)
+        bearers = [one for one in own if one[1:] not in lex.ZH_TITLES]
         if len(bearers) == 1 and match.end(1) not in ends:  # not 李王 + 经理
             yield *match.span(), "person", True
 

@@ -243,7 +243,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
             continue  # "Hours of Power" says nothing beside the quoted "Three Hours of Power"
         form = text[start:end]
         key = normalise_name(form) if "\0" not in form else ""
-        if not any(map(str.isalnum, key)) or key in lex.ON_PAGES:
+        if not any(map(str.isalnum, key)) or (key in lex.ON_PAGES and _on_page(text, start, end)):
             continue
         counts[key] = counts.get(key, 0) + 1
         if kind != "other":
@@ -275,6 +275,12 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> l
         (key, form, *kinds[key], start, end, alias_of.get(key, ""))
         for key, form, start, end in rows
     ]
+
+
+def _on_page(text: str, start: int, end: int) -> bool:
+    """Is it a phrase, or a word in a line of at most three: Reply is a firm of Turin too?"""
+    line = text[text.rfind("\n", 0, start) + 1 : (text.find("\n", end) + 1 or len(text) + 1) - 1]
+    return " " in text[start:end] or len(line.split()) <= 3
 
 
 _INITIAL = re.compile(r"[A-Z]\. ")
@@ -312,8 +318,9 @@ def _share_kinds(
 def _short_names(
     text: str, rows: Sequence[Row], type_of: Mapping[str, str], alias_of: dict[str, str]
 ) -> dict[str, str]:
-    """Family names and given names alone, names with an initial and names without the one in the
-    middle, each with the one person of this text whose full name they shorten."""
+    """Family names and given names alone, names with an initial and names without the initial in the
+    middle, each with the one person of this text whose full name they shorten, and that stands
+    before them. John Adams is not his son, John Quincy Adams."""
     full: dict[str, set[str]] = {}
     given: set[str] = set()
     people = [key for key, kind in type_of.items() if kind == "person" and 0 < key.count(" ") < 3]
@@ -325,7 +332,9 @@ def _short_names(
         longer = full.get(key, ())
         if len(longer) == 1 and not _apart(text, rows, key, *longer):
             continue  # Brian Ripley, beside Brian D. Ripley
-        short = {last, f"{first[0]} {last}"} | ({f"{first} {last}"} if middle else set())
+        short = {last, f"{first[0]} {last}"}
+        if middle and all(len(one.rstrip(".")) == 1 for one in middle):
+            short.add(f"{first} {last}")
         if lex.FIRST.get(first) != "person":  # not Princess Anneliese
             short.add(first)
             given.add(first)
@@ -347,10 +356,11 @@ def _short_names(
 
 
 def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
-    """Does a sentence name both, and so tell them apart: George Bush and George W. Bush?"""
+    """Does the shorter name `one` stand first, or does a sentence name both, and so tell them apart:
+    George Bush and George W. Bush?"""
     places = sorted((start, end, key) for key, _, start, end in rows if key in (one, other))
-    return any(
-        a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0]) for a, b in pairwise(places)
+    return bool(places and places[0][2] == one) or any(
+        a[2] != b[2] and not _SENTENCE_END.search(text, a[1], b[0] + 1) for a, b in pairwise(places)
     )
 
 

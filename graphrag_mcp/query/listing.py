@@ -189,12 +189,18 @@ def _overview(
             break
     if None not in held or len(found) < 2:
         return None
-    for topic in [one for one in found if topics.is_wide(one, len(ids))]:
-        for part in topics.parts_of(snapshot, topic, level, kept):
-            part.main &= topic.main
-            topic.main -= part.main
-            found += [part] if part.main else []
-    found = sorted(filter(attrgetter("main"), found), key=lambda one: -len(one.main))
+    todo = [(one, level) for one in found]
+    found, divided = [], set[str]()
+    while todo:
+        topic, depth = todo.pop()
+        found.append(topic)
+        if topics.is_wide(topic, len(ids)):
+            for part in topics.parts_of(snapshot, topic, depth, kept):
+                part.main &= topic.main
+                topic.main -= part.main
+                divided.add(topic.id)
+                todo.append((part, depth + 1))
+    found = sorted(filter(attrgetter("main"), found), key=lambda one: (-len(one.main), one.id))
     within = set(ids)
     lines = [
         partial(
@@ -203,6 +209,7 @@ def _overview(
             one,
             sorted(one.main & within, key=uri.__getitem__),
             TITLES * room / len(ids),
+            "others in " if one.id in divided else "",
         )
         for one in found
     ]
@@ -219,10 +226,13 @@ def _series(snapshot: Snapshot, one: series.Series | None, ids: Sequence[str], r
     return "\n".join([head, *page.blocks])
 
 
-def _topic(snapshot: Snapshot, one: topics.Topic, ids: Sequence[str], each: float) -> str:
-    """A topic with as many titles of its documents as have room, `each` characters a document."""
+def _topic(
+    snapshot: Snapshot, one: topics.Topic, ids: Sequence[str], each: float, which: str
+) -> str:
+    """A topic with as many titles of its documents as have room, `each` characters a document.
+    `which` of its documents they are."""
     topics.describe(snapshot, one)
-    head = f"- [c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
+    head = f"- {which}[c{one.n}] {one.title}: {counted(len(ids), 'documents')}: "
     room, shown, facts = each * len(ids) - len(head), [], documents(snapshot)
     for id in ids:
         alias, _, title, _, file = facts[id]["document"]

@@ -361,7 +361,8 @@ def inside(
     for one in below[:most]:
         describe(snapshot, one, kept)
     said = [
-        f"{one.title} [c{one.n}], {counted(len(one.main), 'documents')}" for one in below[:most]
+        f"{one.title} [c{one.n}], {counted(len(one.main & topic.main), 'documents')}"
+        for one in below[:most]
     ]
     rest = [f"{len(below) - most} more"] if len(below) > most else []
     return "; ".join([*said, *rest])

@@ -212,9 +212,12 @@ def _is_byline(line: str, days: list[tuple[int, int, str]]) -> bool:
     updated = _SAID.updated.search(line, end)
     if strange or len(before) > BEFORE or EVENT.search(line) or (len(days) > 1 and not updated):
         return False
-    clock = _SAID.timed_after.match(line, end) and not _SAID.comment.search(line)
     begins = _SAID.byline.match(line)
-    return bool(clock or updated or (begins and begins.end() <= start))
+    clock = _SAID.timed_after.match(line, end)
+    behind = _SAID.words.findall(line[clock.end() :]) if clock else ()
+    event = not all(word.isupper() or word.lower() in _BYLINE for word in behind[:1])  # Uhr, GMT
+    said = clock and not event and not _SAID.comment.search(line)
+    return bool(said or updated or (begins and begins.end() <= start))
 
 
 def _begins(line: str, start: int, end: int) -> bool:

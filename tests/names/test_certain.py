@@ -224,8 +224,8 @@ def test_an_office_that_is_spelled_out_keeps_its_first_word() -> None:
 
 def test_what_stands_on_every_page_of_a_site_is_no_name() -> None:
     text = (
-        "Ida Holm wrote to the Board of Varde. Ida Holm was paid. Reply Cancel Reply Privacy Policy. "
-        "See our Privacy Policy or the Cookie Policy. Log In to Reply. The Board of Varde agreed."
+        "Ida Holm wrote to the Board of Varde. Ida Holm was paid.\nReply\nCancel Reply Privacy Policy.\n"
+        "See our Privacy Policy or the Cookie Policy. The Board of Varde agreed.\n"
     )
     found = {mention[0] for mention in mentions(text * 3)}
     assert "ida holm" in found and not found & {"reply", "cancel reply", "privacy policy", "cookie policy"}

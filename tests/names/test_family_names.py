@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
@@ -74,3 +76,15 @@ def test_a_title_is_no_other_name_of_its_bearer(tmp_path: Path) -> None:
 def test_several_things_are_the_thing_that_the_text_has_one_of(tmp_path: Path) -> None:
     text = "She bought an iPod in Oslo. Many iPods are sold there. He saw the Simpson family on The Simpsons in Bergen."
     assert {"iPod"} <= persons(indexed(tmp_path / "c", text)) and "iPods" not in persons(indexed(tmp_path / "d", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "John Adams was the second of them. His son John Quincy Adams was the sixth. John Adams died in Oslo.",
+        "George Merrick left in 1989. George W. Merrick came in 2001. Then George Merrick wrote to Anna Berg.",
+    ],
+)
+def test_who_is_named_before_with_fewer_names_is_somebody_else(tmp_path: Path, text: str) -> None:
+    long = "John Quincy Adams" if "Adams" in text else "George W. Merrick"
+    assert {long, f"{long.split()[0]} {long.split()[-1]}"} <= persons(indexed(tmp_path / "c", text))

@@ -85,3 +85,13 @@ def test_common_chinese_words_are_no_people_or_places_and_a_title_joins_its_one_
     kinds = {form: kind for _, form, kind, strong, *_ in rows if strong}
     assert {kinds["吉隆坡"], kinds["北京"]} == {"location"} and not {"仲裁庭", "西瓜", "山区", "庆典"} & set(kinds)
     assert {row[6] for row in rows if row[1] == "张经理"} == {"张伟"}
+
+
+@pytest.mark.parametrize("name", ["新城控股集团", "太平人寿保险公司", "云海科技公司", "金字塔出版社"])
+def test_a_common_word_begins_the_name_of_a_chinese_firm(name: str) -> None:
+    assert types(f"昨天{name}在北京宣布了一个新的计划，{name}的员工很高兴。")[name] == "organization"
+
+
+def test_a_teacher_is_not_the_foreigner_whose_name_begins_with_the_same_sign() -> None:
+    rows = mentions("马克·扎克伯格创立了脸书公司。上海的马老师教数学，马老师住在浦东。")
+    assert not [row for row in rows if row[6]]

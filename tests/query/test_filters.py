@@ -442,17 +442,30 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
 
 
 def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
-    harbour = ("rope winch hook", "tide current buoy", "pilot mooring anchor", "dredger quay swell")
-    fields = [("crane harbour cargo", own) for own in harbour] + [("orchard apple harvest", "bee hive honey")]
+    words = [
+        ("crane harbour cargo", "rope winch hook", "tide current buoy"),
+        ("orchard apple harvest", "bee hive honey", "cider press barrel"),
+        ("museum painting frame", "poet verse rhyme", "organ choir hymn"),
+    ]
 
     def said(words: str, n: int) -> str:
         return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
 
     texts = [
         InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
-        for common, own in fields for n in range(30)
+        for common, *owns in words for own in owns for n in range(20)
     ]
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    listed = list_documents(open_snapshot(tmp_path / "c"), max_tokens=4000).text
-    counts = [int(n) for n in re.findall(r"^- \[c\d+\] .*?: (\d+) documents?", listed, re.MULTILINE)]
-    assert sum(counts) == 150 and max(counts) <= 50 and len(counts) >= 4
+    snapshot = open_snapshot(tmp_path / "c")
+    rows = snapshot.rows("reports", columns=["n", "level", "n_text_units"]).to_pylist()
+    divided = {row["parent"] for row in snapshot.rows("communities", columns=["parent"]).to_pylist()}
+    ids = dict(zip(*(snapshot.rows("reports", columns=["n", "id"])[name].to_pylist() for name in ("n", "id")), strict=True))
+    tops = sorted((row for row in rows if row["level"] == 0), key=lambda row: ids[row["n"]] not in divided)
+    wide = tops[:2]  # of the documents of two topics each has more than a third
+    assert ids[wide[0]["n"]] in divided
+    filters = [f"topic=c{row['n']}" for row in wide]
+    listed = list_documents(snapshot, filters=filters, max_tokens=4000).text
+    found = dict(re.findall(r"^- (?:others in )?\[(c\d+)\] .*?: (\d+) documents?", listed, re.MULTILINE))
+    levels = {f"c{row['n']}": row["level"] for row in rows}
+    assert len(found) > 2 and 1 in {levels[id] for id in found}
+    assert sum(map(int, found.values())) == sum(row["n_text_units"] for row in wide)
