@@ -45,15 +45,16 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-WRAPPED = 200  # characters of a line; texts that are wrapped have shorter ones
+# Characters of a line: texts that are wrapped have none longer than the first, and few under the other.
+WRAPPED, HEADED = 200, 80
 
 
 def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
     if text.count("\n", at, end) > 1 or end == len(text):
         return True
-    if at - line > WRAPPED or text.find("\n", end, end + WRAPPED) < 0 < len(text) - end - WRAPPED:
-        return True  # a line so long is a paragraph; what stands beside it is another, or a byline
+    if at - line < HEADED and text.find("\n", end, end + WRAPPED) < 0 < len(text) - end - WRAPPED:
+        return True  # a line so long is a paragraph; what stands above it is a byline or a heading
     before = _FORMS.structure.match(text, line, at + 1)
     if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
         # headings, rows, fences and rules end with their line; a list item may go on in the next

@@ -125,7 +125,7 @@ async def search_text(
     filters: contract.Filters = [],
 ) -> CallToolResult:
     """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is, one of
-    "a" OR "b" OR "c": all figures on a subject in one call. For what local_search misses."""
+    "a" OR "b" OR "c": all figures on a topic."""
     from graphrag_mcp.query import text_search
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)

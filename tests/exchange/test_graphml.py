@@ -48,7 +48,7 @@ def test_the_same_index_gives_the_same_bytes(snapshot: Snapshot, tmp_path: Path)
 
 
 def test_text_that_xml_cannot_hold_breaks_nothing(tmp_path: Path) -> None:
-    text = "Ada & Bea <Halden> met Cid \"Quote\" Berg at ]]> Halden\x0bBridge \x07 in Oslo. Ada Halden & Cid Berg met again in Oslo."
+    text = "Ada & Bea <Halden> met Cid \"Quote\" Berg at ]]> Halden\x0bBridge \x07 in Oslo. Ada Halden & Bo met Cid Berg again in Oslo, and Ada Halden left."
     texts = tuple(InlineText(f"{text} {n}", id=str(n)) for n in range(3))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     counts = graphml(open_snapshot(tmp_path / "c"), tmp_path / "g.graphml")
