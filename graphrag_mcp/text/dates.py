@@ -193,11 +193,12 @@ def _of_page(head: str, first: bool | None) -> str:
                 before = _SAID.words.findall(words[: days[0][0]])  # Thursday 20 March 2014
                 said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
                 alone = alone or (days[0][2] if said else "")
-    title = _SAID.words.findall("".join(lines[:1]).casefold())
+    top = "".join(lines[:1]).casefold()  # nothing, where a page is a menu
+    title = _SAID.words.findall(top)
     for match in _SAID.address.finditer(head):
         slug = _SAID.words.findall(match["slug"].casefold())
         same = {word for word in title if word[2:]}.intersection(slug)
-        years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(lines[0]))
+        years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(top))
         if len(same) >= 3 and len(same) >= 0.6 * len(set(title)) and not years:
             return _iso({name: match[name] for name in "ymd" if match[name]}) or alone
     return alone

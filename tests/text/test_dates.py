@@ -277,6 +277,11 @@ def test_a_web_page_is_dated_by_its_byline_or_its_address(line, date):
     assert dates.in_head(text) == date
 
 
+def test_a_page_that_is_a_menu_has_no_date():
+    menu = "\n".join(f"*   [Part {n}](https://example.org/2016/03/29/steam-shop-part-{n})" for n in range(9))
+    assert dates.in_head(menu) == ""
+
+
 def test_what_is_no_byline_dates_no_page():
     links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(6))
     told = "The shop opened to studios of any size, and the first of them sold two thousand copies in a week or so. " * 3
