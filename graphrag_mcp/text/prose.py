@@ -150,7 +150,7 @@ _ITEM = re.compile(
     r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
 )
 _CODE = re.compile(r"[=;{}]")
-_CUT = re.compile(r"[!-~]*(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
+_CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
