@@ -55,9 +55,8 @@ class Executor:
     def close(self) -> None:
         pass
 
-    def _begin(self, part: bytes) -> Callable[[], bytes]:
-        """Have a part computed; gives what waits for it."""
-        raise NotImplementedError
+    # has a part computed, and gives what waits for it
+    _begin: Callable[[bytes], Callable[[], bytes]]
 
 
 class InProcess(Executor):

@@ -175,9 +175,9 @@ def in_head(text: str) -> str:
 
 
 def _of_page(head: str, first: bool | None) -> str:
-    """The date of a page with menus: of its byline, else in its own address, else of a line without
-    other words. Its address ends with words of its title. What follows the first PARAGRAPHS are comments
-    and other stories."""
+    """The date of a web page: in its byline, else in its own address, which ends with words of its
+    title, else in a line without other words. Comments and other stories follow the first
+    PARAGRAPHS."""
     lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
     alone, paragraphs, has_menu = "", 0, bool(navigation(head))
     for line in lines:

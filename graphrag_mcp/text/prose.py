@@ -158,13 +158,13 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 # those below held no sentence of an article.
 MENU = 0.3
 PARAGRAPH = 120  # characters of a line beside its links
-# Terms of such a notice: who asks with one of them is shown it.
+# Terms of notices on cookies: who asks with one of them is shown these.
 NOTICE = frozenset(
     terms(
         "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
     )
 )
-CONSENT = 80  # characters that have a word of such a notice each
+CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 

@@ -405,7 +405,8 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     assert found == ["t2", "t3", "t4"]
 
 
-def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) -> None:
+def three_fields() -> list[InlineText]:
+    """120 notes of three fields, each with words of its own and two smaller fields inside."""
     words = [
         ("crane harbour cargo", "rope winch hook", "tide current buoy"),
         ("orchard apple harvest", "bee hive honey", "cider press barrel"),
@@ -415,10 +416,14 @@ def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) 
     def said(words: str, n: int) -> str:
         return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
 
-    texts = [
-        InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", f"{own}{n}")
+    return [
+        InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
         for common, *owns in words for own in owns for n in range(20)
     ]
+
+
+def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) -> None:
+    texts = three_fields()
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     result = global_search(snapshot, "", level=0, max_tokens=6000)
@@ -442,19 +447,7 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
 
 
 def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
-    words = [
-        ("crane harbour cargo", "rope winch hook", "tide current buoy"),
-        ("orchard apple harvest", "bee hive honey", "cider press barrel"),
-        ("museum painting frame", "poet verse rhyme", "organ choir hymn"),
-    ]
-
-    def said(words: str, n: int) -> str:
-        return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
-
-    texts = [
-        InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
-        for common, *owns in words for own in owns for n in range(20)
-    ]
+    texts = three_fields()
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     rows = snapshot.rows("reports", columns=["n", "level", "n_text_units"]).to_pylist()
@@ -469,3 +462,23 @@ def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: P
     levels = {f"c{row['n']}": row["level"] for row in rows}
     assert len(found) > 2 and 1 in {levels[id] for id in found}
     assert sum(map(int, found.values())) == sum(row["n_text_units"] for row in wide)
+
+
+def test_a_web_page_is_listed_and_found_by_its_own_text(tmp_path: Path) -> None:
+    menu = "\n".join(f"*   [{name} Quist](https://a.example/{name})" for name in ("Nora", "Olaf", "Petra"))
+    notice = (
+        "Some of our partners process your personal data of the pier of Varde. Choose your cookie preferences for the "
+        "pier of Varde. You can withdraw consent on the pier of Varde at any time in our privacy policy. "
+    ) * 12
+    told = "Ida Holm built the pier of Varde in 1904 with the stones of the old bridge, and Ida Holm was paid in herring."
+    shop = f"# Shop\n\n[Start](https://a.example/)\n\n{notice}\n\nThe shop sells rope and lamps to those who sail, and it is open in May."
+    texts = (InlineText(f"# Notes\n\n{menu}\n\n{told}", "notes", "Notes"), InlineText(shop, "shop", "Shop"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    titles = set(snapshot.rows("entities", columns=["title"])["title"].to_pylist())
+    assert "Ida Holm" in titles and not any("Quist" in title for title in titles)
+    found = local_search(snapshot, "the pier of Varde").text
+    assert -1 < found.index("Ida Holm built") < (found + " personal data").index("personal data")
+    assert "personal data" in local_search(snapshot, "personal data and the pier of Varde").text
+    listed = list_documents(snapshot, max_tokens=1000).text
+    assert "Ida Holm built" in listed and "sells rope" in listed

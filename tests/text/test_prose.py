@@ -227,7 +227,7 @@ def test_a_notice_on_cookies_is_furniture_and_a_text_about_them_is_not() -> None
     )
     about = (
         "The court of Varde ruled in May that a shop may not set a cookie before the visitor has agreed. The shop had "
-        "argued that nobody reads such a notice, and that the people who asked it to stop could be counted on one hand."
+        "argued that visitors do not read such a notice, and that only four of them had ever asked it to stop."
     )
     told = "Ida Holm built the pier of Varde in 1904, as its register tells."
     assert furniture([("n", "page", notice), ("a", "page", about), ("t", "page", told)]) == {"n"}
