@@ -88,7 +88,7 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
-    furniture = pa.array(sorted(furniture_of(snapshot)), pa.string())
+    furniture = pa.array(sorted(furniture_of(snapshot)[0]), pa.string())
     passages = snapshot.rows("passages", columns=["id", "text_unit_id", "terms"])
     passages = passages.filter(pc.invert(pc.is_in(passages["id"], furniture)))
     batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))

@@ -389,6 +389,7 @@ LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 LEAST_TEXT = 8  # tokens of text below which the head of a cut item is shortened
 FENCE = 20  # tokens of the marks around what documents say
 TRIES = 12  # fillings of a result, each with less room than the one before
+SAME, LEAST = 40, 12  # letters of a title that the name of its file repeats
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 ResultType = TypeVar("ResultType", bound=Result)
@@ -663,6 +664,18 @@ def citation(
     )
 
 
+def repeats(uri: str, title: str) -> bool:
+    """Does the file's name say what the title says, spaces and punctuation aside? Names of files are
+    often cut: SAME letters tell, and fewer than LEAST only where they are all of the name."""
+    said, file = _letters(title)[:SAME], uri.rpartition("/")[2]
+    whole = (_letters(file), _letters(file.rpartition(".")[0]))
+    return said in whole or (len(said) >= LEAST and said in _letters(uri))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
 def source_item(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False
 ) -> Item:
@@ -671,8 +684,8 @@ def source_item(
     with `lines`."""
     cited = citation(row, score, document, lines)
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
-    title, stem = one_line(cited.title, 120), uri.rpartition("/")[2].rpartition(".")[0]
-    named = "" if title.casefold() == stem.casefold() else f"{title} "
+    title = one_line(cited.title, 120)
+    named = "" if repeats(uri, title) else f"{title} "
     head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]

@@ -14,7 +14,7 @@ from typing import Any
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, passage_alias, repeats
 from graphrag_mcp.query import (
     digests,
     entities,
@@ -42,7 +42,6 @@ SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 BEGINNING = 6_000  # characters of a document among which its most telling sentence is looked for
 TELLING = digests.SENTENCE  # characters of that sentence
-SAME = 40  # letters of a title that its address repeats
 PAGE = 30  # documents that are listed one by one, on several pages if need be
 # of several, where few documents are listed; of what one says on a question
 DIGEST, EXTRACT = 420, 1_200
@@ -264,8 +263,8 @@ def _line(
 ) -> str:
     fact = documents(snapshot)[id]
     alias, _, title, uri, file = fact["document"]
-    where, same = one_line(uri, 120), _letters(title)[:SAME] in _letters(uri)
-    name = where if same else f"{one_line(title, 80)} ({where})"
+    where = one_line(uri, 120)
+    name = where if repeats(uri, title) else f"{one_line(title, 80)} ({where})"
     name = one_line(series.name(fact, series.by_document(snapshot).get(id)), 80) or name
     said = speaks(room) if speaks else ""
     untitled = title in ("", file)  # the first words say more than a file's name
@@ -289,10 +288,6 @@ def _first_words(text: str) -> str:
     spans = sentences(text)[:1]
     first = text[slice(*spans[0])] if spans else ""
     return one_line(first, TELLING) if says_something(first) else ""
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _beginning(snapshot: Snapshot, id: str) -> str:

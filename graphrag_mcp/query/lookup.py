@@ -19,6 +19,7 @@ from graphrag_mcp.query import (
     context,
     duplicates,
     entities,
+    extracts,
     passages,
     series,
     symbols,
@@ -31,8 +32,15 @@ from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
-from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms
+from graphrag_mcp.text.prose import (
+    language_of,
+    own_lines,
+    readable,
+    says_something,
+    sentences,
+    stands_alone,
+)
+from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
@@ -206,7 +214,9 @@ def passage_items(
         document = documents.get(row["document_id"], row["document_id"])
         item = _passage_item(row, document, raw, said.get(row["id"]))
         item = replace(item, score=-turns[row["id"]])
-        if items and _follows(items[-1], item):  # under the head of the one before
+        last = items[-1] if items else None
+        quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
+        if last and (quoted_before or _follows(last, item)):  # under the head of the one before
             head, _, text = item.text.partition("\n")
             item = replace(item, text=f"{head.partition('] ')[0]}]\n{text}")
         items.append(item)
@@ -219,15 +229,17 @@ def _bearing(
     """The passages with only those sentences that say most on the question, of each document its share
     of the budget; and which documents have the same text as another one or say little."""
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
-    things = passages.things_of(query, worth)
+    things, asked = passages.things_of(query, worth), extracts.question_of(snapshot, worth, query)
+    known = topics.count(snapshot)
     places: dict[str, list[Place]] = {}
     kept: dict[str, list[tuple[int, int]]] = {}
     for id, row in found.items():
         if language_of(row["uri"]):  # code has no sentences
             kept[id] = [(0, len(row["text"]))]
         else:
-            row["text"] = readable(row["text"])
-            places.setdefault(row["document_id"], []).extend(_valued(id, row["text"], things))
+            row["text"] = own_lines(readable(row["text"]), known.shared)
+            own = places.setdefault(row["document_id"], [])
+            own += _valued(id, row["text"], things, asked) if id not in known.furniture else ()
     best = {document: max((one[0] for one in own), default=0.0) for document, own in places.items()}
     share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown: list[frozenset[int]] = []
@@ -255,13 +267,14 @@ def _bearing(
 
 
 def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> Iterator[Place]:
-    """Of a document the first sentence, where it is not the title, the best one on each thing asked
+    """Of a document the first sentence, where it has no title, the best one on each thing asked
     after, and other good ones of a few passages, in so many tokens; at least one."""
-    first, ranked = own[0], sorted(own, key=lambda one: -one[0])
-    row, least = found[first[1]], ON_IT * ranked[0][0]
+    ranked = sorted(own, key=lambda one: -one[0])
+    least = ON_IT * ranked[0][0]
     leading = list({one[4]: one for one in reversed(ranked) if one[4] >= 0}.values())
-    if row["text"][first[2] : first[3]].casefold().strip(" #") != row["title"].casefold():
-        leading.insert(0, first)
+    begins = found[own[0][1]]
+    if begins["uri"].endswith(begins["title"]):
+        leading.insert(0, own[0])
     ranked = list(dict.fromkeys([*leading, *ranked]))
     among = list(dict.fromkeys(one[1] for one in ranked))[:PLACES]
     for at, one in enumerate(one for one in ranked if one[1] in among):
@@ -271,21 +284,24 @@ def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> I
         yield one
 
 
-def _valued(id: str, text: str, things: Sequence[passages.Worth]) -> Iterator[Place]:
+def _valued(
+    id: str, text: str, things: Sequence[passages.Worth], asked: extracts.Asked
+) -> Iterator[Place]:
     """The sentences of a passage that say something, and figures under a word of the question, with
     what they are worth: by the words of the question in them and around them, and by their figures
     and names."""
-    around = AROUND + passages.share_of(text, things)
-    for at, (start, end) in enumerate(sentences(text)):
+    around = AROUND + asked.held_by(set(terms(text)))
+    for start, end in sentences(text):
         said = text[start:end]
         figures = sum(any(map(str.isdigit, word)) for word in said.split())
-        shares, solid = [passages.share_of(said, [one]) for one in things], substance(said)
+        shares, solid = [passages.share_of(said, [one]) for one in things], stands_alone(said)
         share, tells = max(shares), says_something(said)
         if not tells and figures and share > ROW:  # of a table: "DEAD 714"
             tells, solid = True, 1.0
-        if not at or tells:
+        if tells:
+            held = max(share, asked.held_by(set(terms(said))))
             telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-            value = (share * (0.3 + 0.7 * solid) + 0.5 * telling * solid) * around
+            value = (held * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
             yield value, id, start, end, shares.index(share) if share > ROW else -1
 
 

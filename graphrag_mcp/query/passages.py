@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
+from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line, repeats
 from graphrag_mcp.query import context, series, times
 from graphrag_mcp.query.retrieval import DEFINING, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
@@ -138,8 +138,7 @@ class Hit:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
         file's name."""
         uri, title = one_line(self.uri, 300), one_line(self.citation.title, 120)
-        file = uri.rpartition("/")[2].casefold()
-        if title.casefold() in (file, file.rpartition(".")[0]):
+        if repeats(uri, title):
             title = ""
         first, last = self.citation.line_start, self.citation.line_end
         place = f"({uri}:{first}-{last})" if first else f"({uri})"

@@ -202,6 +202,7 @@ class Counts:
     places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
     furniture: set[str]  # passages that say nothing of their document
+    shared: set[str]  # lines that pages of a site share
     described: dict[str, Topic] = field(default_factory=dict)
 
 
@@ -419,7 +420,7 @@ def count(snapshot: Snapshot) -> Counts:
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     names = ["id", "text_unit_id", "terms", "entity_ids"]
-    furniture = furniture_of(snapshot)
+    furniture, shared = furniture_of(snapshot)
     rows = snapshot.rows("passages", "", names).to_pylist()
     rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
@@ -431,7 +432,7 @@ def count(snapshot: Snapshot) -> Counts:
             places[term].append(place)
         entities.update(row["entity_ids"])
     _counts[snapshot] = Counts(
-        communities, path, rows, documents, dict(places), entities, furniture
+        communities, path, rows, documents, dict(places), entities, furniture, shared
     )
     return _counts[snapshot]
 

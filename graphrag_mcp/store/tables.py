@@ -445,9 +445,9 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
-def furniture_of(snapshot: Snapshot) -> set[str]:
-    """The passages (content ids) that are menus or repeat the lines of a site: of documents with
-    links."""
+def furniture_of(snapshot: Snapshot) -> tuple[set[str], set[str]]:
+    """The passages (content ids) that are menus or repeat the lines of a site, of documents with
+    links; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
     pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
     return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))

@@ -27,6 +27,8 @@ PAGE, PAGE_LINES = 16_000, 60
 LINKED = 5  # links to other sites in it
 # Characters of a line that is a paragraph, and how many are read: banners, then the article begins.
 PARAGRAPH, PARAGRAPHS = 200, 4
+# What a page writes for a date that it does not know: the first second of a computer's clock.
+EPOCH = "1969-12-31", "1970-01-01"
 BEFORE = 9  # words before the date of a byline
 # Words beside the date in a line that dates a text; more are a sentence, and its date is that of
 # what it tells. A time of day beside the date is that of a meeting or message: twice as many.
@@ -186,7 +188,7 @@ def _of_page(head: str, first: bool | None) -> str:
             break
         if len(line) <= SHORT and not line.startswith(">"):
             words = _SAID.joined.sub(" ", line)  # HonorofSeptember 25
-            days = [one for one in found(words, DAYS, first) if one[2]]
+            days = [one for one in found(words, DAYS, first) if one[2] and one[2] not in EPOCH]
             if days and _is_byline(words, days):
                 return days[0][2]
             if has_menu and len(days) == 1 and not _SAID.words.search(words, days[0][1]):

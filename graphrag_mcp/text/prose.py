@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from functools import lru_cache
 from itertools import pairwise
 
@@ -157,7 +157,7 @@ LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters i
 # Share of a text that is no address of a link. Of the 14 best hits of six questions on 192 web pages
 # those below held no sentence of an article.
 MENU = 0.3
-PARAGRAPH = 120  # characters of a line beside its links
+PARAGRAPH = 120  # characters of a line that is a paragraph, beside its links
 # Terms of notices on cookies: who asks with one of them is shown these.
 NOTICE = frozenset(
     terms(
@@ -213,10 +213,10 @@ def asks_consent(told: str) -> bool:
     return dense and strong >= 2 and _FORMS.choice.search(told) is not None
 
 
-def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
+def furniture(rows: Iterable[tuple[str, str, str]]) -> tuple[set[str], set[str]]:
     """Which of these (id, document, text) say nothing of their document: menus; and, where the
     document says more elsewhere, texts that are half links or ask for consent, and those of which
-    most are lines that SHARED documents hold."""
+    most are lines that SHARED documents hold. And these lines."""
     found: dict[str, tuple[str, list[str]]] = {}
     menus: set[str] = set()
     linked: set[str] = set()
@@ -237,7 +237,14 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         if 2 * sum(len(line) for line in lines if line in shared) > sum(map(len, lines))
     }
     says_more = {found[id][0] for id in found.keys() - repeats - linked - menus}
-    return menus | {id for id in repeats | linked if found[id][0] in says_more}
+    return menus | {id for id in repeats | linked if found[id][0] in says_more}, shared
+
+
+def own_lines(told: str, shared: Set[str]) -> str:
+    """A readable text without the lines that pages of its site share; paragraphs stay: two pages may
+    quote one speech."""
+    lines = told.split("\n")
+    return "\n".join(one for one in lines if one not in shared or len(one) > PARAGRAPH)
 
 
 def readable(text: str) -> str:

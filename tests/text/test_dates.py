@@ -268,6 +268,8 @@ By Bo Lind on May 9, 2022
             "2016-03-29",
         ),
         ("[Other](https://example.org/2016/03/29/a-game-of-last-summer)", "2022-05-09"),
+        ("[](https://example.org/steam)12/31/1969", "2022-05-09"),
+        ("By Ana Ruiz on January 1, 1970", "2022-05-09"),
     ],
 )
 def test_a_web_page_is_dated_by_its_byline_or_its_address(line, date):
