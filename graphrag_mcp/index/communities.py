@@ -88,7 +88,7 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
     number = {id: place for place, id in enumerate(ids)}
     codes: dict[str, int] = {}
     telling: list[bool] = []  # by code
-    found: list[Any] = [np.empty((2, 0), np.int32)]
+    found: list[tuple[Any, Any]] = []
     for batch in batches:
         words = pc.split_pattern(batch["terms"], " ").combine_chunks()
         units = np.array([number.get(id, -1) for id in batch["text_unit_id"].to_pylist()], np.int32)
@@ -98,22 +98,25 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
         of = units[pc.list_parent_indices(words).to_numpy()]
         term = np.array(new, np.int32)[flat.indices.to_numpy()]
         kept = (of >= 0) & np.array(telling, bool)[term]
-        found.append(np.stack([of[kept], term[kept]]))
+        found.append((of[kept], term[kept]))
     order = sorted(codes)
     rank = np.empty(len(codes), np.int64)
     rank[[codes[word] for word in order]] = np.arange(len(codes))
+    width = max(1, len(order))
     # Of 14,000 short documents these are 5 million pairs: each copy of them takes 40 MB.
-    pair = np.concatenate(found, axis=1)
-    del found
-    pair = pair[0].astype(np.int64) * max(1, len(order)) + rank[pair[1]]
+    pair = np.empty(sum(len(of) for of, _ in found), np.int64)
+    at = 0
+    while found:
+        of, term = found.pop()
+        pair[at : at + len(of)] = of * np.int64(width) + rank[term]
+        at += len(of)
     pair.sort()
-    starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    count = np.diff(starts, append=len(pair))
+    starts = np.flatnonzero(np.append(True, pair[1:] != pair[:-1])[: len(pair)])
+    count = np.diff(starts, append=len(pair)).astype(np.int32)
     pair = pair[starts]
-    unit, term = pair // max(1, len(order)), pair % max(1, len(order))
+    first = np.searchsorted(pair, np.arange(len(ids) + 1, dtype=np.int64) * width)
     _, document = np.unique([documents[id] for id in ids], return_inverse=True)
-    first = np.searchsorted(unit, np.arange(len(ids) + 1))
-    return Texts(ids, first, term, count, document, order)
+    return Texts(ids, first, (pair % width).astype(np.int32), count, document, order)
 
 
 def without(texts: Texts, ids: Container[str]) -> Texts:

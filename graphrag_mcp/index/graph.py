@@ -570,6 +570,7 @@ class _State:
     # old units whose pairs are recomputed
     by_unit: dict[str, list[Named]] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
+    lost: set[str] = field(default_factory=set)  # keys of which mentions are gone
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
     # text of a sentence or of a place in source code by (unit, start, end)
     texts: dict[Place, str] = field(default_factory=dict)
@@ -667,8 +668,10 @@ def _gather(state: _State, keys: set[str]) -> None:
         for row in _read(state, "mentions", pending, "key", mentions_from_table):
             if row.text_unit_id not in state.gone:
                 state.by_key[row.key].append(row)
+                continue
+            state.lost.add(row.key)
             # What it stood for loses it, and may be named nowhere else in that unit.
-            elif row.alias_of:
+            if row.alias_of:
                 related.add(row.alias_of)
         for key in sorted(pending):
             state.by_key[key].extend(arrived.get(key, ()))
@@ -866,7 +869,7 @@ def _entities(
     number: dict[str, int],
     merged: Merge,
 ) -> None:
-    best = {key: best_for_entity(rows) for key, rows in groups.items()}
+    best = {key: _candidates(state, key, rows) for key, rows in groups.items()}
     quotes = _quotes(state, chain.from_iterable(best.values()))
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.entities = -len(gone)
@@ -895,6 +898,25 @@ def _entities(
             gone.append(row["id"])
         rows.append(row)
     merged.changes["entities"] = Change(gone=gone, rows=graph_to_table("entities", rows))
+
+
+def _candidates(state: _State, key: str, found: Sequence[Named]) -> list[Place]:
+    """`best_for_entity`, without the sentences that were worth less than those that are quoted.
+
+    Where mentions only came and no form of the name is new, they are still worth less. Else the
+    texts of most old units would be read again in each merge, and their sentences valued."""
+    best, before = best_for_entity(found), state.old_entities.get(entity_id(key))
+    if before is None:
+        return best
+    names, stayed = before["names"], [row for row in found if row.text_unit_id not in state.fresh]
+    quoted = {(one["text_unit_id"], one["start"], one["end"]) for one in before["evidence"]}
+    only_more = (
+        quoted.issubset(best)
+        and state.lost.isdisjoint(names)
+        and {row.key for row in stayed} == set(names)
+        and {row.form for row in stayed} == {row.form for row in found}
+    )
+    return [one for one in best if one in quoted or one[0] in state.fresh] if only_more else best
 
 
 def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:

@@ -332,8 +332,8 @@ class Snapshot:
         found = self._run(table, query, ["id", "_distance"])
         return [(id, round(1 - far, 6)) for id, far in rows_of(found)]
 
-    def batches(self, table: str, columns: Wanted = None) -> Iterator[pa.Table]:
-        """The whole table, at most BATCH rows at a time."""
+    def batches(self, table: str, columns: Wanted = None, size: int = BATCH) -> Iterator[pa.Table]:
+        """The whole table, at most `size` rows at a time."""
         names = names_of(table, columns)
         if (kept := self._kept.get(table)) is not None and kept.have(names):
             yield kept.rows.select(names)
@@ -341,7 +341,7 @@ class Snapshot:
         handle = self._handle(table)
         try:
             query = self._asked_for(table, handle.query(), names) if handle is not None else None
-            reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
+            reader = wait(query.to_batches(max_batch_length=size)) if query is not None else None
             while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
         except Exception as error:

@@ -220,7 +220,7 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> tuple[set[str], set[str]]
     found: dict[str, tuple[str, list[str]]] = {}
     menus: set[str] = set()
     linked: set[str] = set()
-    documents: dict[str, set[str]] = {}
+    holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for id, document, text in rows:
         told = readable(text)
         found[id] = document, told.split("\n")
@@ -229,8 +229,10 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> tuple[set[str], set[str]]
         elif 2 * len(told) < len(text) or asks_consent(told):
             linked.add(id)
         for line in found[id][1]:
-            documents.setdefault(line, set()).add(document)
-    shared = {line for line, some in documents.items() if line and len(some) >= SHARED}
+            some = holders.get(line, ())
+            if len(some) < SHARED and document not in some:
+                holders[line] = (*some, document)
+    shared = {line for line, some in holders.items() if line and len(some) >= SHARED}
     repeats = {
         id
         for id, (_, lines) in found.items()

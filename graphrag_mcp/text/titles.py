@@ -29,7 +29,7 @@ _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).item
 _NAME, _NOUN, _OTHER = 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=4096)  # 65,536 hold 110 MB more and save a twentieth of the CPU of reports
 def terms_of(text: str) -> frozenset[str]:
     """The search terms of a text, each once."""
     return frozenset(terms(text))

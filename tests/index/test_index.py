@@ -189,6 +189,21 @@ def test_any_history_ends_where_a_fresh_index_would(tmp_path: Path, seed: int) -
     assert digest(open_snapshot(tmp_path / "kb")) == fresh
 
 
+def test_a_new_mention_reads_no_old_text_whose_sentence_lost_before(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at, thing in enumerate(("tables of the moon", "loom of silk", "tides", "game of chess", "path of comets")):
+        (docs / f"old{at}.md").write_text(f"Grace Hopper described the {thing} in a letter.", "utf-8")
+    index(tmp_path / "kb", docs)
+    (docs / "new.md").write_text("Grace Hopper was a mathematician of the navy.", "utf-8")
+    asked, served = [], Snapshot.served
+    monkeypatch.setattr(Snapshot, "served", lambda of, name, *more: asked.append(name) or served(of, name, *more))
+    index(tmp_path / "kb", docs)
+    assert "text_units" not in asked
+    index(tmp_path / "fresh", docs)
+    assert digest(open_snapshot(tmp_path / "kb")) == digest(open_snapshot(tmp_path / "fresh"))
+
+
 def test_rows_of_a_table_are_documents_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     lines = [{"id": f"q{n}", "title": f"Letter {n}", "text": f"Ada Lovelace, letter {n}.", "year": 1840 + n} for n in range(3)]
