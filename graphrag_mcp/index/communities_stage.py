@@ -41,7 +41,13 @@ from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
-from graphrag_mcp.text.prose import language_of, says_something, sentences, substance
+from graphrag_mcp.text.prose import (
+    language_of,
+    says_something,
+    sentences,
+    substance,
+    without_addresses,
+)
 from graphrag_mcp.text.terms import content_id, entity_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -89,15 +95,27 @@ def tree_of(
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
     furniture = pa.array(sorted(furniture_of(snapshot)), pa.string())
-    passages = snapshot.rows("passages", columns=["id", "text_unit_id", "terms"])
+    passages = snapshot.rows("passages", columns=["id", "text_unit_id", "text", "terms"])
     passages = passages.filter(pc.invert(pc.is_in(passages["id"], furniture)))
-    batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
+    batches = (said(passages.slice(at, 4096)) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(batches, documents)
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
     else:
         tree = cluster(texts, entities, edges, params, files)
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+
+
+def said(passages: pa.Table) -> pa.Table:
+    """The passages with the terms of what their texts say: without those of addresses, by which the
+    pages of one site are alike."""
+    linked = pc.match_substring_regex(
+        passages["text"], r"\]\(|://|www\.|[!-~]{40}"
+    ).combine_chunks()
+    texts = passages["text"].filter(linked).to_pylist()
+    told = [" ".join(terms(without_addresses(text))) for text in texts]
+    column = pc.replace_with_mask(passages["terms"], linked, pa.array(told, pa.string()))
+    return passages.set_column(passages.column_names.index("terms"), "terms", column)
 
 
 def _stored_groups(

@@ -151,6 +151,8 @@ _ITEM = re.compile(
 )
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
+# An address in running text; the rest of one that was cut; what no word is so long as.
+_ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
@@ -257,6 +259,12 @@ def readable(text: str) -> str:
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
+
+
+def without_addresses(text: str) -> str:
+    """What is readable of a text without the addresses in it: their parts are the words of a site,
+    not of what it says."""
+    return _ADDRESS.sub(" ", readable(text))
 
 
 def navigation(text: str) -> list[tuple[int, int]]:
