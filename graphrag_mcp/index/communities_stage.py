@@ -42,6 +42,7 @@ from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text.prose import (
+    SHARED,
     language_of,
     says_something,
     sentences,
@@ -95,9 +96,10 @@ def tree_of(
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
     furniture = pa.array(sorted(furniture_of(snapshot)), pa.string())
-    passages = snapshot.rows("passages", columns=["id", "text_unit_id", "text", "terms"])
-    passages = passages.filter(pc.invert(pc.is_in(passages["id"], furniture)))
-    batches = (said(passages.slice(at, 4096)) for at in range(0, passages.num_rows, 4096))
+    columns = ["id", "document_id", "text_unit_id", "text", "terms"]
+    passages = snapshot.rows("passages", columns=columns)
+    passages = said(passages.filter(pc.invert(pc.is_in(passages["id"], furniture))))
+    batches = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(batches, documents)
     if found is not None and near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
@@ -107,15 +109,20 @@ def tree_of(
 
 
 def said(passages: pa.Table) -> pa.Table:
-    """The passages with the terms of what their texts say: without those of addresses, by which the
-    pages of one site are alike."""
-    linked = pc.match_substring_regex(
-        passages["text"], r"\]\(|://|www\.|[!-~]{40}"
-    ).combine_chunks()
-    texts = passages["text"].filter(linked).to_pylist()
-    told = [" ".join(terms(without_addresses(text))) for text in texts]
-    column = pc.replace_with_mask(passages["terms"], linked, pa.array(told, pa.string()))
-    return passages.set_column(passages.column_names.index("terms"), "terms", column)
+    """The passages with the terms of what their texts say: without those of addresses, and of lines
+    that several pages hold, by which the pages of one site are alike."""
+    linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}")
+    linked = pc.is_in(passages["document_id"], passages["document_id"].filter(linked).unique())
+    pages = passages.filter(linked)
+    lines = [without_addresses(text).split("\n") for text in pages["text"].to_pylist()]
+    holders: dict[str, set[str]] = defaultdict(set)
+    for document, some in zip(pages["document_id"].to_pylist(), lines, strict=True):
+        for line in some:
+            holders[line].add(document)
+    own = (filter(lambda line: len(holders[line]) < SHARED, some) for some in lines)
+    told = pa.array([" ".join(terms("\n".join(some))) for some in own], pa.string())
+    told = pc.replace_with_mask(passages["terms"].combine_chunks(), linked.combine_chunks(), told)
+    return passages.select(["text_unit_id"]).append_column("terms", told)
 
 
 def _stored_groups(
@@ -220,6 +227,7 @@ def fingerprints(
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
+    documents, headings = headings_of(snapshot)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -228,6 +236,7 @@ def fingerprints(
         report = found.report(one) if found else None
         parts = (
             [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
+            sorted({repr(headings[documents[unit]]) for unit in one.units}),
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
@@ -316,6 +325,9 @@ class Reporting:
         self.leads = {
             id: [(id, one) for one in said] for (id, _), said in zip(texts, heads, strict=True)
         }
+        self.documents, self.headings = headings_of(self.snapshot)
+        units = {unit for id in self.wanted for unit in every[id].units}
+        self.told = told(self.snapshot, units, self.tree.terms)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
@@ -367,6 +379,12 @@ class Reporting:
             inside.leads = list(chain.from_iterable(heads))
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
+        inside.documents = {unit: self.documents[unit] for unit in community.units}
+        inside.headings = {id: self.headings[id] for id in sorted({*inside.documents.values()})}
+        held: dict[str, set[str]] = defaultdict(set)
+        for unit in community.units:
+            held[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
+        inside.told = held
         return inside
 
     def _writing(self) -> Writing | None:
@@ -401,6 +419,26 @@ class Reporting:
         said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
         own = self.tree.terms.get(report.id, {})
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
+
+
+def headings_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
+    """The document of each text unit, and of each document its title and number of text units."""
+    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
+    number = Counter(documents.values())
+    titles = listed(snapshot.rows("documents", columns=["id", "title"]))
+    return documents, {id: (title, number[id]) for id, title in titles}
+
+
+def told(
+    snapshot: Snapshot, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
+) -> dict[str, set[str]]:
+    """Which of the characteristic `terms` of communities stand in each of these text units."""
+    known = {term for some in terms.values() for term in some}
+    rows = snapshot.by_key("passages", sorted(units), "text_unit_id", ["text_unit_id", "terms"])
+    found: dict[str, set[str]] = defaultdict(set)
+    for unit, said in listed(rows):
+        found[unit] |= known.intersection(said.split(" "))
+    return found
 
 
 def beginning(text: str) -> list[str]:

@@ -117,6 +117,10 @@ class Inside:
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     leads: Sequence[Evidence] = ()  # how its texts begin
     title: str = ""  # of source code: its folder or file
+    documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
+    # Of its documents the title, and how many text units each has in all.
+    headings: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         row = self.entities[id]
