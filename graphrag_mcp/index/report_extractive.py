@@ -21,13 +21,14 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import SPEAKER, eventful, introduction, spoken, substance
+from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
 
 VERSION = "12"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
+ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
 REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list of those present
 # Sentences considered for one report, so that no community costs quadratic time; and of them from
 # the reports of children, which say at most 34 sentences themselves.
@@ -223,6 +224,8 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
+        if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
+            one.worth *= ANSWER
         if len(one.units) >= 3:
             one.worth *= REPEATED
             one.sound = False

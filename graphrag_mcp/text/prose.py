@@ -442,6 +442,14 @@ def stands_alone(sentence: str) -> float:
     return worth * (0.5 if bare == said and OWN.search(said) else 1.0)
 
 
+def standing(sentence: str) -> float:
+    """1; less for what the frame of a page says, and for a noun that a sentence before it names."""
+    bare = spoken(sentence)
+    if _FORMS.frame.search(sentence):
+        return 0.2
+    return 0.4 if _FORMS.noun_before.match(bare) else 1.0
+
+
 def _unnamed(said: str) -> bool:
     """Does a "he" or "his" stand before anybody whom it could mean?"""
     found = _FORMS.person.search(said)

@@ -292,10 +292,10 @@ def _headed(
             continue
         if any(tells_topic(word.casefold()) for word in row[1:-1]) and len(row) > 3:
             continue
-        form = small = " ".join(row)
-        if all(word.casefold() in lower or word not in proper for word in row):
-            small = form.casefold()
-        form = form if written.count(form) > written.count(small) else small
+        form = " ".join(row)
+        as_is, small = written.count(form), written.count(form.casefold())
+        if small > as_is or (not as_is and proper.isdisjoint(row)):
+            form = form.casefold()
         found[form] = max(
             found.get(form, 0.0),
             math.fsum(value) / math.sqrt(sum(tells_topic(word.casefold()) for word in row)),
