@@ -146,7 +146,7 @@ def _heading(inside: Inside, said: Sequence[str]) -> str:
         if title := heading(inside.terms, inside.headings[whole[0]][0]):
             return title
     if len(held) < 2:
-        return phrase(inside.terms, names, said, nouns=words)
+        return phrase(inside.terms, names, said, nouns=words) or _titled(inside)
     place = {document: at for at, document in enumerate(inside.headings)}
     headings = [title for title, _ in inside.headings.values()]
     of = {unit: place[document] for unit, document in inside.documents.items()}
@@ -158,7 +158,13 @@ def _heading(inside: Inside, said: Sequence[str]) -> str:
     names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
     told = [inside.told.get(document, ()) for document in place]
     spread = Spread(headings, told, named)
-    return phrase(inside.terms, names, said, nouns=words, spread=spread)
+    return phrase(inside.terms, names, said, nouns=words, spread=spread) or _titled(inside)
+
+
+def _titled(inside: Inside) -> str:
+    """Where no name and no term is known: how its first documents are called."""
+    titles = dict.fromkeys(one_line(title, 40) for title, _ in inside.headings.values() if title)
+    return "" if inside.order else " · ".join(islice(titles, 2))
 
 
 def outline(community: Community, inside: Inside) -> Report:
