@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from itertools import chain, groupby
@@ -41,7 +41,13 @@ from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
-from graphrag_mcp.text.prose import language_of, says_something, sentences, substance
+from graphrag_mcp.text.prose import (
+    language_of,
+    says_something,
+    sentences,
+    substance,
+    without_addresses,
+)
 from graphrag_mcp.text.terms import content_id, entity_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -93,10 +99,11 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
-    furniture = pa.array(sorted(furniture_of(snapshot)[0]), pa.string())
-    columns = ["id", "text_unit_id", "terms"]
+    furniture, shared = furniture_of(snapshot)
+    left_out = pa.array(sorted(furniture), pa.string())
+    columns = ["id", "text_unit_id", "text", "terms"]
     batches = (
-        part.filter(pc.invert(pc.is_in(part["id"], furniture)))
+        said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), shared)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
     texts = texts_of(batches, documents)
@@ -105,6 +112,21 @@ def tree_of(
     else:
         tree = cluster(texts, entities, edges, params, files)
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
+
+
+def said(passages: pa.Table, shared: Set[str]) -> pa.Table:
+    """The passages with the terms of what their texts say: without those of addresses, and of the
+    lines that pages of a site share, by which its pages are alike."""
+    linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
+    rows = zip(linked, *(passages[name].to_pylist() for name in ("text", "terms")), strict=True)
+    told = []
+    for has_address, text, known in rows:
+        lines = without_addresses(text).split("\n") if has_address else text.split("\n")
+        own = [line for line in lines if line not in shared] if shared else lines
+        same = not has_address and len(own) == len(lines)
+        told.append(known if same else " ".join(terms("\n".join(own))))
+    terms_told = pa.array(told, pa.string())
+    return passages.select(["text_unit_id"]).append_column("terms", terms_told)
 
 
 def _stored_groups(
@@ -209,6 +231,7 @@ def fingerprints(
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
     found = _imported(snapshot)
+    documents, headings = headings_of(snapshot)
     prints: dict[str, str] = {}
     for id in sorted(tree.communities, key=lambda id: (-tree.communities[id].level, id)):
         one = tree.communities[id]
@@ -217,6 +240,7 @@ def fingerprints(
         report = found.report(one) if found else None
         parts = (
             [report_extractive.VERSION, prompt, id, tree.titles.get(id, "")],
+            sorted({repr(headings[documents[unit]]) for unit in one.units}),
             [*one.units, *(prints[child] for child in one.children)],
             map(str, (tree.terms.get(id, {}), members, edges[id], claims.get(id, ()))),
             [json.dumps(report, sort_keys=True)] if report else [],
@@ -305,6 +329,9 @@ class Reporting:
         self.leads = {
             id: [(id, one) for one in said] for (id, _), said in zip(texts, heads, strict=True)
         }
+        self.documents, self.headings = headings_of(self.snapshot)
+        units = {unit for id in self.wanted for unit in every[id].units}
+        self.told = told(self.snapshot, units, self.tree.terms)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         stored = self.snapshot.by_key("reports", sorted(children), "id", _REPORT).to_pylist()
         self.done = {row["id"]: report_extractive.Report(**row) for row in stored}
@@ -356,6 +383,12 @@ class Reporting:
             inside.leads = list(chain.from_iterable(heads))
         inside.terms = self.tree.terms.get(id, {})
         inside.title = self.tree.titles.get(id, "")
+        inside.documents = {unit: self.documents[unit] for unit in community.units}
+        inside.headings = {id: self.headings[id] for id in sorted({*inside.documents.values()})}
+        held: dict[str, set[str]] = defaultdict(set)
+        for unit in community.units:
+            held[self.documents[unit]].update(inside.terms.keys() & self.told.get(unit, ()))
+        inside.told = held
         return inside
 
     def _writing(self) -> Writing | None:
@@ -390,6 +423,26 @@ class Reporting:
         said = [*report.title.split(" · "), *_REFERENCES.split(report.summary), *names]
         own = self.tree.terms.get(report.id, {})
         return " ".join([*(term for text in said for term in terms(text)), f"#{len(own)}", *own])
+
+
+def headings_of(snapshot: Snapshot) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
+    """The document of each text unit, and of each document its title and number of text units."""
+    documents = dict(listed(snapshot.rows("text_units", columns=["id", "document_id"])))
+    number = Counter(documents.values())
+    titles = listed(snapshot.rows("documents", columns=["id", "title"]))
+    return documents, {id: (title, number[id]) for id, title in titles}
+
+
+def told(
+    snapshot: Snapshot, units: Collection[str], terms: Mapping[str, Mapping[str, float]]
+) -> dict[str, set[str]]:
+    """Which of the characteristic `terms` of communities stand in each of these text units."""
+    known = {term for some in terms.values() for term in some}
+    rows = snapshot.by_key("passages", sorted(units), "text_unit_id", ["text_unit_id", "terms"])
+    found: dict[str, set[str]] = defaultdict(set)
+    for unit, said in listed(rows):
+        found[unit] |= known.intersection(said.split(" "))
+    return found
 
 
 def beginning(text: str) -> list[str]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable as as_shown
-from graphrag_mcp.text.prose import sentences, stands_alone
+from graphrag_mcp.text.prose import sentences, standing, stands_alone
 from graphrag_mcp.text.terms import is_cjk, terms
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
@@ -117,6 +117,10 @@ class Inside:
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
     leads: Sequence[Evidence] = ()  # how its texts begin
     title: str = ""  # of source code: its folder or file
+    documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
+    # Of its documents the title, and how many text units each has in all.
+    headings: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         row = self.entities[id]
@@ -192,6 +196,7 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
 # ---- how a sentence reads -----------------------------------------------------------------------
 
 _MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
+_SLANTED = re.compile(r"(?<!\w)_(?=\w)([^_\n]{1,200})_(?!\w)")
 _EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
 
 
@@ -203,6 +208,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     it."""
     flat = " ".join(as_shown(" ".join(text.split())).split())
     flat = _EMPHASIS.sub("", flat) if "*" in flat else flat
+    flat = _SLANTED.sub(r"\1", flat) if "_" in flat else flat
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
     flat = flat.replace("[Data:", "(Data:")  # only we write references
     if len(flat) > limit:
@@ -210,7 +216,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     length = len(flat) * (2 if mostly_cjk(flat) else 1)
     worth = 1.0 if 40 <= length <= 300 else 0.3 if length < 40 else 0.7
     worth = 0.3 if flat.endswith("…") else worth
-    return flat, worth * stands_alone(flat)
+    return flat, worth * stands_alone(flat) * standing(flat)
 
 
 def _shortened(text: str, limit: int) -> str:

@@ -13,21 +13,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heapreplace
+from heapq import heappop, heapreplace, nsmallest
 from itertools import chain, islice, zip_longest
 
 from graphrag_mcp.code.symbols import PACKAGE_FILES
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EntityRow, Inside, alike, mostly_cjk, readable
+from graphrag_mcp.index.report_content import LISTED, EntityRow, Inside, alike, mostly_cjk, readable
 from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
-from graphrag_mcp.text.prose import SPEAKER, eventful, introduction, spoken, substance
+from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import phrase, terms_of
+from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
 
-VERSION = "11"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "12"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
 MINORITY = 0.4
+ANSWER = 0.3  # worth of what one says of oneself in an interview, where texts are no chat
 REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list of those present
 # Sentences considered for one report, so that no community costs quadratic time; and of them from
 # the reports of children, which say at most 34 sentences themselves.
@@ -35,6 +36,10 @@ CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
 TITLE = 3  # names in a title
+# A document is the topic where more of the topic's text units than the first are its, and more of
+# its own than the second are here.
+ALONE, WHOLE = 0.66, 0.8
+NAMED = 60  # names that most documents hold, of which a title is made
 PER_GROUP = 3  # references of one kind after a sentence
 TURNS = 0.05  # share of sentences with a speaker, over which the texts are a chat
 LEAD = 1.3  # worth of a sentence that a text begins with: it says what the text is about
@@ -109,7 +114,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     found = _candidates(inside, quotes)
     names = [inside.entities[one].title for one in inside.order]
     said = [one.text for one in found if substance(one.text) > 0.1]
-    title = phrase(inside.terms, names, said, nouns=nouns(filter(mostly_cjk, said[:NOUNS])))
+    title = _heading(inside, said)
     named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound
@@ -129,6 +134,37 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
             new.append(f"- {_running(fresh)}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
     return replace(base, summary=summary, full_content=content, findings=_json(findings))
+
+
+def _heading(inside: Inside, said: Sequence[str]) -> str:
+    """A phrase of the names, words and headings that most of the community's documents share."""
+    words = nouns(filter(mostly_cjk, said[:NOUNS]))
+    names = [inside.entities[one].title for one in inside.order]
+    held = Counter(inside.documents.values())
+    whole = [of for of, number in held.items() if number > WHOLE * inside.headings[of][1]]
+    if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
+        if title := heading(inside.terms, inside.headings[whole[0]][0]):
+            return title
+    if len(held) < 2:
+        return phrase(inside.terms, names, said, nouns=words) or _titled(inside)
+    place = {document: at for at, document in enumerate(inside.headings)}
+    headings = [title for title, _ in inside.headings.values()]
+    of = {unit: place[document] for unit, document in inside.documents.items()}
+    named = {
+        row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
+        for row in inside.entities.values()
+    }
+    order = {name: at for at, name in enumerate(names)}
+    names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
+    told = [inside.told.get(document, ()) for document in place]
+    spread = Spread(headings, told, named)
+    return phrase(inside.terms, names, said, nouns=words, spread=spread) or _titled(inside)
+
+
+def _titled(inside: Inside) -> str:
+    """Where no name and no term is known: how its first documents are called."""
+    titles = dict.fromkeys(one_line(title, 40) for title, _ in inside.headings.values() if title)
+    return "" if inside.order else " · ".join(islice(titles, 2))
 
 
 def outline(community: Community, inside: Inside) -> Report:
@@ -194,6 +230,8 @@ def _candidates(inside: Inside, quotes: Sequence[Candidate]) -> list[Candidate]:
         one.worth *= introduction((inside.entities[id].title for id in one.entities), one.text)
         one.worth *= math.sqrt(eventful(one.text)) if speaks else 1.0
         one.sound &= speaks or not chat
+        if not chat and SPEAKER.match(one.text) and OWN.search(spoken(one.text)):
+            one.worth *= ANSWER
         if len(one.units) >= 3:
             one.worth *= REPEATED
             one.sound = False

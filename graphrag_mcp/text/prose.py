@@ -151,6 +151,8 @@ _ITEM = re.compile(
 )
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
+# An address in running text; the rest of one that was cut; what no word is so long as.
+_ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
 LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
@@ -266,6 +268,12 @@ def readable(text: str) -> str:
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
+
+
+def without_addresses(text: str) -> str:
+    """What is readable of a text without the addresses in it: their parts are the words of a site,
+    not of what it says."""
+    return _ADDRESS.sub(" ", readable(text))
 
 
 def navigation(text: str) -> list[tuple[int, int]]:
@@ -441,6 +449,14 @@ def stands_alone(sentence: str) -> float:
     worth *= 0.5 if _FORMS.elsewhere.search(said) else 1.0
     worth *= 0.7 if _ADDRESSED.search(said) else 1.0
     return worth * (0.5 if bare == said and OWN.search(said) else 1.0)
+
+
+def standing(sentence: str) -> float:
+    """1; less for what the frame of a page says, and for a noun that a sentence before it names."""
+    bare = spoken(sentence)
+    if _FORMS.frame.search(sentence):
+        return 0.2
+    return 0.4 if _FORMS.noun_before.match(bare) else 1.0
 
 
 def _unnamed(said: str) -> bool:

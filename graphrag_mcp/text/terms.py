@@ -400,9 +400,15 @@ def stop_word(term: str) -> bool:
     return term in STOP_WORDS
 
 
+_UNTELLING = _WORDS["web"].union(
+    STOP_WORDS, *map(_word_terms, _WORDS["stop_words"] | _WORDS["talk"])
+)
+_CONTRACTED = re.compile(r"'(?:[dmst]|ll|re|ve)$")  # we're, didn't
+
+
 def tells_topic(term: str) -> bool:
     """May this term say what a text is about?"""
-    return len(term) > 1 and term not in _WORDS["web"] and term not in STOP_WORDS
+    return len(term) > 1 and term not in _UNTELLING and not _CONTRACTED.search(term)
 
 
 def without_grammar(found: Sequence[str]) -> list[str]:

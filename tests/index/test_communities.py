@@ -97,6 +97,22 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder, corpus
 
 
+def test_pages_are_grouped_by_what_they_say_and_not_by_the_addresses_of_their_site(tmp_path: Path) -> None:
+    """Four topics on four sites, with an address behind each sentence and one that was cut."""
+    folder = written(tmp_path / "docs")
+    for number, page in enumerate(sorted(folder.iterdir())):
+        site = ("lighthouse.example/keepers", "aqueduct.example/builders", "viaduct.example/arches", "citadel.example/walls")[number % 4]
+        part = f"https://cdn.{site}/images/resized/{'Qm9keSBvZiBhIHBpY3R1cmU' * 2}?width=300&crop=yes"
+        said = page.read_text("utf-8").replace(". ", f". ![Image {number}]({part}) See www.{site}/latest/{number} ")
+        page.write_text(f"{part[30:]}) {said}", "utf-8")
+    put(tmp_path / "corpus", folder)
+    snapshot = open_snapshot(tmp_path / "corpus")
+    topic, tree = topic_of_units(snapshot), communities_stage.stored_tree(snapshot)
+    assert [len(Counter(topic[unit] for unit in units)) for units in tops(tree)] == [1, 1, 1, 1]
+    held = {term for row in snapshot.rows("reports", columns=["terms"])["terms"].to_pylist() for term in row.split("#")[1].split()}
+    assert held and not held & {"lighthouse", "aqueduct", "viaduct", "citadel", "keepers", "builders", "resized", "crop"}
+
+
 def test_top_communities_follow_the_topics_and_hold_every_document(town: tuple[Path, Path]) -> None:
     snapshot = open_snapshot(town[1])
     topic = topic_of_units(snapshot)

@@ -396,3 +396,13 @@ def test_marks_of_emphasis_and_addresses_of_links_are_not_quoted() -> None:
         "The ferry of Port Ember is old and slow."
     )
     assert readable("The ferry takes 3 * 4 cars.", 400)[0] == "The ferry takes 3 * 4 cars."
+    assert readable("In _The Old Ferry_ he set chunk_size and _private.", 400)[0] == (
+        "In The Old Ferry he set chunk_size and _private."
+    )
+
+
+def test_what_one_says_of_oneself_in_an_interview_does_not_open_a_report() -> None:
+    told = "The ferry of Quill went down off the harbour one night long ago."
+    answer = "Wick: We drew the ferry of Quill and the rope of the harbour at night for a film."
+    said = summary_of([("u1", answer, ["Quill"]), ("u2", told, ["Quill"])])[0]
+    assert said.startswith(told)

@@ -12,7 +12,13 @@ import pytest
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import communities_stage, report_content
 from graphrag_mcp.index.communities import ClusterParams, cluster, texts_of
-from graphrag_mcp.index.communities_stage import beginning, links_of, stored_tree, tree_of
+from graphrag_mcp.index.communities_stage import (
+    beginning,
+    headings_of,
+    links_of,
+    stored_tree,
+    tree_of,
+)
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, content_of, inside_of, listed
 from graphrag_mcp.index.report_extractive import Report
@@ -84,13 +90,22 @@ def test_a_report_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot
     entities, edges = everything(snapshot)
     texts = listed(snapshot.rows("text_units", columns=["id", "text"]))
     heads = {id: [(id, said) for said in beginning(text)] for id, text in texts}
+    documents, headings = headings_of(snapshot)
+    spoken: dict[str, set[str]] = {unit: set() for unit in documents}
+    for unit, said in listed(snapshot.rows("passages", columns=["text_unit_id", "terms"])):
+        spoken[unit].update(said.split())
     stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
     made, between = {}, 0
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
         children = [made[child] for child in one.children]
         leads = [lead for unit in one.units[:40] for lead in heads[unit]]
-        made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id], leads)
+        of = {unit: documents[unit] for unit in one.units}
+        told: dict[str, set[str]] = {document: set() for document in of.values()}
+        for unit in one.units:
+            told[of[unit]] |= tree.terms[one.id].keys() & spoken[unit]
+        papers = {"documents": of, "headings": {id: headings[id] for id in sorted(told)}, "told": told}
+        made[one.id] = extractive_report(one, entities, edges, children, tree, tree.terms[one.id], leads, papers)
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip

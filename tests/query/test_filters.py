@@ -405,12 +405,14 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     assert found == ["t2", "t3", "t4"]
 
 
-def three_fields() -> list[InlineText]:
-    """120 notes of three fields, each with words of its own and two smaller fields inside."""
+def five_fields() -> list[InlineText]:
+    """160 notes of five fields, each with words of its own; three have two smaller fields inside."""
     words = [
         ("crane harbour cargo", "rope winch hook", "tide current buoy"),
         ("orchard apple harvest", "bee hive honey", "cider press barrel"),
         ("museum painting frame", "poet verse rhyme", "organ choir hymn"),
+        ("needle thread cloth", "loom wool dye"),
+        ("engine piston valve", "garage spanner oil"),
     ]
 
     def said(words: str, n: int) -> str:
@@ -423,7 +425,7 @@ def three_fields() -> list[InlineText]:
 
 
 def test_an_overview_has_names_and_the_topics_inside_each_topic(tmp_path: Path) -> None:
-    texts = three_fields()
+    texts = five_fields()
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     result = global_search(snapshot, "", level=0, max_tokens=6000)
@@ -447,7 +449,7 @@ def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_pa
 
 
 def test_a_topic_of_most_documents_is_listed_by_the_topics_inside_it(tmp_path: Path) -> None:
-    texts = three_fields()
+    texts = five_fields()
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     rows = snapshot.rows("reports", columns=["n", "level", "n_text_units"]).to_pylist()

@@ -13,6 +13,7 @@ from graphrag_mcp.text.prose import (
     readable,
     relates,
     sentences,
+    standing,
     stands_alone,
     statement,
     substance,
@@ -240,3 +241,19 @@ def test_names_in_the_navigation_of_a_page_are_left_out_and_links_between_notes_
     left_out = [text[start:end] for start, end in navigation(text)]
     assert left_out == [*menu.split("\n"), row]
     assert navigation(text.replace("https://a.example/", "")) == []
+
+
+@pytest.mark.parametrize("raw", [
+    "Ida Holm is a senior staff writer at the Varde Daily.", "The show was canceled in 2018.",
+    "Ana Berg, left, as the pilot of the ferry.", "Jon says: July 17, 2012 at 6:57 am I made the switch to it.",
+    "Please check your email to find a confirmation.", "Varde Daily is part of Holm Press Inc, a publisher of news.",
+])  # fmt: skip
+def test_the_frame_of_a_page_and_a_noun_without_its_name_stand_for_no_topic(raw: str) -> None:
+    assert standing(raw) < 0.5
+
+
+@pytest.mark.parametrize("raw", [
+    "The show of the year was a play on the pier.", "Ida Holm was a pilot and built the pier.", "The Company of Varde sold it.",
+])  # fmt: skip
+def test_other_sentences_may_stand_for_a_topic(raw: str) -> None:
+    assert standing(raw) == 1.0

@@ -9,7 +9,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import Lines, is_cjk, normalise_name, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import (
+    Lines,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    stop_word,
+    tells_topic,
+    terms,
+)
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.workload import linear
 
@@ -139,3 +147,10 @@ def test_lines_are_found_for_every_offset() -> None:
 @given(st.text("ab Z0129,,..''_-#+\t\n:(", max_size=60))
 def test_terms_of_ascii_are_the_same_beside_a_letter_of_another_script(text: str) -> None:
     assert terms(f"{text} \u4e2d") == [*terms(text), "\u4e2d"]
+
+
+def test_words_of_talk_and_their_stems_tell_no_topic() -> None:
+    said = terms("We're really thinking that everything is going very well because they didn't know")
+    assert [term for term in said if tells_topic(term)] == []
+    said = terms("The ferry pilots use a chart")
+    assert [term for term in said if tells_topic(term)] == ["ferry", "ferri", "pilots", "pilot", "chart"]

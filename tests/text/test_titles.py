@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphrag_mcp.text.titles import phrase, terms_of
+from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
 
 SENTENCES = ["The takeover of the bank began.", "A bid for the bank followed.", "The takeover and the bid of a bank ended."]
 
@@ -39,3 +39,34 @@ def test_three_chinese_names_of_one_kind_are_called_by_the_kind() -> None:
     said = ["广茂铁路通车。", "河茂铁路通车。", "龙烟铁路通车。"]
     assert phrase(weights, names, said) == "铁路、上海"
     assert phrase(weights, names[:2], said[:2]).startswith("广茂铁路")
+
+
+def test_each_part_of_a_title_adds_documents_and_one_in_headings_is_worth_more() -> None:
+    """The best three terms all stand in the same two documents of six."""
+    weights = {"lathe": 1.0, "chisel": 0.95, "bandsaw": 0.9, "loom": 0.8, "kiln": 0.7}
+    told = [{"lath", "chisel", "bandsaw"}] * 2 + [{"loom"}] * 2 + [{"kiln"}] * 2
+    said = [f"The {word} of the town is old. They sold the {word}." for word in weights]
+    alone = phrase(weights, [], said)
+    assert alone == "Lathe, chisel and bandsaw"
+    assert phrase(weights, [], said, spread=Spread([""] * 6, told, {})) == "Lathe, loom and kiln"
+    headings = ["Old things"] * 4 + ["A kiln burns", "The kiln at night"]
+    assert phrase(weights, [], said, spread=Spread(headings, told, {})).startswith("Kiln")
+    named = {"Ida Holm": {0}, "Jon Berg": {1, 2, 3}}  # one document is not what six are about
+    weights |= dict.fromkeys(("ida", "holm"), 1.0) | dict.fromkeys(("jon", "berg"), 0.5)
+    assert phrase(weights, list(named), said, spread=Spread([""] * 6, told, named)).startswith("Jon Berg")
+
+
+def test_words_in_a_row_of_several_headings_are_one_part_and_a_verb_ends_none() -> None:
+    headings = ["Varde Announces Harbour Works", "Varde Announces Tide Tables", "Tide Tables for May", "New Tide Tables"]
+    told = [{"varde", "announc"}, {"varde", "announc", "tide"}, {"tide"}, {"tide"}]
+    weights = {"tide": 1.0, "tabl": 0.3, "varde": 0.9, "announc": 0.8}
+    said = ["The tide is high.", "The harbour of Varde has a tide."]
+    assert phrase(weights, ["Varde"], said, spread=Spread(headings, told, {"Varde": {0, 1}})) == "Varde and tide tables"
+
+
+def test_the_title_of_a_document_stands_without_its_site_and_only_where_it_tells_of_the_topic() -> None:
+    weights = {"pier": 1.0, "storm": 0.8, "人工": 1.0, "工智": 0.9, "智能": 0.8}
+    assert heading(weights, "The pier after the storm | Varde Daily - News") == "The pier after the storm"
+    assert heading(weights, "科技周刊（第 220 期）：人工智能的机会在哪里") == "人工智能的机会在哪里"
+    assert heading(weights, "CHAPTER II.") == "" and heading(weights, "The pier") == ""
+    assert len(heading(weights, "The pier after the storm " * 9)) <= 90
