@@ -49,6 +49,8 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 test-all: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]' || \
+	  echo "No wheel of Ray for this Python: the tests of a Ray cluster are skipped."
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(STAMP)

@@ -203,3 +203,12 @@ def test_vs_code_gets_results_that_it_still_shows_and_longer_ones_when_they_are_
         assert short["tokens"] <= 2_000
         assert short["citations"][0] == plain["citations"][0]  # the best of it, not another answer
         assert there.good(tool, **arguments, max_tokens=5_000)["tokens"] > 2_000
+
+
+@pytest.mark.parametrize(("uri", "title", "same"), [
+    ("a/Brie Larson and More to Star in Marvel Dining Adventure on D.txt", "Brie Larson and More to Star in Marvel Dining Adventure on Disney Wish", True),
+    ("notes/mill-of-orl.md", "Mill of Orl", True), ("n1.txt", "n1.txt", True), ("笔记/望沙湾候鸟.md", "望沙湾候鸟", True),
+    ("golang.md", "Go", False), ("notes/2024.md", "The mill of Orl", False), ("notes/orl.md", "Orl: 2024", False), ("a.md", "", False),
+])  # fmt: skip
+def test_a_title_that_the_file_is_named_by_is_not_repeated(uri: str, title: str, same: bool) -> None:
+    assert packing_budget.repeats(uri, title) is same

@@ -262,3 +262,18 @@ def test_few_documents_with_all_words_of_a_question_leave_room_for_others(tmp_pa
     texts += [f"The tennis club soon visited {place}, as {at} people saw." for at in range(40) for place in PLACES]
     (shown,) = documents_shown(tmp_path, texts, "Why were the harbour gates locked by cruel wardens?")
     assert {0, 1} <= shown and len(shown) >= 6 and all(at < 52 for at in shown)
+
+
+def test_a_document_that_says_several_things_on_a_question_comes_before_one_that_says_one(tmp_path: Path) -> None:
+    whole = "The ferry of Orl brought dredging tools. Dredging of the quay took a year, as the board tells. After the dredging the quay of Orl was deep again."
+    once = "Dredging of the quay was dear in Orl. {} Bread, cakes and rolls were sold in the square. The band played for the children until noon."
+    texts = [InlineText(once.format(f"The baker of house {n} rose early."), f"a-{n}") for n in range(6)] + [InlineText(whole, "z-whole")]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="the dredging of the quay; who told of it").text.splitlines()
+    assert "z-whole" in listed[1], listed
+
+
+def test_general_words_find_what_says_the_same(tmp_path: Path) -> None:
+    texts = ["Papers of the coast panned it as a dull evening.", *(f"The tennis club soon visited {place}." for place in PLACES)]
+    (shown,) = documents_shown(tmp_path, texts, "criticism and complaints")
+    assert shown == {0}

@@ -628,3 +628,14 @@ def test_a_question_on_a_source_without_sentences_or_with_one_long_one_loses_not
     for ids in ([f"d{n}" for n in known], *([f"d{n}"] for n in known)):
         result = get_source(found, ids, query="the mill's fine")
         assert all(f'"{one}"' in str(result.sources) or f"'{one}'" in str(result.sources) or one in result.hint for one in ids), result
+
+
+def test_lines_that_pages_of_a_site_share_are_not_quoted(tmp_path: Path) -> None:
+    """Nor is the head of a document repeated over each of its passages."""
+    site = "[Home](https://a.example/) [News](https://a.example/news)\n\nThe fine of the court for mills is told in our weekly letter.\n\n"
+    told = "The court fined the mill of {0} in spring. " + "The stairs of {0} are of stone and lead to a room with a view of the hills. " * 30
+    texts = [f"# Mill of {place}\n\n{site}{told.format(place)}\n\nThe court doubled the fine of {place} for its mill in May." for place in ("Orl", "Venn", "Ardy")]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2", "d3"], query="the court's fine for the mill", max_tokens=3_000).text
+    assert "weekly letter" not in read and read.count("The court doubled") == 3 and read.count("The court fined the mill") == 3
+    assert read.count("(text:") == 3 < len(re.findall(r"^\[t", read, re.MULTILINE))
