@@ -27,6 +27,7 @@ PAGE, PAGE_LINES = 16_000, 60
 LINKED = 5  # links to other sites in it
 # Characters of a line that is a paragraph, and how many are read: banners, then the article begins.
 PARAGRAPH, PARAGRAPHS = 200, 4
+STORIES = 3  # bylines of one day are those of other stories, which a page leads to
 # What a page writes for a date that it does not know: the first second of a computer's clock.
 EPOCH = "1969-12-31", "1970-01-01"
 BEFORE = 9  # words before the date of a byline
@@ -182,6 +183,7 @@ def _of_page(head: str, first: bool | None) -> str:
     PARAGRAPHS."""
     lines = [line for line in readable(head).split("\n") if line.strip()][:PAGE_LINES]
     alone, paragraphs, has_menu = "", 0, bool(navigation(head))
+    bylines: list[str] = []
     for line in lines:
         paragraphs += len(line) > PARAGRAPH
         if paragraphs > PARAGRAPHS:
@@ -190,11 +192,13 @@ def _of_page(head: str, first: bool | None) -> str:
             words = _SAID.joined.sub(" ", line)  # HonorofSeptember 25
             days = [one for one in found(words, DAYS, first) if one[2] and one[2] not in EPOCH]
             if days and _is_byline(words, days):
-                return days[0][2]
+                bylines.append(days[0][2])
             if has_menu and len(days) == 1 and not _SAID.words.search(words, days[0][1]):
                 before = _SAID.words.findall(words[: days[0][0]])  # Thursday 20 March 2014
                 said = len(before) < 2 and not any(word[0] > "\u2e80" for word in before)
                 alone = alone or (days[0][2] if said else "")
+    if bylines and (len(bylines) < STORIES or len(set(bylines)) > 1):
+        return bylines[0]
     top = "".join(lines[:1]).casefold()  # nothing, where a page is a menu
     title = _SAID.words.findall(top)
     for match in _SAID.address.finditer(head):

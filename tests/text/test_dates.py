@@ -284,6 +284,13 @@ def test_a_page_that_is_a_menu_has_no_date():
     assert dates.in_head(menu) == ""
 
 
+def test_bylines_of_one_day_are_those_of_other_stories():
+    links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(6))
+    stories = "\n\n".join(f"Ana Ruiz December 2, 2025 {n}:34 pm" for n in range(1, 5))
+    assert dates.in_head(f"# The mill\n\n{links}\n\n{stories}\n\nThe mill of Orl is closed.") == ""
+    assert dates.in_head(f"# The mill\n\n{links}\n\nBy Bo Lind on May 9, 2022\n\n{stories}") == "2022-05-09"
+
+
 def test_what_is_no_byline_dates_no_page():
     links = "\n".join(f"[{n}](https://example.org/{n})" for n in range(6))
     told = "The shop opened to studios of any size, and the first of them sold two thousand copies in a week or so. " * 3
