@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from itertools import chain, groupby
@@ -42,7 +42,9 @@ from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, furniture_of
 from graphrag_mcp.text.prose import (
+    Furniture,
     language_of,
+    own_lines,
     says_something,
     sentences,
     substance,
@@ -99,11 +101,11 @@ def tree_of(
             pairs = ((way, enumerate(tree.path[unit], 1)) for unit, way in kept[0].items())
             terms = {id: kept[1][way[:depth]] for way, above in pairs for depth, id in above}
             return replace(tree, terms=terms, made_of=made_of)
-    furniture, shared = furniture_of(snapshot)
-    left_out = pa.array(sorted(furniture), pa.string())
-    columns = ["id", "text_unit_id", "text", "terms"]
+    furniture = furniture_of(snapshot)
+    left_out = pa.array(sorted(furniture.texts), pa.string())
+    columns = ["id", "document_id", "text_unit_id", "text", "terms"]
     batches = (
-        said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), shared)
+        said(part.filter(pc.invert(pc.is_in(part["id"], left_out))), furniture)
         for part in snapshot.batches("passages", columns, AT_ONCE)
     )
     texts = texts_of(batches, documents)
@@ -114,17 +116,17 @@ def tree_of(
     return replace(tree, terms=characteristic(texts, tree), made_of="" if near else made_of)
 
 
-def said(passages: pa.Table, shared: Set[str]) -> pa.Table:
+def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
     """The passages with the terms of what their texts say: without those of addresses, and of the
     lines that pages of a site share, by which its pages are alike."""
     linked = pc.match_substring_regex(passages["text"], r"\]\(|://|www\.|[!-~]{40}").to_pylist()
-    rows = zip(linked, *(passages[name].to_pylist() for name in ("text", "terms")), strict=True)
+    names = "document_id", "text", "terms"
+    rows = zip(linked, *(passages[name].to_pylist() for name in names), strict=True)
     told = []
-    for has_address, text, known in rows:
-        lines = without_addresses(text).split("\n") if has_address else text.split("\n")
-        own = [line for line in lines if line not in shared] if shared else lines
-        same = not has_address and len(own) == len(lines)
-        told.append(known if same else " ".join(terms("\n".join(own))))
+    for has_address, document, text, known in rows:
+        own = without_addresses(text) if has_address else text
+        own = own_lines(own, furniture.lines) if document in furniture.pages else own
+        told.append(known if own == text else " ".join(terms(own)))
     terms_told = pa.array(told, pa.string())
     return passages.select(["text_unit_id"]).append_column("terms", terms_told)
 

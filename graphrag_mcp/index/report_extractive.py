@@ -161,9 +161,13 @@ def _heading(inside: Inside, said: Sequence[str]) -> str:
     return phrase(inside.terms, names, said, nouns=words, spread=spread) or _titled(inside)
 
 
+_FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
+
+
 def _titled(inside: Inside) -> str:
     """Where no name and no term is known: how its first documents are called."""
-    titles = dict.fromkeys(one_line(title, 40) for title, _ in inside.headings.values() if title)
+    known = (title for title, _ in inside.headings.values() if not _FILE.fullmatch(title))
+    titles = dict.fromkeys(one_line(title, 40) for title in known if title)
     return "" if inside.order else " · ".join(islice(titles, 2))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
+from unicodedata import category
 
 from graphrag_mcp import types
 from graphrag_mcp.llm import prompts
@@ -389,7 +390,7 @@ LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 LEAST_TEXT = 8  # tokens of text below which the head of a cut item is shortened
 FENCE = 20  # tokens of the marks around what documents say
 TRIES = 12  # fillings of a result, each with less room than the one before
-SAME, LEAST = 40, 12  # letters of a title that the name of its file repeats
+LEAST, CUT = 24, 60  # letters of a long title; of a file's name that may be cut
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 ResultType = TypeVar("ResultType", bound=Result)
@@ -665,15 +666,18 @@ def citation(
 
 
 def repeats(uri: str, title: str) -> bool:
-    """Does the file's name say what the title says, spaces and punctuation aside? Names of files are
-    often cut: SAME letters tell, and fewer than LEAST only where they are all of the name."""
-    said, file = _letters(title)[:SAME], uri.rpartition("/")[2]
-    whole = (_letters(file), _letters(file.rpartition(".")[0]))
-    return said in whole or (len(said) >= LEAST and said in _letters(uri))
+    """Is the file named by the title? A long one aside from spaces and signs; its name may be cut."""
+    file = uri.rpartition("/")[2].removeprefix("text:").casefold()
+    stem, said = file.rpartition(".")[0], title.casefold()
+    if said in (file, stem):
+        return True
+    letters, named = _letters(said), _letters(stem or file)
+    cut = len(named) >= CUT and letters.startswith(named)
+    return len(letters) >= LEAST and (letters == named or cut)
 
 
 def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+    return "".join(one for one in text if one.isalnum() or category(one)[0] == "M")
 
 
 def source_item(

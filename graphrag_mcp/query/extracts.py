@@ -22,14 +22,7 @@ from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import (
-    eventful,
-    own_lines,
-    says_something,
-    sentences,
-    stands_alone,
-    substance,
-)
+from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance
 from graphrag_mcp.text.terms import query_terms, terms
 
 FEW = 40  # sentences on a question
@@ -279,7 +272,7 @@ def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float]
         (unit_of[hit.passage], replace(line, value=line.value * weight(unit_of[hit.passage])))
         for hit in hits
         if around[hit.passage] >= least and (not asked.about or hit.document in asked.about)
-        for line in _lines(hit, asked, around[hit.passage], known.shared)
+        for line in _lines(hit, asked, around[hit.passage], known.own(hit.document, hit.body))
     ]
     return found, _documents(source, found)
 
@@ -365,10 +358,10 @@ def question_of(
     return asked
 
 
-def _lines(hit: passages.Hit, asked: Asked, around: float, shared: Set[str]) -> Iterable[Line]:
+def _lines(hit: passages.Hit, asked: Asked, around: float, body: str) -> Iterable[Line]:
     """The sentences of a passage that say something on the question, with their worth. `around`: the
-    share of the question that the passage holds with its title; `shared`: lines of its site."""
-    on_it, body = max(asked.passages.get(hit.passage, 0.0), hit.score), own_lines(hit.body, shared)
+    share of the question that the passage holds with its title; `body`: its text."""
+    on_it = max(asked.passages.get(hit.passage, 0.0), hit.score)
     for start, end in sentences(body):
         said = body[start:end]
         if not says_something(said) or not (own := asked.held_by(set(terms(said)))):

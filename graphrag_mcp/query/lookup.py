@@ -32,14 +32,7 @@ from graphrag_mcp.query.retrieval import Weights, term_worth
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.prose import (
-    language_of,
-    own_lines,
-    readable,
-    says_something,
-    sentences,
-    stands_alone,
-)
+from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, stands_alone
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name, query_terms, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -72,6 +65,7 @@ AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the qu
 LITTLE, SELECT = 0.25, 5
 PLACES = 12  # passages of a document that are quoted
 FACTS = 5  # figures and names of a sentence that count
+SHORT = 0.05  # of the worth of what says too little to be a sentence
 ROW = 0.5  # of a thing that a question asks after, which a row of a table must hold
 QUERY = 1_000  # characters of that question
 GIVEN = 2_000  # characters of one string of ids that are read
@@ -218,7 +212,10 @@ def passage_items(
         quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
         if last and (quoted_before or _follows(last, item)):  # under the head of the one before
             head, _, text = item.text.partition("\n")
-            item = replace(item, text=f"{head.partition('] ')[0]}]\n{text}")
+            lines = (
+                "" if _follows(last, item) else f" (lines {row['line_start']}-{row['line_end']})"
+            )
+            item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)
     return items, notes
 
@@ -237,7 +234,7 @@ def _bearing(
         if language_of(row["uri"]):  # code has no sentences
             kept[id] = [(0, len(row["text"]))]
         else:
-            row["text"] = own_lines(readable(row["text"]), known.shared)
+            row["text"] = known.own(row["document_id"], readable(row["text"]))
             own = places.setdefault(row["document_id"], [])
             own += _valued(id, row["text"], things, asked) if id not in known.furniture else ()
     best = {document: max((one[0] for one in own), default=0.0) for document, own in places.items()}
@@ -291,18 +288,20 @@ def _valued(
     what they are worth: by the words of the question in them and around them, and by their figures
     and names."""
     around = AROUND + asked.held_by(set(terms(text)))
-    for start, end in sentences(text):
+    for at, (start, end) in enumerate(sentences(text)):
         said = text[start:end]
         figures = sum(any(map(str.isdigit, word)) for word in said.split())
         shares, solid = [passages.share_of(said, [one]) for one in things], stands_alone(said)
         share, tells = max(shares), says_something(said)
         if not tells and figures and share > ROW:  # of a table: "DEAD 714"
             tells, solid = True, 1.0
+        held = max(share, asked.held_by(set(terms(said))))
+        telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
+        value = (held * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
         if tells:
-            held = max(share, asked.held_by(set(terms(said))))
-            telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-            value = (held * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
             yield value, id, start, end, shares.index(share) if share > ROW else -1
+        elif not at or share > ROW:  # where nothing else of a document is told
+            yield value * SHORT, id, start, end, -1
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

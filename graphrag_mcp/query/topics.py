@@ -21,7 +21,7 @@ from graphrag_mcp.query import context, digests, entities, passages, series, tim
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot, furniture_of, rows_of
-from graphrag_mcp.text.prose import readable, says_something, sentences, stands_alone
+from graphrag_mcp.text.prose import own_lines, readable, says_something, sentences, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
@@ -202,8 +202,13 @@ class Counts:
     places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
     furniture: set[str]  # passages that say nothing of their document
-    shared: set[str]  # lines that pages of a site share
+    pages: set[str]  # documents of a web site, and lines that these share
+    shared: set[str]
     described: dict[str, Topic] = field(default_factory=dict)
+
+    def own(self, document: str, told: str) -> str:
+        """What is readable of a document, without lines that pages of its site share."""
+        return own_lines(told, self.shared) if document in self.pages else told
 
 
 _counts: WeakKeyDictionary[Snapshot, Counts] = WeakKeyDictionary()
@@ -420,7 +425,7 @@ def count(snapshot: Snapshot) -> Counts:
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
     names = ["id", "text_unit_id", "terms", "entity_ids"]
-    furniture, shared = furniture_of(snapshot)
+    furniture, pages, shared = furniture_of(snapshot)
     rows = snapshot.rows("passages", "", names).to_pylist()
     rows = sorted((row for row in rows if row["id"] not in furniture), key=lambda row: row["id"])
     rows = rows[:: max(len(rows) // SAMPLED, 1)]
@@ -432,7 +437,7 @@ def count(snapshot: Snapshot) -> Counts:
             places[term].append(place)
         entities.update(row["entity_ids"])
     _counts[snapshot] = Counts(
-        communities, path, rows, documents, dict(places), entities, furniture, shared
+        communities, path, rows, documents, dict(places), entities, furniture, pages, shared
     )
     return _counts[snapshot]
 

@@ -40,7 +40,7 @@ from graphrag_mcp.store.schema import (
     check_values,
     sealed,
 )
-from graphrag_mcp.text.prose import furniture
+from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 
@@ -445,7 +445,7 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
-def furniture_of(snapshot: Snapshot) -> tuple[set[str], set[str]]:
+def furniture_of(snapshot: Snapshot) -> Furniture:
     """The passages (content ids) that are menus or repeat the lines of a site, of documents with
     links; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])

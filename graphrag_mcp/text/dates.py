@@ -206,7 +206,8 @@ def _of_page(head: str, first: bool | None) -> str:
         same = {word for word in title if word[2:]}.intersection(slug)
         years = set(_SAID.year.findall(match["slug"])) - set(_SAID.year.findall(top))
         if len(same) >= 3 and len(same) >= 0.6 * len(set(title)) and not years:
-            return _iso({name: match[name] for name in "ymd" if match[name]}) or alone
+            date = _iso({name: match[name] for name in "ymd" if match[name]})
+            return date if date and date not in EPOCH else alone
     return alone
 
 

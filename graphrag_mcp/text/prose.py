@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from graphrag_mcp.text.terms import LANGUAGES, STOP_WORDS, compiled, is_cjk, table, terms
 
@@ -215,19 +216,28 @@ def asks_consent(told: str) -> bool:
     return dense and strong >= 2 and _FORMS.choice.search(told) is not None
 
 
-def furniture(rows: Iterable[tuple[str, str, str]]) -> tuple[set[str], set[str]]:
+class Furniture(NamedTuple):
+    """Texts (ids) that say nothing of their document; pages (documents) with a menu of links to
+    other sites; and lines that SHARED of these pages hold."""
+
+    texts: set[str]
+    pages: set[str]
+    lines: set[str]
+
+
+def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
     """Which of these (id, document, text) say nothing of their document: menus; and, where the
     document says more elsewhere, texts that are half links or ask for consent, and those of which
-    most are lines that SHARED documents hold. And these lines."""
+    most are lines that SHARED documents hold."""
     found: dict[str, tuple[str, list[str]]] = {}
-    menus: set[str] = set()
-    linked: set[str] = set()
+    menus, linked, pages = set[str](), set[str](), set[str]()
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for id, document, text in rows:
         told = readable(text)
         found[id] = document, told.split("\n")
         if is_menu(text, told):
             menus.add(id)
+            pages |= {document} if "](http" in text else set()
         elif 2 * len(told) < len(text) or asks_consent(told):
             linked.add(id)
         for line in found[id][1]:
@@ -241,7 +251,13 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> tuple[set[str], set[str]]
         if 2 * sum(len(line) for line in lines if line in shared) > sum(map(len, lines))
     }
     says_more = {found[id][0] for id in found.keys() - repeats - linked - menus}
-    return menus | {id for id in repeats | linked if found[id][0] in says_more}, shared
+    of_pages: dict[str, set[str]] = {}
+    for document, lines in found.values():
+        for line in shared.intersection(lines) if document in pages else ():
+            of_pages.setdefault(line, set()).add(document)
+    lines_of = {line for line, some in of_pages.items() if len(some) >= SHARED}
+    texts = menus | {id for id in repeats | linked if found[id][0] in says_more}
+    return Furniture(texts, pages, lines_of)
 
 
 def own_lines(told: str, shared: Set[str]) -> str:

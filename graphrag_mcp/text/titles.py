@@ -180,7 +180,8 @@ def heading(weights: Mapping[str, float], title: str) -> str:
         last -= 1
     said = pieces[0].string[pieces[first].start() : pieces[last].end()].strip(" -–—|:：")
     if len(said) > _HEADING:
-        said = said[: said.rfind(" ", 0, _HEADING)] + "…"
+        cut = said.rfind(" ", 0, _HEADING)
+        said = said[: cut if cut > 0 else _HEADING] + "…"
     return said
 
 

@@ -632,10 +632,27 @@ def test_a_question_on_a_source_without_sentences_or_with_one_long_one_loses_not
 
 def test_lines_that_pages_of_a_site_share_are_not_quoted(tmp_path: Path) -> None:
     """Nor is the head of a document repeated over each of its passages."""
-    site = "[Home](https://a.example/) [News](https://a.example/news)\n\nThe fine of the court for mills is told in our weekly letter.\n\n"
+    menu = " ".join(f"[Part {n}](https://a.example/a/long/way/to/part/{n}/of/the/site/index.html)" for n in range(40))
+    site = f"{menu}\n\nThe fine of the court for mills is told in our weekly letter.\n\n"
     told = "The court fined the mill of {0} in spring. " + "The stairs of {0} are of stone and lead to a room with a view of the hills. " * 30
     texts = [f"# Mill of {place}\n\n{site}{told.format(place)}\n\nThe court doubled the fine of {place} for its mill in May." for place in ("Orl", "Venn", "Ardy")]
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
     read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2", "d3"], query="the court's fine for the mill", max_tokens=3_000).text
     assert "weekly letter" not in read and read.count("The court doubled") == 3 and read.count("The court fined the mill") == 3
     assert read.count("(text:") == 3 < len(re.findall(r"^\[t", read, re.MULTILINE))
+
+
+def test_what_notes_have_in_common_is_read_on_a_question(tmp_path: Path) -> None:
+    """They are linked, but pages of no site."""
+    said = "Decision: the budget was approved by the board."
+    texts = [f"# Meeting {n}\n\nSee [plan](plan.md) and [shop](https://a.example/).\n\n{said}\n\nThe board then walked to house {n}." for n in range(5)]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], query="was the budget approved?").text
+    assert said in read and said in global_search(open_snapshot(tmp_path / "c"), "was the budget approved?").text
+
+
+@pytest.mark.parametrize("text", ["- milk\n- eggs\n- rye", "Ada: Where is the key?\nBo: Under the mat.", "port: http", "| tide | rope |\n|---|---|\n| 1 | 2 |"])
+def test_a_document_without_sentences_is_read_on_a_question(tmp_path: Path, text: str) -> None:
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text), InlineText("The mill of Orl has a key of brass."))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="key, port, rye").text
+    assert any(word in read for word in text.split() if word[:1].isalpha()), read

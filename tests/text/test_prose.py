@@ -254,6 +254,8 @@ def test_the_frame_of_a_page_and_a_noun_without_its_name_stand_for_no_topic(raw:
 
 @pytest.mark.parametrize("raw", [
     "The show of the year was a play on the pier.", "Ida Holm was a pilot and built the pier.", "The Company of Varde sold it.",
+    "Mark Twain was a writer who lived in Hartford.", "Norway is part of Scandinavia.", "At 7:30 pm the ship sank.",
+    "The letter says: let there be light.",
 ])  # fmt: skip
 def test_other_sentences_may_stand_for_a_topic(raw: str) -> None:
     assert standing(raw) == 1.0
