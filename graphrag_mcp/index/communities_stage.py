@@ -125,8 +125,7 @@ def said(passages: pa.Table, shared: Set[str]) -> pa.Table:
         own = [line for line in lines if line not in shared] if shared else lines
         same = not has_address and len(own) == len(lines)
         told.append(known if same else " ".join(terms("\n".join(own))))
-    terms_told = pa.array(told, pa.string())
-    return passages.select(["text_unit_id"]).append_column("terms", terms_told)
+    return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
 
 
 def _stored_groups(
@@ -485,12 +484,10 @@ def communities(run: Run, recluster: bool) -> None:
         described, failed = descriptions.finish(started, run.take)
         run.write(moved | described)
         del moved, described  # before the reports are made
-        degraded = _report(run, tree, number_of)
-        run.write(_pending(run, failed, degraded))
+        run.write(_pending(run, failed, _report(run, tree, number_of)))
     with run.stage("vectors"):
         if models.embedding and models.asker.embeds:
-            snapshot = run.draft_snapshot()
-            for change in vectors.embed_missing(models.asker, snapshot, run.take):
+            for change in vectors.embed_missing(models.asker, run.draft_snapshot(), run.take):
                 run.write(change)
     _commit(run, numbers, tree)
     compact(run)
@@ -513,8 +510,7 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
             row["fingerprint"] = "" if id in reporting.unsure else prints[id]
             row |= {"n": numbers[id], "terms": reporting.terms(report)}
             rows.append(row)
-        replaced = sorted(part & stored)
-        run.write({"reports": Change(replaced, graph_to_table("reports", rows))})
+        run.write({"reports": Change(sorted(part & stored), graph_to_table("reports", rows))})
         degraded |= reporting.degraded
         del reporting, rows  # before the next part is read
     return degraded

@@ -142,6 +142,5 @@ def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
     """What the documents call entities, by id."""
     rows = snapshot.served("entities", ends, ["id", "key", "title", "names"])
     edits = logs.in_force(snapshot)
-    by_hand = [row for row in rows if "title" in edits.words(row["key"])]
-    found = _mentions(snapshot, by_hand)
+    found = _mentions(snapshot, [row for row in rows if "title" in edits.words(row["key"])])
     return {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in rows}

@@ -80,8 +80,7 @@ def tokens_of(text: str) -> float:
 def _encoding() -> Any:
     """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
     usual = os.path.join(tempfile.gettempdir(), "data-gym-cache")
-    folder = os.environ.get("TIKTOKEN_CACHE_DIR", usual)
-    if not os.path.isfile(os.path.join(folder, VOCABULARY)):
+    if not os.path.isfile(os.path.join(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY)):
         return None
     import tiktoken
 

@@ -302,8 +302,7 @@ class Wish:
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
-    made = partial(rows, wish=wish)
-    return _change(folder, settings, dry_run, made)
+    return _change(folder, settings, dry_run, partial(rows, wish=wish))
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:

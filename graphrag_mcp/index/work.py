@@ -452,8 +452,7 @@ def _read_unit(
     _, text, context = unit
     if row["kind"] == "claims":
         if models.claims is not None:
-            asked = claims_of_unit(models.asker, text, models.claims, context=context)
-            models.asker.wait(asked)
+            models.asker.wait(claims_of_unit(models.asker, text, models.claims, context=context))
         return
     columns = ["form", "strong", "by"]
     names = snapshot.by_key("mentions", [row["subject"]], columns=columns).to_pylist()

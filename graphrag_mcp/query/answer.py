@@ -361,8 +361,7 @@ def _references(
     of another row its title with the first documents and lines that it comes from."""
     listed = {one.id: _place(one) for one in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
-        numbers = [int(id[1:]) for id in cited if id[0] == letter]
-        rows = context.numbered(snapshot, table, numbers)
+        rows = context.numbered(snapshot, table, [int(id[1:]) for id in cited if id[0] == letter])
         titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
         for row, title in zip(rows, titles, strict=True):
             listed[f"{letter}{row['n']}"] = f"{packing.one_line(title, 150)}{_from(snapshot, row)}"

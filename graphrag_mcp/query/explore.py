@@ -335,8 +335,7 @@ def _community(
     below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
     where = f"id IN ({below}) OR parent IN ({below})"
     found = snapshot.rows("communities", where, TREE).to_pylist()
-    columns = ["id", "degree"]
-    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", columns)
+    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
     report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
     title = one_line(report[0], 120) if report else "Community"
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"

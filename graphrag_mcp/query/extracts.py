@@ -152,8 +152,7 @@ def general_words(query: str) -> list[str]:
 
 @cache
 def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
-    written = Path(__file__).with_name("related.toml").read_text("utf-8")
-    groups = tomllib.loads(written)["group"]
+    groups = tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]
     return [
         (frozenset(query_terms(one["asked"])), frozenset(query_terms(one["said"], WORDS)))
         for one in groups
@@ -293,8 +292,7 @@ def _documents(source: Source, found: Iterable[tuple[str, Line]]) -> dict[str, f
     for one in source.found.passages:
         searched[one.document_id].append(one.score)
     of_sentences, of_search = _fading(said, SENTENCES), _fading(searched, FOUND)
-    value = {id: of_sentences[id] + OF_SEARCH * of_search.get(id, 0.0) for id in said}
-    return _shares(value)
+    return _shares({id: of_sentences[id] + OF_SEARCH * of_search.get(id, 0.0) for id in said})
 
 
 def _fading(values: Mapping[str, list[float]], most: int) -> dict[str, float]:

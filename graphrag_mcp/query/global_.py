@@ -385,8 +385,7 @@ async def _ratings(
             return 0.0  # damaged: nothing of it may be read
         text = prompt.substitute(report=data(_headlines(row)), question=data(query))
         message, schema = (Message("user", text),), replies.RATING_SCHEMA
-        ask = Ask("rate", message, replies.read_rating, lambda: -1, schema)
-        given = await asked(asker, ask)
+        given = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
         if given.by:
             return float(given.value)
         missing.append(given.reason or "no reply")
@@ -414,8 +413,7 @@ async def read(
 ) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
-    ids = list(weight)[:MOST_REPORTS]
-    rows = await asyncio.to_thread(snapshot.served, "reports", ids)
+    rows = await asyncio.to_thread(snapshot.served, "reports", list(weight)[:MOST_REPORTS])
     lines = answers.fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
     rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
     number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}

@@ -296,8 +296,7 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
     beginning = rows[0][:BEGINNING] if rows else ""
     if "](http" not in beginning:
         return readable(beginning)
-    names = ["id", "position", "text"]
-    parts = snapshot.by_key("passages", [id], "document_id", names).to_pylist()
+    parts = snapshot.by_key("passages", [id], "document_id", ["id", "position", "text"]).to_pylist()
     parts.sort(key=lambda row: row["position"])
     furniture = topics.count(snapshot).furniture
     own = [row["text"] for row in parts if row["id"] not in furniture]
@@ -358,8 +357,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
     """Every document that names an entity, with the sentences on it that say most in the first text
     unit that does."""
     forms = [entity["title"], *entity["aliases"]]
-    columns = ["id", "n", "document_id"]
-    rows = snapshot.served("text_units", entity["text_unit_ids"], columns)
+    rows = snapshot.served("text_units", entity["text_unit_ids"], ["id", "n", "document_id"])
     rows.sort(key=lambda row: -row["n"])
     first = {row["document_id"]: row for row in rows}  # the first text unit of each
 

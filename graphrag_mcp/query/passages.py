@@ -355,8 +355,7 @@ def _connect(page: Page, sources: Sequence[Source]) -> None:
 
 
 def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
-    names = ["id", "target_id", "weight"]
-    rows = snapshot.by_key("relationships", named, "source_id", names)
+    rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
     light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
     light.sort(key=lambda row: (-row["weight"], row["id"]))
     found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
@@ -664,8 +663,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
         return _cut(text[slice(*spans[best])], worth, room)
     runs = []
     for first in range(best + 1):
-        cost = list(accumulate(prices[first:]))
-        last = first + bisect_right(cost, room) - 1
+        last = first + bisect_right(list(accumulate(prices[first:])), room) - 1
         if last >= best:
             runs.append((round(math.fsum(values[first : last + 1]), 9), first, last))
     _, first, last = max(runs)

@@ -89,8 +89,7 @@ class Rated:
 def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     """Every report by id, with its rating from 0 to 5 by the words of the question, on a scale set
     by the best of them (0 where no word is in it)."""
-    names = ["id", "level", "rank", "n_text_units"]
-    rows = snapshot.rows("reports", "", names).to_pylist()
+    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
     family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
     most = max((row["n_text_units"] for row in rows), default=0) or 1
@@ -115,8 +114,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Ra
         ancestors |= above
         above = {every[id].parent for id in above}
     missing = sorted(ancestors - words.keys())
-    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
-    words |= dict(rows_of(rows))
+    words |= dict(rows_of(snapshot.by_key("reports", missing, "id", ["id", "terms"])))
     whole = sum(worth.values())
     similar = {id: similarity(text, worth) / whole for id, text in words.items()}
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)

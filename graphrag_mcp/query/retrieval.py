@@ -274,8 +274,7 @@ class _Candidates:
         """Count what the best passages say in the first person again, to the same scale."""
         best = self._by_words()[:FIRST_PERSON_READ]
         new = [one.id for one in best if one.id not in self._own]
-        rows = self.snapshot.by_key("passages", new, "id", ("id", "text"))
-        for id, text in rows_of(rows):
+        for id, text in rows_of(self.snapshot.by_key("passages", new, "id", ("id", "text"))):
             self._own[id] = own_terms(text)
         heard = [self._own[one.id] for one in best]
         average = sum(map(len, heard)) / (sum(map(bool, heard)) or 1)
@@ -627,8 +626,7 @@ def _give_neighbours(candidates: _Candidates) -> None:
 def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
     """The passages at these places; before the first and behind the last of a document is none."""
     documents = sorted({document for document, _ in places})
-    names = ["id", "document_id", "position"]
-    rows = snapshot.by_key("passages", documents, "document_id", names)
+    rows = snapshot.by_key("passages", documents, "document_id", ["id", "document_id", "position"])
     ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
     return snapshot.by_key("passages", ids, "id", LIGHT)
 
@@ -652,8 +650,7 @@ def in_first_person(query: str) -> bool:
 def own_terms(text: str) -> list[str]:
     """The terms of the sentences in the first person."""
     spans = sentences(text) if OWN.search(text) else ()
-    parts = (text[start:end] for start, end in spans)
-    return terms(" ".join(filter(OWN.search, parts)))
+    return terms(" ".join(filter(OWN.search, (text[start:end] for start, end in spans))))
 
 
 # ---- time ----------------------------------------------------------------------------------------

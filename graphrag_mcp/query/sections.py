@@ -219,8 +219,7 @@ def _relationships(
 def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     """Reports of the communities that hold most of the chosen entities, then by rank:
     `id|title|occurrence weight|content|rank`."""
-    ids = [row["id"] for row in chosen]
-    members = snapshot.by_key("memberships", ids, "entity_id", ["path"])
+    members = snapshot.by_key("memberships", [row["id"] for row in chosen], "entity_id", ["path"])
     held = Counter(id for path in members["path"].to_pylist() for id in path)
     names = ["id", "rank", "level", "n_text_units"]
     light = snapshot.by_key("reports", list(held), "id", names).to_pylist()

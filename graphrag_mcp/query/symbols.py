@@ -492,8 +492,7 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
             for one in file.symbols
             if file.key(one.name) == row["key"]
         ][:SAME]
-        stored = snapshot.by_key("passages", [document["id"]], "document_id")
-        passages = stored.to_pylist()
+        passages = snapshot.by_key("passages", [document["id"]], "document_id").to_pylist()
         for start, end in spans:
             found += _definition(row, document["text"], start, end, passages)
     return found

@@ -309,8 +309,7 @@ def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
-    rows = snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist()
-    return read(snapshot, rows)
+    return read(snapshot, snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist())
 
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times]]:
