@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.text.terms import content_id, is_cjk, tells_topic, without_grammar
+from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
 VERSION = 5  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
@@ -193,10 +193,8 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
         way: content_id("community", str(len(way) - 1), *(members or held))
         for way, (members, held) in parts.items()
     }
-    children: dict[str, list[str]] = defaultdict(list)
-    for way in sorted(parts, key=name.__getitem__):
-        if len(way) > 1:
-            children[name[way[:-1]]].append(name[way])
+    order = sorted(parts, key=name.__getitem__)
+    children = lists_of((name[way[:-1]], name[way]) for way in order if len(way) > 1)
     ways = {way: tuple(name[way[:end]] for end in range(1, len(way) + 1)) for way in parts}
     found = []
     for way, ids in ways.items():
@@ -265,9 +263,7 @@ def _by_folder(
     files: Mapping[str, str], params: ClusterParams
 ) -> Iterator[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
     """The leaves: text units, way from the top, and the title of each community on the way."""
-    held: dict[_Path, list[str]] = defaultdict(list)
-    for unit in sorted(files):
-        held[tuple(files[unit].split("/"))].append(unit)
+    held = lists_of((tuple(files[unit].split("/")), unit) for unit in sorted(files))
     todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
     while todo and held:
         paths, way, titles = todo.pop()
@@ -288,9 +284,7 @@ def _by_folder(
 def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
     """The files by what lies in their common folder; small ones together."""
     depth = len(commonprefix(paths))
-    groups: dict[_Path, list[_Path]] = defaultdict(list)
-    for path in paths:
-        groups[path[depth : depth + 1]].append(path)
+    groups = lists_of((path[depth : depth + 1], path) for path in paths)
     size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
     small = {name for name, units in size.items() if units < SMALL}
     together = [path for name in sorted(small) for path in groups[name]]

@@ -48,7 +48,7 @@ from graphrag_mcp.text.prose import (
     substance,
     without_addresses,
 )
-from graphrag_mcp.text.terms import content_id, entity_id, terms
+from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
@@ -222,10 +222,9 @@ def fingerprints(
     its check value."""
     rows = dict(listed(snapshot.rows("entities", columns=["id", "check"])))
     # Of each community the relationships that lie in none of its children.
-    edges: dict[str, list[int]] = defaultdict(list)
-    for source, target, check in listed(links.select(["source_id", "target_id", "check"])):
-        if (home := _home(tree, source, target)) is not None:
-            edges[home].append(check)
+    checks = listed(links.select(["source_id", "target_id", "check"]))
+    homes = ((_home(tree, source, target), check) for source, target, check in checks)
+    edges = lists_of((home, check) for home, check in homes if home is not None)
     prompt, claims = "", dict[str, list[int]]()
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
@@ -531,10 +530,7 @@ def _is_open(run: Run) -> bool:
 def _to_describe(run: Run) -> dict[str, list[str]]:
     """Entities and relationships, by kind, whose descriptions a model is to write."""
     rows = run.snapshot().rows("pending", columns=["kind", "subject"])
-    found: dict[str, list[str]] = defaultdict(list)
-    for kind, subject in [*listed(rows), *((one.kind, one.subject) for one in run.corrections)]:
-        found[kind].append(subject)
-    return found
+    return lists_of([*listed(rows), *((one.kind, one.subject) for one in run.corrections)])
 
 
 def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> dict[str, Change]:

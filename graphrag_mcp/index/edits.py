@@ -33,7 +33,7 @@ from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
-from graphrag_mcp.text.terms import counted, entity_id, normalise_name, relationship_id
+from graphrag_mcp.text.terms import counted, entity_id, lists_of, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
@@ -585,9 +585,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
         raise BadInput("no documents are named", advice)
     live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    files: dict[str, list[str]] = {}
-    for uri, row in live.items():
-        files.setdefault(row["file"], []).append(uri)
+    files = lists_of((row["file"], uri) for uri, row in live.items())
     chosen = Chosen()
     for one in wanted:
         found = _named(one, live, files)

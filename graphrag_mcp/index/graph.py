@@ -33,7 +33,7 @@ from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.prose import fences, introduction, navigation, quotation, relates
-from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
+from graphrag_mcp.text.terms import composed, entity_id, is_cjk, lists_of, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
 EditedRow = dict[str, Any]
@@ -166,9 +166,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
     starts = [start for start, _ in spans]
     mute = _mute(core_text, spans, starts, every)
-    groups: dict[str, list[Fields]] = {}
-    for mention in every:
-        groups.setdefault(mention[0], []).append(mention)
+    groups = lists_of((mention[0], mention) for mention in every)
     named = [_group(unit_id, found, spans, starts, mute, core) for found in groups.values()]
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
@@ -833,9 +831,7 @@ def _evidence(
             new += pairs(unit.named, entity_of, capped)
         else:
             new += stated_pairs(unit.id, unit.said, entity_of)
-    stated: dict[str, list[Evidence]] = defaultdict(list)
-    for row in old:
-        stated[row.text_unit_id].append(row)
+    stated = lists_of((row.text_unit_id, row) for row in old)
     for id in sorted(state.by_unit):
         named = state.by_unit[id]
         if any(row.by for row in named):

@@ -30,7 +30,7 @@ from graphrag_mcp.text.prose import (
     stands_alone,
     substance,
 )
-from graphrag_mcp.text.terms import query_terms, terms
+from graphrag_mcp.text.terms import lists_of, query_terms, terms
 
 FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
@@ -187,9 +187,7 @@ def by_topic(
         for unit, line in found
     ]
     each = max(OF_TOPIC, 2.5 * most / len(in_series)) if in_series else OF_TOPIC * most / FEW
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _joined(_chosen(every, each, most)):
-        lines[id].append(line)
+    lines = lists_of(_joined(_chosen(every, each, most)))
     if in_series:
         return [(one, lines[one.id]) for one in in_series if one.id in lines]
     return _grouped(snapshot, lines, of_level, level, kept)
@@ -199,9 +197,7 @@ def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     """The same by document (content ids), at most so many: the sentences of each that say something
     on the question, best first; a document that repeats another is named with it."""
     found, worth = _sentences(source)
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for _, line in sorted(found, key=_order):
-        lines[line.hit.document].append(line)
+    lines = lists_of((line.hit.document, line) for _, line in sorted(found, key=_order))
     best = max((held[0].value for held in lines.values()), default=0.0)
     kept: dict[str, list[Line]] = {}
     shown: list[tuple[frozenset[int], Hit]] = []
@@ -286,11 +282,8 @@ def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float]
 def _documents(source: Source, found: Iterable[tuple[str, Line]]) -> dict[str, float]:
     """The worth of documents (content ids) as a share of the best: by the sentences that say most,
     and by what the search found in them."""
-    said, searched = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
-    for _, line in found:
-        said[line.hit.document].append(line.value)
-    for one in source.found.passages:
-        searched[one.document_id].append(one.score)
+    said = lists_of((line.hit.document, line.value) for _, line in found)
+    searched = lists_of((one.document_id, one.score) for one in source.found.passages)
     of_sentences, of_search = _fading(said, SENTENCES), _fading(searched, FOUND)
     return _shares({id: of_sentences[id] + OF_SEARCH * of_search.get(id, 0.0) for id in said})
 
@@ -409,9 +402,7 @@ def _chosen(
 
 def _joined(chosen: Sequence[tuple[str, Line]]) -> Iterable[tuple[str, Line]]:
     """The same with the sentences of one passage on one line, in its order."""
-    of_passage: dict[str, list[tuple[str, Line]]] = defaultdict(list)
-    for id, line in chosen:
-        of_passage[line.hit.passage].append((id, line))
+    of_passage = lists_of((line.hit.passage, (id, line)) for id, line in chosen)
     for (id, first), *rest in of_passage.values():
         body = first.hit.body
         said = [first.text, *(line.text for _, line in rest)]

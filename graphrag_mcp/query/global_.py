@@ -28,7 +28,7 @@ from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import content_id, counted
+from graphrag_mcp.text.terms import content_id, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -323,9 +323,7 @@ async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level:
         return Chosen(*await asyncio.to_thread(reports.select, snapshot, query, level))
     every = await asyncio.to_thread(reports.all_rated, snapshot, query)
     coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
-    children: dict[str, list[Rated]] = {}
-    for one in every.values():
-        children.setdefault(one.parent if one.parent in every else "", []).append(one)
+    children = lists_of((one.parent if one.parent in every else "", one) for one in every.values())
     kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
     kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
     kept = kept[: reports.READ]

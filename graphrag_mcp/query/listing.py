@@ -32,7 +32,7 @@ from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import readable, says_something, sentences
-from graphrag_mcp.text.terms import Lines, counted, normalise_name
+from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -247,10 +247,7 @@ def _topic(
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
-    ends: dict[str, list[int]] = defaultdict(list)
-    for id, end in rows_of(rows):
-        ends[id].append(end)
-    return {id: (max(some), len(some)) for id, some in ends.items()}
+    return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
 
 
 def _line(

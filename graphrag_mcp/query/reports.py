@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context, retrieval
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
@@ -171,9 +171,7 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
 def _finest(rated: Iterable[Rated]) -> list[Rated]:
     """Relevant reports without a relevant part, or more relevant by their own words than it."""
     relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
-    below: dict[str, list[Rated]] = defaultdict(list)
-    for one in relevant.values():
-        below[one.parent].append(one)
+    below = lists_of((one.parent, one) for one in relevant.values())
     kept, frontier = [], [one for one in relevant.values() if one.parent not in relevant]
     while frontier:
         one = frontier.pop()

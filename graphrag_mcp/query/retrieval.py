@@ -35,6 +35,7 @@ from graphrag_mcp.text.terms import (
     composed,
     entity_id,
     is_cjk,
+    lists_of,
     normalise_name,
     query_terms,
     stop_word,
@@ -720,10 +721,7 @@ def _is_code(passage: Passage) -> bool:
 
 def _files(passages: Iterable[Passage]) -> Iterable[list[Passage]]:
     """The passages of source code by their file."""
-    files: dict[str, list[Passage]] = defaultdict(list)
-    for passage in filter(_is_code, passages):
-        files[passage.document_id].append(passage)
-    return files.values()
+    return lists_of((one.document_id, one) for one in filter(_is_code, passages)).values()
 
 
 def give_definitions(
