@@ -8,7 +8,7 @@ a function of the content alone."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -315,9 +315,7 @@ def _placed(ways: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, tuple[in
             continue
         depth = 0
         while left := [way for way in left if len(way) > depth]:
-            counts: dict[int, int] = defaultdict(int)
-            for way in left:
-                counts[way[depth]] += 1
+            counts = Counter(way[depth] for way in left)
             best = min(counts, key=lambda group: (-counts[group], group))
             left = [way for way in left if way[depth] == best]
             depth, found[id] = depth + 1, left[0][: depth + 1]

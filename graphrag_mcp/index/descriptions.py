@@ -104,7 +104,6 @@ def _told_of_entities(
 
 
 def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[graph.Named]]:
-    """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
     mentions = graph.mentions_from_table(snapshot.by_key("mentions", keys, "key"))
     by_key = lists_of((named.key, named) for named in mentions)

@@ -327,7 +327,6 @@ def reported(rows: str, habits: Habits) -> str:
 
 
 def _parts(said: Iterable[str]) -> Iterator[list[str]]:
-    """Sentences that make a paragraph together."""
     part: list[str] = []
     for one in said:
         part.append(one)
@@ -339,7 +338,6 @@ def _parts(said: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
-    """The sentences of rows."""
     said = (line[start:end] for line in lines for start, end in sentences(line))
     return (_plain(one) for one in said if tokens_of(one) >= 10)
 

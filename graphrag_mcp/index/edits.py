@@ -62,24 +62,13 @@ class Target:
 
 def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
-    overlay = fold(log)
-    at = now()
-
-    def row(
-        op: str,
-        kind: str,
-        keys: Sequence[str],
-        forms: Sequence[str] = (),
-        fields: Row | None = None,
-    ) -> LogRow:
-        return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, at)
-
+    overlay, row = fold(log), partial(LogRow, id, by=wish.by, time=now())
     if not wish.targets:
         what = f"op {wish.op!r} needs ids"
         raise BadInput(what, 'Give ids=["e12"], a name, or of an undo its undo_id')
     if wish.op == "undo":
         _undoable(log, overlay, wish.targets)
-        return [row("undo", "", [target.keys[0] for target in wish.targets])]
+        return [row("undo", "", tuple(target.keys[0] for target in wish.targets))]
     if wish.op == "create":
         target = _one(wish)
         _creatable(snapshot, overlay, target)
@@ -120,14 +109,13 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
 
 
 def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
-    """Merges, and proposals that are refused."""
     if any(target.kind != "entity" for target in wish.targets):
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
     if len(targets) < 2:
         what = "these names are one entity already"
         raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
-    keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
+    keys, forms = zip(*((one.keys[0], one.forms[0]) for one in targets), strict=True)
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
         return [] if known else [row("reject", "entity", keys, forms)]

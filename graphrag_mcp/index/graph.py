@@ -655,10 +655,7 @@ def _read(
 def _gather(state: _State, keys: set[str]) -> None:
     """Read all mentions of `keys`, of the names that they may stand for, and of the names that
     stand for them."""
-    arrived: dict[str, list[Named]] = defaultdict(list)
-    for unit in state.fresh.values():
-        for row in unit.named:
-            arrived[row.key].append(row)
+    arrived = lists_of((row.key, row) for unit in state.fresh.values() for row in unit.named)
     pending = keys - state.known
     while pending:
         state.known |= pending

@@ -384,7 +384,6 @@ def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
 
 
 def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The two names of each relationship."""
     ends = sorted({row[end] for row in rows for end in ENDS})
     named = snapshot.served("entities", ends, ["id", "title"])
     title = {row["id"]: packing.one_line(row["title"], 70) for row in named}

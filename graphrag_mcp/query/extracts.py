@@ -317,7 +317,6 @@ def _weights(known: Counts, asked: Asked) -> Callable[[str], float]:
 
 
 def _worth(source: Source) -> dict[str, float]:
-    """The worth of the terms of the question, people aside."""
     asked = asked_about(source.snapshot, source.found.query)
     worth = source.found.terms if asked is None else asked
     return passages.without_people(worth, source.found.names)
@@ -345,11 +344,9 @@ def question_of(
     subject, about = _subject(known, worth)
     things = [one for each in _listed(query, shares) if (one := each.keys() - subject)]
     asked = Asked(shares, _related(known, worth), subject, about, things)
-    held: dict[int, set[str]] = defaultdict(set)
-    for term in {*worth, *(one for _, said in asked.related for one in said)}:
-        for place in known.places.get(term, ()):
-            held[place].add(term)
-    rows = ((known.passages[place], asked.held_by(some)) for place, some in held.items())
+    wanted = {*worth, *(one for _, said in asked.related for one in said)}
+    held = lists_of((place, term) for term in wanted for place in known.places.get(term, ()))
+    rows = ((known.passages[place], asked.held_by({*some})) for place, some in held.items())
     on_it = {row["id"]: v for row, v in rows if passing is None or row["text_unit_id"] in passing}
     best = max(on_it.values(), default=1.0) or 1.0
     asked.passages = {id: value / best for id, value in on_it.items()}

@@ -87,7 +87,6 @@ def search(
 
 
 def _notes(part: Part, level: int) -> str:
-    """What is to be said of a corpus."""
     name, snapshot, kept = part
     late = deep = ""
     if "communities" in snapshot.manifest.stale:
@@ -176,7 +175,6 @@ def _by_topic(part: Part, query: str, request: Request, most: int) -> list[tuple
 
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
-    """No document speaks of the question: say so, and what they do speak of."""
     result.state = "not_found"
     said, listed = [], []
     for name, snapshot, kept in parts:

@@ -480,7 +480,6 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
 
 
 def _definitions(alias: str, text: str, source: SourceFile) -> list[str]:
-    """The definitions of a source file with their lines, signatures and first lines of docstrings."""
     lines, depth = Lines(text), source.module.count(".") + 1
     said = []
     for number, one in enumerate(source.symbols[1:], 1):

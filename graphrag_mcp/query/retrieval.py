@@ -254,7 +254,6 @@ class _Candidates:
             self._add(self.snapshot.by_key("passages", ids, "id", LIGHT))
 
     def _find(self, worth: Mapping[str, float]) -> None:
-        """What full text finds by these terms."""
         self._worth, self._score, self.passages = worth, bm25(self.snapshot, worth), {}
         self._add(self.snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT))
 
@@ -563,9 +562,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
         return 0, False
     rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT)
     rows = rows.filter(pc.less(rows["position"], LEADS))
-    documents: dict[str, set[str]] = defaultdict(set)
-    for title, document in rows_of(rows.select(["title_id", "document_id"])):
-        documents[title].add(document)
+    documents = lists_of({*rows_of(rows.select(["title_id", "document_id"]))})
     titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
     titled = pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string()))
     fresh = candidates.join(rows.filter(titled))

@@ -277,7 +277,6 @@ def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more:
 
 
 def _further(words: Sequence[str], hops: int, more: int) -> str:
-    """What lies beyond the steps that were asked for."""
     if not more:
         return "none further resolved" if set(words) != {"tests"} else f"looked for in {FAR} steps"
     return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")

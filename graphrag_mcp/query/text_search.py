@@ -218,7 +218,6 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
 
 
 def _said_absent(lost: Sequence[str], where: str) -> str:
-    """The sentence on them; "" for none."""
     if not lost:
         return ""
     more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""

@@ -22,7 +22,7 @@ from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
 from graphrag_mcp.store.tables import Snapshot, furniture_of, rows_of
 from graphrag_mcp.text.prose import readable, says_something, sentences, stands_alone
-from graphrag_mcp.text.terms import counted, is_cjk, tells_topic, terms
+from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult
@@ -470,9 +470,7 @@ def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
     held = series.grouped(snapshot, passing(snapshot, kept))
     if len(held) < 2:
         return []
-    units: dict[str, set[str]] = defaultdict(set)
-    for unit, document in count(snapshot).documents.items():
-        units[document].add(unit)
+    units = lists_of((document, unit) for unit, document in count(snapshot).documents.items())
     return [
         Topic(
             one.uri if one else "",
