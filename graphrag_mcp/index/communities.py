@@ -180,11 +180,8 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     """From the way of each entity and text unit through groups, whatever these are called.
 
     A community has an id of its level and its entities, or of its text units where it has none."""
-    groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for id in sorted(path):
-        way = tuple(path[id])
-        for end in range(1, len(way) + 1):
-            groups[way[:end]].append(id)
+    given = ((id, tuple(path[id])) for id in sorted(path))
+    groups = lists_of((way[:end], id) for id, way in given for end in range(1, len(way) + 1))
     parts = {
         way: (tuple(id for id in ids if id not in units), tuple(id for id in ids if id in units))
         for way, ids in groups.items()

@@ -161,17 +161,13 @@ def _imported(snapshot: Snapshot) -> imported.Given | None:
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
     path = _paths(snapshot)
-    units: dict[str, list[str]] = defaultdict(list)
     rows = snapshot.rows("communities").to_pylist()
-    entities = {id for row in rows for id in row["entity_ids"]}
-    for id in sorted(path.keys() - entities):
-        for community in path[id]:
-            units[community].append(id)
+    of_text = sorted(path.keys() - {id for row in rows for id in row["entity_ids"]})
+    units = lists_of((community, id) for id in of_text for community in path[id])
     found = {}
     for row in rows:
         held = (row["children"], row["entity_ids"], units[row["id"]])
-        place = (row["id"], row["level"], row["parent"])
-        found[row["id"]] = Community(*place, *map(tuple, held))
+        found[row["id"]] = Community(row["id"], row["level"], row["parent"], *map(tuple, held))
     return Hierarchy(found, path)
 
 

@@ -122,8 +122,7 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
     made = [row("merge", "entity", keys, forms)]
     if wish.fields:
         fields = cleaned(wish.fields, "entity")
-        title = normalise_name(fields.get("title", ""))
-        if title in keys:  # one of the merged names
+        if normalise_name(fields.get("title", "")) in keys:  # one of the merged names
             made.append(row("update", "entity", keys[:1], forms[:1], fields))
         else:
             made += _worded(snapshot, overlay, targets[0], fields, row)

@@ -475,8 +475,7 @@ def read(
 
 def _is_untitled(row: Mapping[str, Any]) -> bool:
     """Is a document's title only the name of its file? Source code needs no other."""
-    name = row["uri"].rpartition("/")[2]
-    return row["title"] in ("", name) and not language_of(row["uri"])
+    return row["title"] in ("", row["uri"].rpartition("/")[2]) and not language_of(row["uri"])
 
 
 def _beginning(text: str) -> str:

@@ -245,8 +245,7 @@ def explained(item: Item, said: str) -> Item:
     """The item with its reason under the text, and in its citation."""
     gap = "\n" if "\n" in item.text else " "
     cited = item.citation.model_copy(update={"why": said}) if item.citation else None
-    text = f"{item.text}{gap}(why: {said})"
-    return replace(item, text=text, citation=cited, span=(0, 0))
+    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, span=(0, 0))
 
 
 def _why_relationship(item: Item) -> str:
