@@ -209,12 +209,10 @@ def _mute(
 ) -> set[int]:
     """The sentences that say nothing about any two of their names: source code and lists."""
     blocks = fences(text)
-    held: dict[int, set[str]] = defaultdict(set)
-    for mention in every:
-        held[max(0, bisect_right(starts, mention[4]) - 1)].add(mention[0])
+    named = {(max(0, bisect_right(starts, one[4]) - 1), one[0]) for one in every}
     return {
         at
-        for at, names in held.items()
+        for at, names in lists_of(named).items()
         if bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
     }
 
@@ -466,11 +464,9 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
         ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
         pair = sorted(entity_id(key) for key in ends)
         told = (one.source, one.target, one.description, one.keywords)
-        if ends[0] == ends[1] or not all(ends):
-            rows.append(Evidence("", "", "", unit, one.weight, one.start, one.end, *told))
-        else:
-            id = relationship_id(pair[0], pair[1])
-            rows.append(Evidence(id, pair[0], pair[1], unit, one.weight, one.start, one.end, *told))
+        apart = all(ends) and ends[0] != ends[1]
+        ids = (relationship_id(*pair), *pair) if apart else ("", "", "")
+        rows.append(Evidence(*ids, unit, one.weight, one.start, one.end, *told))
     return rows
 
 
