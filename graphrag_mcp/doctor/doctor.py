@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from graphrag_mcp.store.edit_log import APPLIED, OPS, Overlay, PairFact, facts, 
 from graphrag_mcp.store.manifest import IN_PART, Manifest, differing
 from graphrag_mcp.store.reply_cache import AnswerBook, salvage
 from graphrag_mcp.store.tables import Snapshot, disconnect
+from graphrag_mcp.text.terms import lists_of
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
@@ -278,9 +279,7 @@ def _forget_tables(folder: Path) -> None:
 
 
 def _shortened(findings: list[Finding]) -> list[Finding]:
-    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        groups[finding.kind, finding.where].append(finding)
+    groups = lists_of(((one.kind, one.where), one) for one in findings)
     shown = []
     for (kind, where), group in groups.items():
         shown += group[:SHOWN]

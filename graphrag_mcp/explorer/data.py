@@ -9,7 +9,7 @@ passage with as many characters, so that offsets stay right. GraphRAGError for w
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, masked, spans
 from graphrag_mcp.types import Citation
 
@@ -446,9 +447,8 @@ def timeline(snapshot: Snapshot) -> Data:
     facts = filters.documents(snapshot)
     dates = {id: fact["date"] for id, fact in facts.items() if fact["date"]}
     length = 4 if len({date[:4] for date in dates.values()}) >= YEARS else 7
-    by_period: dict[str, list[str]] = defaultdict(list)
-    for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
-        by_period[dates[id][:length]].append(id)
+    order = sorted(dates, key=lambda id: (dates[id], facts[id]["uri"]))
+    by_period = lists_of((dates[id][:length], id) for id in order)
     names = characteristic(snapshot, dates, length)
     periods = [
         {

@@ -8,7 +8,7 @@ a function of the content alone."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.text.terms import content_id, is_cjk, tells_topic, without_grammar
+from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
 VERSION = 5  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
@@ -180,11 +180,8 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
     """From the way of each entity and text unit through groups, whatever these are called.
 
     A community has an id of its level and its entities, or of its text units where it has none."""
-    groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for id in sorted(path):
-        way = tuple(path[id])
-        for end in range(1, len(way) + 1):
-            groups[way[:end]].append(id)
+    given = ((id, tuple(path[id])) for id in sorted(path))
+    groups = lists_of((way[:end], id) for id, way in given for end in range(1, len(way) + 1))
     parts = {
         way: (tuple(id for id in ids if id not in units), tuple(id for id in ids if id in units))
         for way, ids in groups.items()
@@ -193,10 +190,8 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: Set[str]) -> Hierarch
         way: content_id("community", str(len(way) - 1), *(members or held))
         for way, (members, held) in parts.items()
     }
-    children: dict[str, list[str]] = defaultdict(list)
-    for way in sorted(parts, key=name.__getitem__):
-        if len(way) > 1:
-            children[name[way[:-1]]].append(name[way])
+    order = sorted(parts, key=name.__getitem__)
+    children = lists_of((name[way[:-1]], name[way]) for way in order if len(way) > 1)
     ways = {way: tuple(name[way[:end]] for end in range(1, len(way) + 1)) for way in parts}
     found = []
     for way, ids in ways.items():
@@ -265,9 +260,7 @@ def _by_folder(
     files: Mapping[str, str], params: ClusterParams
 ) -> Iterator[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
     """The leaves: text units, way from the top, and the title of each community on the way."""
-    held: dict[_Path, list[str]] = defaultdict(list)
-    for unit in sorted(files):
-        held[tuple(files[unit].split("/"))].append(unit)
+    held = lists_of((tuple(files[unit].split("/")), unit) for unit in sorted(files))
     todo: list[tuple[list[_Path], tuple[int, ...], tuple[str, ...]]] = [(sorted(held), (), ())]
     while todo and held:
         paths, way, titles = todo.pop()
@@ -288,9 +281,7 @@ def _by_folder(
 def _siblings(paths: Sequence[_Path], held: Mapping[_Path, Sequence[str]]) -> list[list[_Path]]:
     """The files by what lies in their common folder; small ones together."""
     depth = len(commonprefix(paths))
-    groups: dict[_Path, list[_Path]] = defaultdict(list)
-    for path in paths:
-        groups[path[depth : depth + 1]].append(path)
+    groups = lists_of((path[depth : depth + 1], path) for path in paths)
     size = {name: sum(len(held[path]) for path in group) for name, group in groups.items()}
     small = {name for name, units in size.items() if units < SMALL}
     together = [path for name in sorted(small) for path in groups[name]]
@@ -321,9 +312,7 @@ def _placed(ways: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, tuple[in
             continue
         depth = 0
         while left := [way for way in left if len(way) > depth]:
-            counts: dict[int, int] = defaultdict(int)
-            for way in left:
-                counts[way[depth]] += 1
+            counts = Counter(way[depth] for way in left)
             best = min(counts, key=lambda group: (-counts[group], group))
             left = [way for way in left if way[depth] == best]
             depth, found[id] = depth + 1, left[0][: depth + 1]

@@ -50,7 +50,7 @@ from graphrag_mcp.text.prose import (
     substance,
     without_addresses,
 )
-from graphrag_mcp.text.terms import content_id, entity_id, terms
+from graphrag_mcp.text.terms import content_id, entity_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
@@ -127,8 +127,7 @@ def said(passages: pa.Table, furniture: Furniture) -> pa.Table:
         own = without_addresses(text) if has_address else text
         own = own_lines(own, furniture.lines) if document in furniture.pages else own
         told.append(known if own == text else " ".join(terms(own)))
-    terms_told = pa.array(told, pa.string())
-    return passages.select(["text_unit_id"]).append_column("terms", terms_told)
+    return passages.select(["text_unit_id"]).append_column("terms", pa.array(told, pa.string()))
 
 
 def _stored_groups(
@@ -164,17 +163,13 @@ def _imported(snapshot: Snapshot) -> imported.Given | None:
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
     path = _paths(snapshot)
-    units: dict[str, list[str]] = defaultdict(list)
     rows = snapshot.rows("communities").to_pylist()
-    entities = {id for row in rows for id in row["entity_ids"]}
-    for id in sorted(path.keys() - entities):
-        for community in path[id]:
-            units[community].append(id)
+    of_text = sorted(path.keys() - {id for row in rows for id in row["entity_ids"]})
+    units = lists_of((community, id) for id in of_text for community in path[id])
     found = {}
     for row in rows:
         held = (row["children"], row["entity_ids"], units[row["id"]])
-        place = (row["id"], row["level"], row["parent"])
-        found[row["id"]] = Community(*place, *map(tuple, held))
+        found[row["id"]] = Community(row["id"], row["level"], row["parent"], *map(tuple, held))
     return Hierarchy(found, path)
 
 
@@ -225,10 +220,9 @@ def fingerprints(
     its check value."""
     rows = dict(listed(snapshot.rows("entities", columns=["id", "check"])))
     # Of each community the relationships that lie in none of its children.
-    edges: dict[str, list[int]] = defaultdict(list)
-    for source, target, check in listed(links.select(["source_id", "target_id", "check"])):
-        if (home := _home(tree, source, target)) is not None:
-            edges[home].append(check)
+    checks = listed(links.select(["source_id", "target_id", "check"]))
+    homes = ((_home(tree, source, target), check) for source, target, check in checks)
+    edges = lists_of((home, check) for home, check in homes if home is not None)
     prompt, claims = "", dict[str, list[int]]()
     if models.reports is not None:
         prompt, claims = models.reports.fingerprint, _claim_checks(snapshot, tree)
@@ -487,12 +481,10 @@ def communities(run: Run, recluster: bool) -> None:
         described, failed = descriptions.finish(started, run.take)
         run.write(moved | described)
         del moved, described  # before the reports are made
-        degraded = _report(run, tree, number_of)
-        run.write(_pending(run, failed, degraded))
+        run.write(_pending(run, failed, _report(run, tree, number_of)))
     with run.stage("vectors"):
         if models.embedding and models.asker.embeds:
-            snapshot = run.draft_snapshot()
-            for change in vectors.embed_missing(models.asker, snapshot, run.take):
+            for change in vectors.embed_missing(models.asker, run.draft_snapshot(), run.take):
                 run.write(change)
     _commit(run, numbers, tree)
     compact(run)
@@ -515,8 +507,7 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
             row["fingerprint"] = "" if id in reporting.unsure else prints[id]
             row |= {"n": numbers[id], "terms": reporting.terms(report)}
             rows.append(row)
-        replaced = sorted(part & stored)
-        run.write({"reports": Change(replaced, graph_to_table("reports", rows))})
+        run.write({"reports": Change(sorted(part & stored), graph_to_table("reports", rows))})
         degraded |= reporting.degraded
         del reporting, rows  # before the next part is read
     return degraded
@@ -537,10 +528,7 @@ def _is_open(run: Run) -> bool:
 def _to_describe(run: Run) -> dict[str, list[str]]:
     """Entities and relationships, by kind, whose descriptions a model is to write."""
     rows = run.snapshot().rows("pending", columns=["kind", "subject"])
-    found: dict[str, list[str]] = defaultdict(list)
-    for kind, subject in [*listed(rows), *((one.kind, one.subject) for one in run.corrections)]:
-        found[kind].append(subject)
-    return found
+    return lists_of([*listed(rows), *((one.kind, one.subject) for one in run.corrections)])
 
 
 def _pending(run: Run, failed: Iterable[Row], degraded: Mapping[str, str]) -> dict[str, Change]:

@@ -16,6 +16,7 @@ from graphrag_mcp.index.units import pending
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text.terms import lists_of
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
@@ -103,11 +104,9 @@ def _told_of_entities(
 
 
 def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[graph.Named]]:
-    """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
-    by_key: dict[str, list[graph.Named]] = {}
-    for named in graph.mentions_from_table(snapshot.by_key("mentions", keys, "key")):
-        by_key.setdefault(named.key, []).append(named)
+    mentions = graph.mentions_from_table(snapshot.by_key("mentions", keys, "key"))
+    by_key = lists_of((named.key, named) for named in mentions)
     return {
         row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows
     }
@@ -132,9 +131,8 @@ def _told_of_pairs(
 
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
-    by_pair: dict[str, list[graph.Evidence]] = {}
-    for one in graph.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id")):
-        by_pair.setdefault(one.relationship_id, []).append(one)
+    pairs = graph.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id"))
+    by_pair = lists_of((one.relationship_id, one) for one in pairs)
     return {id: graph.told_of_pair(found) for id, found in by_pair.items()}
 
 
@@ -142,6 +140,5 @@ def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
     """What the documents call entities, by id."""
     rows = snapshot.served("entities", ends, ["id", "key", "title", "names"])
     edits = logs.in_force(snapshot)
-    by_hand = [row for row in rows if "title" in edits.words(row["key"])]
-    found = _mentions(snapshot, by_hand)
+    found = _mentions(snapshot, [row for row in rows if "title" in edits.words(row["key"])])
     return {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in rows}

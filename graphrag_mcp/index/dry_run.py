@@ -80,8 +80,7 @@ def tokens_of(text: str) -> float:
 def _encoding() -> Any:
     """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
     usual = os.path.join(tempfile.gettempdir(), "data-gym-cache")
-    folder = os.environ.get("TIKTOKEN_CACHE_DIR", usual)
-    if not os.path.isfile(os.path.join(folder, VOCABULARY)):
+    if not os.path.isfile(os.path.join(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY)):
         return None
     import tiktoken
 
@@ -328,7 +327,6 @@ def reported(rows: str, habits: Habits) -> str:
 
 
 def _parts(said: Iterable[str]) -> Iterator[list[str]]:
-    """Sentences that make a paragraph together."""
     part: list[str] = []
     for one in said:
         part.append(one)
@@ -340,7 +338,6 @@ def _parts(said: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
-    """The sentences of rows."""
     said = (line[start:end] for line in lines for start, end in sentences(line))
     return (_plain(one) for one in said if tokens_of(one) >= 10)
 

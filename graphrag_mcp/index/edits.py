@@ -33,7 +33,7 @@ from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, current, now, writer_lock
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot, rows_of
-from graphrag_mcp.text.terms import counted, entity_id, normalise_name, relationship_id
+from graphrag_mcp.text.terms import counted, entity_id, lists_of, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
@@ -62,24 +62,13 @@ class Target:
 
 def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
-    overlay = fold(log)
-    at = now()
-
-    def row(
-        op: str,
-        kind: str,
-        keys: Sequence[str],
-        forms: Sequence[str] = (),
-        fields: Row | None = None,
-    ) -> LogRow:
-        return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, at)
-
+    overlay, row = fold(log), partial(LogRow, id, by=wish.by, time=now())
     if not wish.targets:
         what = f"op {wish.op!r} needs ids"
         raise BadInput(what, 'Give ids=["e12"], a name, or of an undo its undo_id')
     if wish.op == "undo":
         _undoable(log, overlay, wish.targets)
-        return [row("undo", "", [target.keys[0] for target in wish.targets])]
+        return [row("undo", "", tuple(target.keys[0] for target in wish.targets))]
     if wish.op == "create":
         target = _one(wish)
         _creatable(snapshot, overlay, target)
@@ -120,22 +109,20 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
 
 
 def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
-    """Merges, and proposals that are refused."""
     if any(target.kind != "entity" for target in wish.targets):
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
     if len(targets) < 2:
         what = "these names are one entity already"
         raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
-    keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
+    keys, forms = zip(*((one.keys[0], one.forms[0]) for one in targets), strict=True)
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
         return [] if known else [row("reject", "entity", keys, forms)]
     made = [row("merge", "entity", keys, forms)]
     if wish.fields:
         fields = cleaned(wish.fields, "entity")
-        title = normalise_name(fields.get("title", ""))
-        if title in keys:  # one of the merged names
+        if normalise_name(fields.get("title", "")) in keys:  # one of the merged names
             made.append(row("update", "entity", keys[:1], forms[:1], fields))
         else:
             made += _worded(snapshot, overlay, targets[0], fields, row)
@@ -302,8 +289,7 @@ class Wish:
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
-    made = partial(rows, wish=wish)
-    return _change(folder, settings, dry_run, made)
+    return _change(folder, settings, dry_run, partial(rows, wish=wish))
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
@@ -586,9 +572,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
         raise BadInput("no documents are named", advice)
     live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    files: dict[str, list[str]] = {}
-    for uri, row in live.items():
-        files.setdefault(row["file"], []).append(uri)
+    files = lists_of((row["file"], uri) for uri, row in live.items())
     chosen = Chosen()
     for one in wanted:
         found = _named(one, live, files)

@@ -33,7 +33,7 @@ from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
 from graphrag_mcp.text.prose import fences, introduction, navigation, quotation, relates
-from graphrag_mcp.text.terms import composed, entity_id, is_cjk, relationship_id, terms
+from graphrag_mcp.text.terms import composed, entity_id, is_cjk, lists_of, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
 EditedRow = dict[str, Any]
@@ -166,9 +166,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
     starts = [start for start, _ in spans]
     mute = _mute(core_text, spans, starts, every)
-    groups: dict[str, list[Fields]] = {}
-    for mention in every:
-        groups.setdefault(mention[0], []).append(mention)
+    groups = lists_of((mention[0], mention) for mention in every)
     named = [_group(unit_id, found, spans, starts, mute, core) for found in groups.values()]
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
@@ -211,12 +209,10 @@ def _mute(
 ) -> set[int]:
     """The sentences that say nothing about any two of their names: source code and lists."""
     blocks = fences(text)
-    held: dict[int, set[str]] = defaultdict(set)
-    for mention in every:
-        held[max(0, bisect_right(starts, mention[4]) - 1)].add(mention[0])
+    named = {(max(0, bisect_right(starts, one[4]) - 1), one[0]) for one in every}
     return {
         at
-        for at, names in held.items()
+        for at, names in lists_of(named).items()
         if bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
     }
 
@@ -468,11 +464,9 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
         ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
         pair = sorted(entity_id(key) for key in ends)
         told = (one.source, one.target, one.description, one.keywords)
-        if ends[0] == ends[1] or not all(ends):
-            rows.append(Evidence("", "", "", unit, one.weight, one.start, one.end, *told))
-        else:
-            id = relationship_id(pair[0], pair[1])
-            rows.append(Evidence(id, pair[0], pair[1], unit, one.weight, one.start, one.end, *told))
+        apart = all(ends) and ends[0] != ends[1]
+        ids = (relationship_id(*pair), *pair) if apart else ("", "", "")
+        rows.append(Evidence(*ids, unit, one.weight, one.start, one.end, *told))
     return rows
 
 
@@ -657,10 +651,7 @@ def _read(
 def _gather(state: _State, keys: set[str]) -> None:
     """Read all mentions of `keys`, of the names that they may stand for, and of the names that
     stand for them."""
-    arrived: dict[str, list[Named]] = defaultdict(list)
-    for unit in state.fresh.values():
-        for row in unit.named:
-            arrived[row.key].append(row)
+    arrived = lists_of((row.key, row) for unit in state.fresh.values() for row in unit.named)
     pending = keys - state.known
     while pending:
         state.known |= pending
@@ -833,9 +824,7 @@ def _evidence(
             new += pairs(unit.named, entity_of, capped)
         else:
             new += stated_pairs(unit.id, unit.said, entity_of)
-    stated: dict[str, list[Evidence]] = defaultdict(list)
-    for row in old:
-        stated[row.text_unit_id].append(row)
+    stated = lists_of((row.text_unit_id, row) for row in old)
     for id in sorted(state.by_unit):
         named = state.by_unit[id]
         if any(row.by for row in named):

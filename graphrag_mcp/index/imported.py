@@ -32,7 +32,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import Lines, content_id, normalise_name
+from graphrag_mcp.text.terms import Lines, content_id, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Span, Unit
 
@@ -60,9 +60,7 @@ def given(snapshot: Snapshot) -> Given:
     found = Given()
     for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
         body = json.loads(data)
-        children: dict[str, list[str]] = defaultdict(list)
-        for one in body["communities"]:
-            children[one["parent"]].append(one["id"])
+        children = lists_of((one["parent"], one["id"]) for one in body["communities"])
         for one in body["communities"]:
             below, members = tuple(sorted(children[one["id"]])), tuple(one["members"])
             made = Community(one["id"], one["level"], one["parent"], below, members)

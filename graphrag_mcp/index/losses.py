@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.text.terms import lists_of
+
 Row = dict[str, Any]
 RECORDS = "records"  # the kind of a loss in the list of what is degraded
 UNCOUNTED = ("duplicate",)  # said twice is not lost
@@ -64,9 +66,7 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
     """`2 x no name, 1 x no description`, by count; with the first `records` of each."""
-    named: dict[str, list[str]] = {}
-    for why, record in records:
-        named.setdefault(why, []).append(record)
+    named = lists_of(records)
     parts = []
     for why, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         more = ["..."] if count > NAMED and why in named else []

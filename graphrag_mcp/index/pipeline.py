@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -38,6 +38,7 @@ from graphrag_mcp.store.edit_log import fold
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
+from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than
@@ -492,9 +493,8 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
 def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
     """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
     given."""
-    shown, ids = rows[:DEGRADED], defaultdict[tuple[str, str], list[str]](list)
-    for row in shown:
-        ids[TABLES_OF.get(row["kind"], ("text_units", "t"))].append(row["subject"])
+    shown, texts = rows[:DEGRADED], ("text_units", "t")
+    ids = lists_of((TABLES_OF.get(row["kind"], texts), row["subject"]) for row in shown)
     alias: dict[str, str] = {}
     for (table, letter), subjects in ids.items():
         found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()

@@ -103,8 +103,7 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
 
 def quoted(children: Iterable[Report]) -> list[Candidate]:
     """What a parent takes of its children's reports: of each in turn, the best report first."""
-    best = sorted(children, key=lambda one: (-one.rank, one.id))
-    turns = zip_longest(*map(quotes_of, best))
+    turns = zip_longest(*map(quotes_of, sorted(children, key=lambda one: (-one.rank, one.id))))
     return list(islice((one for turn in turns for one in turn if one is not None), QUOTES))
 
 

@@ -19,7 +19,7 @@ from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, 
 from graphrag_mcp.index import graph
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.text.terms import content_id, normalise_name
+from graphrag_mcp.text.terms import content_id, lists_of, normalise_name
 from graphrag_mcp.trust.fencing import masked
 
 if TYPE_CHECKING:
@@ -115,10 +115,10 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         # A name may have members and no definition here: `mod tests` of Rust, a C++ namespace.
         return title_of(name, kinds.get(name, ""), kinds.get(parents.get(name, ""), ""))
 
-    edges: dict[str, list[Edge]] = {}
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
-    for edge in resolve(sources, corpus, only) if corpus else ():
-        edges.setdefault(edge.uri, []).append(edge)
+    edges = lists_of(
+        (edge.uri, edge) for edge in (resolve(sources, corpus, only) if corpus else ())
+    )
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
@@ -196,14 +196,10 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, graph.UnitNames], links: L
     if snapshot is None or not older:
         return set()
     texts = snapshot.by_key("text_units", older, "id", ["id", "text"]).to_pylist()
-    held: dict[str, list[graph.Named]] = {}
     mentions = snapshot.by_key("mentions", older, "text_unit_id", TABLES["mentions"].names)
-    for row in graph.mentions_from_table(mentions):
-        held.setdefault(row.text_unit_id, []).append(row)
-    stated: dict[str, list[Any]] = {}
+    held = lists_of((row.text_unit_id, row) for row in graph.mentions_from_table(mentions))
     evidence = snapshot.by_key("evidence", older, "text_unit_id", TABLES["evidence"].names)
-    for row in graph.pairs_from_table(evidence):
-        stated.setdefault(row.text_unit_id, []).append(row)
+    stated = lists_of((row.text_unit_id, row) for row in graph.pairs_from_table(evidence))
     for one in texts:
         id, text = one["id"], masked(one["text"])
         before, said = held.get(id, []), None

@@ -237,8 +237,7 @@ def from_records(
     named: dict[tuple[str, ...], Named] = {}
 
     def place(name: str) -> tuple[str, Spans]:
-        form = extraction.spelled(text, name)
-        key = normalise_name(form)
+        key = normalise_name(extraction.spelled(text, name))
         if key and key not in places:
             places[key] = extraction.locate(text, name)
         return key, places.get(key, [])

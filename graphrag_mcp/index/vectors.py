@@ -83,8 +83,7 @@ def embedded_text(table: str, row: Row, titles: Mapping[str, str]) -> str:
 def _titles(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, str]:
     """Names of the ends of relationships, by id."""
     ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
-    found = snapshot.by_key("entities", ends, "id", ["id", "key"])
-    return dict(rows_of(found))
+    return dict(rows_of(snapshot.by_key("entities", ends, "id", ["id", "key"])))
 
 
 def _change(

@@ -122,8 +122,7 @@ def _of_another(value: Records, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> 
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
     texts = {id: _text_of(one) for id, one in asks.items()}
-    fitting = (id for id, text in texts.items() if all(locate(text, name) for name in names))
-    return next(fitting, "")
+    return next((id for id, text in texts.items() if all(locate(text, one) for one in names)), "")
 
 
 def _text_of(ask: Ask[Any]) -> str:
@@ -228,8 +227,7 @@ def claim(
     mine, taken = leases.held(folder, client), leases.taken(folder, client)
     order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
     for lease, item in _offered(folder, settings, snapshot, claimed, order, taken):
-        longer = replace(claimed, items=[*claimed.items, item])
-        if not fits(longer):
+        if not fits(replace(claimed, items=[*claimed.items, item])):
             if claimed.items:
                 break
             claimed.too_long += 1
@@ -452,8 +450,7 @@ def _read_unit(
     _, text, context = unit
     if row["kind"] == "claims":
         if models.claims is not None:
-            asked = claims_of_unit(models.asker, text, models.claims, context=context)
-            models.asker.wait(asked)
+            models.asker.wait(claims_of_unit(models.asker, text, models.claims, context=context))
         return
     columns = ["form", "strong", "by"]
     names = snapshot.by_key("mentions", [row["subject"]], columns=columns).to_pylist()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_mcp.packing.budget import Item, reference
+from graphrag_mcp.text.terms import lists_of
 
 LONGEST = 1500  # characters of one reference
 RANGE = 5  # numbers that a range may stand for; of a longer one the first
@@ -180,9 +181,7 @@ def numbered_brackets(text: str, names: dict[str, str]) -> str:
 
 def example(ids: Iterable[str]) -> str:
     """A reference to rows that a prompt holds: two of its first kind, one of its second."""
-    kinds: dict[str, list[str]] = {}
-    for id in ids:
-        kinds.setdefault(id[0], []).append(id)
+    kinds = lists_of((id[0], id) for id in ids)
     first = [one for held, most in zip(kinds.values(), (2, 1), strict=False) for one in held[:most]]
     return _reference(first)
 
@@ -232,9 +231,7 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
 
 def _reference(ids: Iterable[str], more: bool = False) -> str:
-    groups: dict[str, list[str]] = {}
-    for id in ids:
-        groups.setdefault(GROUPS[id[0]], []).append(id)
+    groups = lists_of((GROUPS[id[0]], id) for id in ids)
     return reference(groups.items(), more=groups if more else ())
 
 

@@ -361,8 +361,7 @@ def _references(
     of another row its title with the first documents and lines that it comes from."""
     listed = {one.id: _place(one) for one in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
-        numbers = [int(id[1:]) for id in cited if id[0] == letter]
-        rows = context.numbered(snapshot, table, numbers)
+        rows = context.numbered(snapshot, table, [int(id[1:]) for id in cited if id[0] == letter])
         titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
         for row, title in zip(rows, titles, strict=True):
             listed[f"{letter}{row['n']}"] = f"{packing.one_line(title, 150)}{_from(snapshot, row)}"
@@ -385,7 +384,6 @@ def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
 
 
 def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The two names of each relationship."""
     ends = sorted({row[end] for row in rows for end in ENDS})
     named = snapshot.served("entities", ends, ["id", "title"])
     title = {row["id"]: packing.one_line(row["title"], 70) for row in named}

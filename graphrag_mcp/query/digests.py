@@ -97,8 +97,7 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
     step = max(len(order) / READ, 1.0)
     some = [order[int(at * step)] for at in range(int(len(order) / step))]
     hits = passages.read(snapshot, [(row["id"], 1.0) for row in some], corpus)
-    titles = [hit.citation.title for hit in hits]
-    said = ranked(snapshot, [hit.body for hit in hits], titles)
+    said = ranked(snapshot, [hit.body for hit in hits], [hit.citation.title for hit in hits])
     chosen: list[tuple[Hit, Said]] = []
     size = len(hits) / most if most else 0
     for number in range(most):

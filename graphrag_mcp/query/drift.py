@@ -390,8 +390,7 @@ class Drift:
         names = ("parent", "query", "kind", "status")
         for id in walk.frontier()[:shown]:
             facts = {name: walk.graph.nodes[id][name] for name in names}
-            node = DriftNode(id=id, score=round(walk.priority(id), 3), **facts)
-            result.frontier.append(node)
+            result.frontier.append(DriftNode(id=id, score=round(walk.priority(id), 3), **facts))
         result.answered = len(walk.with_status("answered"))
         result.budget_left = self._budget_left(walk)
         return result

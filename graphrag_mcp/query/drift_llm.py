@@ -200,7 +200,6 @@ def _group_of(found: Context, groups: Sequence[list[Context]]) -> list[Context] 
 
 
 def _context(session: Drift, walk: Walk, id: str) -> Context | None:
-    """What is found for a node; None for nothing."""
     found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = []
     if found.passages:

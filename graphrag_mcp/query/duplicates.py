@@ -186,8 +186,7 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
         return next(iter(snapshot.served("entities", ids)), None)
 
     found += _glossed([one["text"] for one in row.get("evidence", ())], entity)
-    own = [one for one in found if row["id"] in (one.one["id"], one.other["id"])]
-    return _ranked(own, overlay)
+    return _ranked([one for one in found if row["id"] in (one.one["id"], one.other["id"])], overlay)
 
 
 def _all(snapshot: Snapshot) -> list[Proposal]:

@@ -160,11 +160,9 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked))
     given = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
-    ids = [entity_id(one) for one in dict.fromkeys(keys)]
-    if found := snapshot.served("entities", ids):
+    if found := snapshot.served("entities", [entity_id(one) for one in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
-    words = terms(asked)[:16]
-    near = snapshot.full_text("entities", words, 60).to_pylist()
+    near = snapshot.full_text("entities", terms(asked)[:16], 60).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:

@@ -13,7 +13,7 @@ from graphrag_mcp.query import context, entities, symbols
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import bracketed, counted
+from graphrag_mcp.text.terms import bracketed, counted, lists_of
 from graphrag_mcp.types import Citation, EntityResult, ExploreResult
 
 Found = TypeVar("Found", EntityResult, ExploreResult)
@@ -136,10 +136,7 @@ def _node(row: Row, hop: int) -> dict[str, Any]:
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
     """GROUP entities of one ring in a line, in the order of `hops`."""
-    rings: dict[int, list[dict[str, Any]]] = {}
-    for id, hop in hops.items():
-        if id in rows:
-            rings.setdefault(hop, []).append(_node(rows[id], hop))
+    rings = lists_of((hop, _node(rows[id], hop)) for id, hop in hops.items() if id in rows)
     items = []
     for ring in rings.values():
         for at in range(0, len(ring), GROUP):
@@ -335,8 +332,7 @@ def _community(
     below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
     where = f"id IN ({below}) OR parent IN ({below})"
     found = snapshot.rows("communities", where, TREE).to_pylist()
-    columns = ["id", "degree"]
-    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", columns)
+    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
     report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
     title = one_line(report[0], 120) if report else "Community"
     under = f"{counted(len(_roots(found)), 'communities')} directly under it"

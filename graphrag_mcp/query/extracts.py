@@ -23,7 +23,7 @@ from graphrag_mcp.query.retrieval import is_stem
 from graphrag_mcp.query.topics import Counts, Topic
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import eventful, says_something, sentences, stands_alone, substance
-from graphrag_mcp.text.terms import query_terms, terms
+from graphrag_mcp.text.terms import lists_of, query_terms, terms
 
 FEW = 40  # sentences on a question
 ASKED = 240  # passages on a question that are read, by the search and by the worth of their words
@@ -145,8 +145,7 @@ def general_words(query: str) -> list[str]:
 
 @cache
 def _related_words() -> list[tuple[frozenset[str], frozenset[str]]]:
-    written = Path(__file__).with_name("related.toml").read_text("utf-8")
-    groups = tomllib.loads(written)["group"]
+    groups = tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]
     return [
         (frozenset(query_terms(one["asked"])), frozenset(query_terms(one["said"], WORDS)))
         for one in groups
@@ -181,9 +180,7 @@ def by_topic(
         for unit, line in found
     ]
     each = max(OF_TOPIC, 2.5 * most / len(in_series)) if in_series else OF_TOPIC * most / FEW
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for id, line in _joined(_chosen(every, each, most)):
-        lines[id].append(line)
+    lines = lists_of(_joined(_chosen(every, each, most)))
     if in_series:
         return [(one, lines[one.id]) for one in in_series if one.id in lines]
     return _grouped(snapshot, lines, of_level, level, kept)
@@ -193,9 +190,7 @@ def by_document(source: Source, most: int) -> dict[str, list[Line]]:
     """The same by document (content ids), at most so many: the sentences of each that say something
     on the question, best first; a document that repeats another is named with it."""
     found, worth = _sentences(source)
-    lines: dict[str, list[Line]] = defaultdict(list)
-    for _, line in sorted(found, key=_order):
-        lines[line.hit.document].append(line)
+    lines = lists_of((line.hit.document, line) for _, line in sorted(found, key=_order))
     best = max((held[0].value for held in lines.values()), default=0.0)
     kept: dict[str, list[Line]] = {}
     shown: list[tuple[frozenset[int], Hit]] = []
@@ -280,14 +275,10 @@ def _sentences(source: Source) -> tuple[list[tuple[str, Line]], dict[str, float]
 def _documents(source: Source, found: Iterable[tuple[str, Line]]) -> dict[str, float]:
     """The worth of documents (content ids) as a share of the best: by the sentences that say most,
     and by what the search found in them."""
-    said, searched = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
-    for _, line in found:
-        said[line.hit.document].append(line.value)
-    for one in source.found.passages:
-        searched[one.document_id].append(one.score)
+    said = lists_of((line.hit.document, line.value) for _, line in found)
+    searched = lists_of((one.document_id, one.score) for one in source.found.passages)
     of_sentences, of_search = _fading(said, SENTENCES), _fading(searched, FOUND)
-    value = {id: of_sentences[id] + OF_SEARCH * of_search.get(id, 0.0) for id in said}
-    return _shares(value)
+    return _shares({id: of_sentences[id] + OF_SEARCH * of_search.get(id, 0.0) for id in said})
 
 
 def _fading(values: Mapping[str, list[float]], most: int) -> dict[str, float]:
@@ -319,7 +310,6 @@ def _weights(known: Counts, asked: Asked) -> Callable[[str], float]:
 
 
 def _worth(source: Source) -> dict[str, float]:
-    """The worth of the terms of the question, people aside."""
     asked = asked_about(source.snapshot, source.found.query)
     worth = source.found.terms if asked is None else asked
     return passages.without_people(worth, source.found.names)
@@ -347,11 +337,9 @@ def question_of(
     subject, about = _subject(known, worth)
     things = [one for each in _listed(query, shares) if (one := each.keys() - subject)]
     asked = Asked(shares, _related(known, worth), subject, about, things)
-    held: dict[int, set[str]] = defaultdict(set)
-    for term in {*worth, *(one for _, said in asked.related for one in said)}:
-        for place in known.places.get(term, ()):
-            held[place].add(term)
-    rows = ((known.passages[place], asked.held_by(some)) for place, some in held.items())
+    wanted = {*worth, *(one for _, said in asked.related for one in said)}
+    held = lists_of((place, term) for term in wanted for place in known.places.get(term, ()))
+    rows = ((known.passages[place], asked.held_by({*some})) for place, some in held.items())
     on_it = {row["id"]: v for row, v in rows if passing is None or row["text_unit_id"] in passing}
     best = max(on_it.values(), default=1.0) or 1.0
     asked.passages = {id: value / best for id, value in on_it.items()}
@@ -404,9 +392,7 @@ def _chosen(
 
 def _joined(chosen: Sequence[tuple[str, Line]]) -> Iterable[tuple[str, Line]]:
     """The same with the sentences of one passage on one line, in its order."""
-    of_passage: dict[str, list[tuple[str, Line]]] = defaultdict(list)
-    for id, line in chosen:
-        of_passage[line.hit.passage].append((id, line))
+    of_passage = lists_of((line.hit.passage, (id, line)) for id, line in chosen)
     for (id, first), *rest in of_passage.values():
         body = first.hit.body
         said = [first.text, *(line.text for _, line in rest)]

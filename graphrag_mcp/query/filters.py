@@ -460,7 +460,6 @@ def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
 
 
 def _number(text: str) -> float | None:
-    """A finite number, or None."""
     try:
         number = float(text)
     except ValueError:

@@ -28,7 +28,7 @@ from graphrag_mcp.query.model_replies import Point
 from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.query.reports import Rated, Row
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import content_id, counted
+from graphrag_mcp.text.terms import content_id, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -87,7 +87,6 @@ def search(
 
 
 def _notes(part: Part, level: int) -> str:
-    """What is to be said of a corpus."""
     name, snapshot, kept = part
     late = deep = ""
     if "communities" in snapshot.manifest.stale:
@@ -176,7 +175,6 @@ def _by_topic(part: Part, query: str, request: Request, most: int) -> list[tuple
 
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
-    """No document speaks of the question: say so, and what they do speak of."""
     result.state = "not_found"
     said, listed = [], []
     for name, snapshot, kept in parts:
@@ -323,9 +321,7 @@ async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level:
         return Chosen(*await asyncio.to_thread(reports.select, snapshot, query, level))
     every = await asyncio.to_thread(reports.all_rated, snapshot, query)
     coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
-    children: dict[str, list[Rated]] = {}
-    for one in every.values():
-        children.setdefault(one.parent if one.parent in every else "", []).append(one)
+    children = lists_of((one.parent if one.parent in every else "", one) for one in every.values())
     kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
     kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
     kept = kept[: reports.READ]
@@ -385,8 +381,7 @@ async def _ratings(
             return 0.0  # damaged: nothing of it may be read
         text = prompt.substitute(report=data(_headlines(row)), question=data(query))
         message, schema = (Message("user", text),), replies.RATING_SCHEMA
-        ask = Ask("rate", message, replies.read_rating, lambda: -1, schema)
-        given = await asked(asker, ask)
+        given = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
         if given.by:
             return float(given.value)
         missing.append(given.reason or "no reply")
@@ -414,8 +409,7 @@ async def read(
 ) -> Points:
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
-    ids = list(weight)[:MOST_REPORTS]
-    rows = await asyncio.to_thread(snapshot.served, "reports", ids)
+    rows = await asyncio.to_thread(snapshot.served, "reports", list(weight)[:MOST_REPORTS])
     lines = answers.fitting((_line(row) for row in rows), MOST_BATCHES * BATCH_TOKENS, ACCOUNT)
     rows = sorted(rows[: len(lines)], key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
     number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}

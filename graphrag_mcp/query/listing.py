@@ -32,7 +32,7 @@ from graphrag_mcp.query.passages import Line, Page
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.prose import readable, says_something, sentences
-from graphrag_mcp.text.terms import Lines, counted, normalise_name
+from graphrag_mcp.text.terms import Lines, counted, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -247,10 +247,7 @@ def _topic(
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """(characters, text units) by document."""
     rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
-    ends: dict[str, list[int]] = defaultdict(list)
-    for id, end in rows_of(rows):
-        ends[id].append(end)
-    return {id: (max(some), len(some)) for id, some in ends.items()}
+    return {id: (max(ends), len(ends)) for id, ends in lists_of(rows_of(rows)).items()}
 
 
 def _line(
@@ -296,8 +293,7 @@ def _beginning(snapshot: Snapshot, id: str) -> str:
     beginning = rows[0][:BEGINNING] if rows else ""
     if "](http" not in beginning:
         return readable(beginning)
-    names = ["id", "position", "text"]
-    parts = snapshot.by_key("passages", [id], "document_id", names).to_pylist()
+    parts = snapshot.by_key("passages", [id], "document_id", ["id", "position", "text"]).to_pylist()
     parts.sort(key=lambda row: row["position"])
     furniture = topics.count(snapshot).furniture
     own = [row["text"] for row in parts if row["id"] not in furniture]
@@ -358,8 +354,7 @@ def _naming(snapshot: Snapshot, entity: Mapping[str, Any]) -> dict[str, Callable
     """Every document that names an entity, with the sentences on it that say most in the first text
     unit that does."""
     forms = [entity["title"], *entity["aliases"]]
-    columns = ["id", "n", "document_id"]
-    rows = snapshot.served("text_units", entity["text_unit_ids"], columns)
+    rows = snapshot.served("text_units", entity["text_unit_ids"], ["id", "n", "document_id"])
     rows.sort(key=lambda row: -row["n"])
     first = {row["document_id"]: row for row in rows}  # the first text unit of each
 
@@ -485,7 +480,6 @@ def _outline(snapshot: Snapshot, asked: str) -> Listed:
 
 
 def _definitions(alias: str, text: str, source: SourceFile) -> list[str]:
-    """The definitions of a source file with their lines, signatures and first lines of docstrings."""
     lines, depth = Lines(text), source.module.count(".") + 1
     said = []
     for number, one in enumerate(source.symbols[1:], 1):

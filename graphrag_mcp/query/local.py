@@ -152,8 +152,7 @@ class _Search:
         if not useful:
             return self._not_found(sources)
         for kind in {kind for one in useful for kind in one.found.considered}:
-            count = sum(one.found.considered.get(kind, 0) for one in useful)
-            self.found.coverage[kind] = count
+            self.found.coverage[kind] = sum(one.found.considered.get(kind, 0) for one in useful)
         if empty := [one.corpus for one in sources if not one.useful]:
             self.found.hint = joined(self.found.hint, f"Nothing in {', '.join(empty)}.")
         if self.answers and self.first:
@@ -180,8 +179,7 @@ class _Search:
         listed = sections.merged(sources, request.mode, self.budget, offsets)
 
         def following(after: Sequence[int]) -> str:
-            names = (section.name for section in listed)
-            reached = dict(zip(names, after, strict=True))
+            reached = dict(zip((section.name for section in listed), after, strict=True))
             return self.page([reached.get(name, 0) for name in ORDER])
 
         result = packing.compose(result, listed, self.budget, following, intro=self.block)

@@ -110,8 +110,7 @@ def shown(
     def composed(room: int) -> tuple[SourceResult, list[Item]]:
         sections = [Section("Sources", _fair(items, room), 1.0)]
         result = SourceResult(hint=" ".join(filter(None, notes)))
-        into = {"Sources": "sources"}
-        result = finish(compose(result, sections, room, into=into), room)
+        result = finish(compose(result, sections, room, into={"Sources": "sources"}), room)
         said = ((one, quoted(one.text.partition("\n")[2].strip())) for one in items)
         return result, [one for one, text in said if text not in result.text]
 

@@ -48,10 +48,7 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
-LINE, SHORT = (
-    160,
-    100,
-)  # characters of the line of a weak hit; of a line that goes on behind a sentence
+LINE, SHORT = 160, 100  # characters of a weak hit's line; of one that goes on behind a sentence
 BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
@@ -325,7 +322,6 @@ def _focus(sources: Sequence[Source]) -> dict[str, float]:
 
 
 def _hits(sources: Sequence[Source], ranked: Ranked) -> list[Hit]:
-    """These passages as hits, in this order."""
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(one.id, score) for score, other, one in ranked if other == number]
@@ -355,8 +351,7 @@ def _connect(page: Page, sources: Sequence[Source]) -> None:
 
 
 def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
-    names = ["id", "target_id", "weight"]
-    rows = snapshot.by_key("relationships", named, "source_id", names)
+    rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
     light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
     light.sort(key=lambda row: (-row["weight"], row["id"]))
     found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
@@ -480,8 +475,7 @@ def read(
 
 def _is_untitled(row: Mapping[str, Any]) -> bool:
     """Is a document's title only the name of its file? Source code needs no other."""
-    name = row["uri"].rpartition("/")[2]
-    return row["title"] in ("", name) and not language_of(row["uri"])
+    return row["title"] in ("", row["uri"].rpartition("/")[2]) and not language_of(row["uri"])
 
 
 def _beginning(text: str) -> str:
@@ -557,7 +551,9 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         if room < HEAD + PART:
             break
         size = min(room - HEAD, form.window or room)
-        block = _block(hit, window(hit.body, worth, size, literals))
+        body = window(hit.body, worth, size, literals)
+        beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
+        block = "\n".join([hit.head(), quoted(body), *beside]) + "\n"
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -566,11 +562,6 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         body = window(hit.body, worth, page.room - count_tokens(head) - 4, literals)
         if page.add(head + quoted(body), hit.cited()):
             page.full.add(hit.id)
-
-
-def _block(hit: Hit, body: str) -> str:
-    beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
-    return "\n".join([hit.head(), quoted(body), *beside]) + "\n"
 
 
 def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
@@ -664,8 +655,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
         return _cut(text[slice(*spans[best])], worth, room)
     runs = []
     for first in range(best + 1):
-        cost = list(accumulate(prices[first:]))
-        last = first + bisect_right(cost, room) - 1
+        last = first + bisect_right(list(accumulate(prices[first:])), room) - 1
         if last >= best:
             runs.append((round(math.fsum(values[first : last + 1]), 9), first, last))
     _, first, last = max(runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context, retrieval
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, lists_of, query_terms, stop_word, terms
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
@@ -89,8 +89,7 @@ class Rated:
 def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     """Every report by id, with its rating from 0 to 5 by the words of the question, on a scale set
     by the best of them (0 where no word is in it)."""
-    names = ["id", "level", "rank", "n_text_units"]
-    rows = snapshot.rows("reports", "", names).to_pylist()
+    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
     family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
     most = max((row["n_text_units"] for row in rows), default=0) or 1
@@ -115,8 +114,7 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float], every: Mapping[str, Ra
         ancestors |= above
         above = {every[id].parent for id in above}
     missing = sorted(ancestors - words.keys())
-    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
-    words |= dict(rows_of(rows))
+    words |= dict(rows_of(snapshot.by_key("reports", missing, "id", ["id", "terms"])))
     whole = sum(worth.values())
     similar = {id: similarity(text, worth) / whole for id, text in words.items()}
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
@@ -173,9 +171,7 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
 def _finest(rated: Iterable[Rated]) -> list[Rated]:
     """Relevant reports without a relevant part, or more relevant by their own words than it."""
     relevant = {one.id: one for one in rated if one.rating >= THRESHOLD}
-    below: dict[str, list[Rated]] = defaultdict(list)
-    for one in relevant.values():
-        below[one.parent].append(one)
+    below = lists_of((one.parent, one) for one in relevant.values())
     kept, frontier = [], [one for one in relevant.values() if one.parent not in relevant]
     while frontier:
         one = frontier.pop()

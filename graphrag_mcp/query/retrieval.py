@@ -35,6 +35,7 @@ from graphrag_mcp.text.terms import (
     composed,
     entity_id,
     is_cjk,
+    lists_of,
     normalise_name,
     query_terms,
     stop_word,
@@ -253,7 +254,6 @@ class _Candidates:
             self._add(self.snapshot.by_key("passages", ids, "id", LIGHT))
 
     def _find(self, worth: Mapping[str, float]) -> None:
-        """What full text finds by these terms."""
         self._worth, self._score, self.passages = worth, bm25(self.snapshot, worth), {}
         self._add(self.snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT))
 
@@ -274,8 +274,7 @@ class _Candidates:
         """Count what the best passages say in the first person again, to the same scale."""
         best = self._by_words()[:FIRST_PERSON_READ]
         new = [one.id for one in best if one.id not in self._own]
-        rows = self.snapshot.by_key("passages", new, "id", ("id", "text"))
-        for id, text in rows_of(rows):
+        for id, text in rows_of(self.snapshot.by_key("passages", new, "id", ("id", "text"))):
             self._own[id] = own_terms(text)
         heard = [self._own[one.id] for one in best]
         average = sum(map(len, heard)) / (sum(map(bool, heard)) or 1)
@@ -563,9 +562,7 @@ def _follow_titles(candidates: _Candidates) -> tuple[int, bool]:
         return 0, False
     rows = candidates.snapshot.by_key("passages", wanted, "title_id", LIGHT)
     rows = rows.filter(pc.less(rows["position"], LEADS))
-    documents: dict[str, set[str]] = defaultdict(set)
-    for title, document in rows_of(rows.select(["title_id", "document_id"])):
-        documents[title].add(document)
+    documents = lists_of({*rows_of(rows.select(["title_id", "document_id"]))})
     titles = {title for title, ids in documents.items() if len(ids) <= CROWDED}
     titled = pc.is_in(rows["title_id"], pa.array(sorted(titles), pa.string()))
     fresh = candidates.join(rows.filter(titled))
@@ -627,8 +624,7 @@ def _give_neighbours(candidates: _Candidates) -> None:
 def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
     """The passages at these places; before the first and behind the last of a document is none."""
     documents = sorted({document for document, _ in places})
-    names = ["id", "document_id", "position"]
-    rows = snapshot.by_key("passages", documents, "document_id", names)
+    rows = snapshot.by_key("passages", documents, "document_id", ["id", "document_id", "position"])
     ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
     return snapshot.by_key("passages", ids, "id", LIGHT)
 
@@ -652,8 +648,7 @@ def in_first_person(query: str) -> bool:
 def own_terms(text: str) -> list[str]:
     """The terms of the sentences in the first person."""
     spans = sentences(text) if OWN.search(text) else ()
-    parts = (text[start:end] for start, end in spans)
-    return terms(" ".join(filter(OWN.search, parts)))
+    return terms(" ".join(filter(OWN.search, (text[start:end] for start, end in spans))))
 
 
 # ---- time ----------------------------------------------------------------------------------------
@@ -723,10 +718,7 @@ def _is_code(passage: Passage) -> bool:
 
 def _files(passages: Iterable[Passage]) -> Iterable[list[Passage]]:
     """The passages of source code by their file."""
-    files: dict[str, list[Passage]] = defaultdict(list)
-    for passage in filter(_is_code, passages):
-        files[passage.document_id].append(passage)
-    return files.values()
+    return lists_of((one.document_id, one) for one in filter(_is_code, passages)).values()
 
 
 def give_definitions(

@@ -219,8 +219,7 @@ def _relationships(
 def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     """Reports of the communities that hold most of the chosen entities, then by rank:
     `id|title|occurrence weight|content|rank`."""
-    ids = [row["id"] for row in chosen]
-    members = snapshot.by_key("memberships", ids, "entity_id", ["path"])
+    members = snapshot.by_key("memberships", [row["id"] for row in chosen], "entity_id", ["path"])
     held = Counter(id for path in members["path"].to_pylist() for id in path)
     names = ["id", "rank", "level", "n_text_units"]
     light = snapshot.by_key("reports", list(held), "id", names).to_pylist()
@@ -246,8 +245,7 @@ def explained(item: Item, said: str) -> Item:
     """The item with its reason under the text, and in its citation."""
     gap = "\n" if "\n" in item.text else " "
     cited = item.citation.model_copy(update={"why": said}) if item.citation else None
-    text = f"{item.text}{gap}(why: {said})"
-    return replace(item, text=text, citation=cited, span=(0, 0))
+    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, span=(0, 0))
 
 
 def _why_relationship(item: Item) -> str:

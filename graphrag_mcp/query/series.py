@@ -4,7 +4,6 @@ or the meetings of a group; where there are none, the documents of one folder.""
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -13,7 +12,7 @@ from typing import Any
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import times
 from graphrag_mcp.store.tables import Snapshot, once
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import counted, lists_of
 
 MOST = 40  # series of a corpus; more would be no overview
 # documents of a series; share of all that lie in one, and in the largest at most
@@ -63,10 +62,9 @@ def by_document(snapshot: Snapshot) -> dict[str, Series]:
 def grouped(snapshot: Snapshot, ids: Collection[str]) -> dict[Series | None, list[str]]:
     """These documents (content ids) by series, in the order of their addresses."""
     known, facts = by_document(snapshot), times.documents(snapshot)
-    found: dict[Series | None, list[str]] = defaultdict(list)
-    for id in sorted(ids, key=lambda id: facts[id]["uri"]):
-        found[known.get(id)].append(id)
-    return dict(found)
+    return dict(
+        lists_of((known.get(id), id) for id in sorted(ids, key=lambda id: facts[id]["uri"]))
+    )
 
 
 def _pattern(uri: str) -> str:
@@ -78,9 +76,8 @@ def _folder(uri: str, depth: int) -> str:
 
 
 def _grouped(facts: Facts, key: Callable[[str], str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = defaultdict(list)
-    for id in sorted(facts, key=lambda id: facts[id]["uri"]):
-        groups[key(facts[id]["uri"])].append(id)
+    order = sorted(facts, key=lambda id: facts[id]["uri"])
+    groups = lists_of((key(facts[id]["uri"]), id) for id in order)
     held = sum(len(ids) for ids in groups.values() if len(ids) >= LEAST)
     largest = max(map(len, groups.values()), default=0)
     several = largest <= COVERED * len(facts) <= held and len(groups) <= MOST

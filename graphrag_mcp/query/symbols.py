@@ -18,7 +18,7 @@ from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.store.tables import Snapshot, in_lists, once, rows_of
 from graphrag_mcp.text.prose import language_of
-from graphrag_mcp.text.terms import bracketed, counted
+from graphrag_mcp.text.terms import bracketed, counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, ExploreResult
 
@@ -277,7 +277,6 @@ def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more:
 
 
 def _further(words: Sequence[str], hops: int, more: int) -> str:
-    """What lies beyond the steps that were asked for."""
     if not more:
         return "none further resolved" if set(words) != {"tests"} else f"looked for in {FAR} steps"
     return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
@@ -402,10 +401,7 @@ def _unresolved(
                     where = f" in {one_line(inside, 80)}:" if inside else ":"
                     items.append(Item("", f"- {_quoted(place, quote, where)}", place))
                 continue
-            files: dict[str, list[tuple[str, Citation]]] = defaultdict(list)
-            for place, inside, _ in some:
-                files[place.uri].append((inside, place))
-            for of_file in files.values():
+            for of_file in lists_of((one[0].uri, (one[1], one[0])) for one in some).values():
                 insides, places = zip(*of_file, strict=True)
                 items.append(_of_file(places, insides))
     if counts := ", ".join(f"{name} {len(sites[name])}" for name in members if name in sites):
@@ -492,8 +488,7 @@ def definition(snapshot: Snapshot, row: Row) -> list[Row]:
             for one in file.symbols
             if file.key(one.name) == row["key"]
         ][:SAME]
-        stored = snapshot.by_key("passages", [document["id"]], "document_id")
-        passages = stored.to_pylist()
+        passages = snapshot.by_key("passages", [document["id"]], "document_id").to_pylist()
         for start, end in spans:
             found += _definition(row, document["text"], start, end, passages)
     return found

@@ -76,8 +76,7 @@ def _holding(snapshot: Snapshot, literals: Sequence[str], either: bool) -> list[
     texts = snapshot.rows("passages", "", ["id", "text"])
     whole = pc.utf8_normalize(texts["text"], "NFKC")
     sought = "|".join(map(pattern, folded)) if either else pattern(max(folded, key=len))
-    hits = pc.match_substring_regex(whole, sought, ignore_case=True)
-    ids = texts["id"].filter(hits).to_pylist()
+    ids = texts["id"].filter(pc.match_substring_regex(whole, sought, ignore_case=True)).to_pylist()
     rows = snapshot.by_key("passages", ids, "id", COLUMNS).to_pylist()
     enough = any if either else all
     held = [(row, plain(row["text"])) for row in rows]
@@ -219,7 +218,6 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
 
 
 def _said_absent(lost: Sequence[str], where: str) -> str:
-    """The sentence on them; "" for none."""
     if not lost:
         return ""
     more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""

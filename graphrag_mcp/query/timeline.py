@@ -6,7 +6,6 @@ other as `later` or `earlier`; neither is withdrawn."""
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
@@ -18,7 +17,7 @@ from graphrag_mcp.query import context, times
 from graphrag_mcp.query.passages import with_speaker
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import SPEAKER, eventful, says_something, sentences, substance, telling
-from graphrag_mcp.text.terms import counted, is_cjk
+from graphrag_mcp.text.terms import counted, is_cjk, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation
 
@@ -142,9 +141,7 @@ def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: i
 def _by_time(found: Iterable[Statement]) -> list[Statement]:
     """Those with a day, by time. The clock is kept where the day has two moments."""
     dated = sorted((one for one in found if one.days), key=lambda one: (one.moment, one.id))
-    of_day: dict[str, set[str]] = defaultdict(set)
-    for one in dated:
-        of_day[one.start].add(one.moment)
+    of_day = lists_of({(one.start, one.moment) for one in dated})
     for one in dated:
         one.clock = one.clock if len(of_day[one.start]) > 1 else ""
     return dated

@@ -19,6 +19,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
+from graphrag_mcp.text.terms import lists_of
 
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 BATCH = 64  # documents whose texts are read at once
@@ -82,11 +83,8 @@ def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 def shown(facts: Iterable[Fact]) -> dict[str, str]:
     """The date of each document by content id, with its clock where another one has that date."""
-    of_date: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        of_date[fact["date"]].append(fact)
     found: dict[str, str] = {}
-    for date, some in of_date.items():
+    for date, some in lists_of((fact["date"], fact) for fact in facts).items():
         for fact in some:
             found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if some[1:] else date
     return found
@@ -309,8 +307,7 @@ def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
-    rows = snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist()
-    return read(snapshot, rows)
+    return read(snapshot, snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist())
 
 
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times]]:

@@ -14,15 +14,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import context, digests, entities, passages, series, times
 from graphrag_mcp.query.filters import Filters, Narrowed, Part
 from graphrag_mcp.query.passages import Hit, Page
-from graphrag_mcp.store.tables import Snapshot, furniture_of, rows_of
+from graphrag_mcp.store.tables import Snapshot, furniture_of, once, rows_of
 from graphrag_mcp.text.prose import own_lines, readable, says_something, sentences, stands_alone
-from graphrag_mcp.text.terms import counted, is_cjk, tells_topic, terms
+from graphrag_mcp.text.terms import counted, is_cjk, lists_of, tells_topic, terms
 from graphrag_mcp.text.titles import parts
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult
@@ -42,7 +41,7 @@ NAMED_BY = 2  # documents that name what an overview shows
 SHARED = 2  # full names that hold a single name, from which on it may mean none of them
 INITIAL = 2  # characters of one, with its point
 CLEAR = 3  # times as many documents must name a person as any other of the same family name
-_all: WeakKeyDictionary[Snapshot, dict[str, list[tuple[str, int]]]] = WeakKeyDictionary()
+_all = once(lambda _: dict[str, list[tuple[str, int]]]())
 
 
 def most_named(
@@ -52,7 +51,7 @@ def most_named(
     `documents` are the content ids of those that count; None: all."""
     if documents is not None:
         return _counted(snapshot, kind, documents)
-    known = _all.setdefault(snapshot, {})
+    known = _all(snapshot)
     if kind not in known:
         known[kind] = _counted(snapshot, kind, None)
     return known[kind]
@@ -209,9 +208,6 @@ class Counts:
     def own(self, document: str, told: str) -> str:
         """What is readable of a document, without lines that pages of its site share."""
         return own_lines(told, self.shared) if document in self.pages else told
-
-
-_counts: WeakKeyDictionary[Snapshot, Counts] = WeakKeyDictionary()
 
 
 # ---- the map -------------------------------------------------------------------------------------
@@ -418,9 +414,11 @@ def whole(snapshot: Snapshot) -> Snapshot:
 
 
 def count(snapshot: Snapshot) -> Counts:
-    snapshot = whole(snapshot)
-    if snapshot in _counts:
-        return _counts[snapshot]
+    return _counts(whole(snapshot))
+
+
+@once
+def _counts(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
@@ -436,10 +434,9 @@ def count(snapshot: Snapshot) -> Counts:
         for term in set(row["terms"].split()):
             places[term].append(place)
         entities.update(row["entity_ids"])
-    _counts[snapshot] = Counts(
+    return Counts(
         communities, path, rows, documents, dict(places), entities, furniture, pages, shared
     )
-    return _counts[snapshot]
 
 
 def all_pass(kept: Filters | None) -> bool:
@@ -475,9 +472,7 @@ def of_series(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
     held = series.grouped(snapshot, passing(snapshot, kept))
     if len(held) < 2:
         return []
-    units: dict[str, set[str]] = defaultdict(set)
-    for unit, document in count(snapshot).documents.items():
-        units[document].add(unit)
+    units = lists_of((document, unit) for unit, document in count(snapshot).documents.items())
     return [
         Topic(
             one.uri if one else "",

@@ -18,15 +18,18 @@ import re
 import tomllib
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from os.path import commonprefix
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from Stemmer import Stemmer
+
+K, V = TypeVar("K"), TypeVar("V")
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
@@ -564,6 +567,14 @@ def bracketed(*parts: str) -> str:
     """The parts that are not empty, "(e3, person)"; "" where none is left."""
     said = ", ".join(part for part in parts if part)
     return f"({said})" if said else ""
+
+
+def lists_of(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The second values of pairs by their first, in order; an empty list for any other key."""
+    found: dict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        found[key].append(value)
+    return found
 
 
 def counted(count: int, things: str) -> str:
