@@ -14,9 +14,8 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
@@ -733,6 +732,19 @@ def _relationships(
     return _write_pairs(state, entity_of, by_pair, previous, told, number, merged)
 
 
+def _forms(
+    state: _State, entity_of: Mapping[str, str], units: Set[str]
+) -> Mapping[tuple[str, str], set[str]]:
+    """How these text units call entities, by (entity id, text unit). What other texts call one may
+    change while a pair is not read again."""
+    forms: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for key, target in entity_of.items():
+        for row in state.by_key[key]:
+            if row.text_unit_id in units:
+                forms[entity_id(target), row.text_unit_id].add(" ".join(row.form.split()))
+    return forms
+
+
 def _write_pairs(
     state: _State,
     entity_of: Mapping[str, str],
@@ -748,9 +760,8 @@ def _write_pairs(
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, chain.from_iterable(best.values()))
 
-    forms: dict[str, set[str]] = defaultdict(set)
-    for key, target in entity_of.items():
-        forms[entity_id(target)].update(" ".join(row.form.split()) for row in state.by_key[key])
+    quoted = {unit for places in best.values() for unit, _, _ in places}
+    forms = _forms(state, entity_of, quoted)
     degrees: Counter[str] = Counter()
     gone: list[str] = []
     rows: list[Row] = []
@@ -763,7 +774,10 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
             continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
-        told_of = partial(relates, forms[ends[0]], forms[ends[1]])
+
+        def told_of(unit: str, said: str, ends: tuple[str, str] = ends) -> bool:
+            return relates(forms[ends[0], unit], forms[ends[1], unit], said)
+
         said = _chosen((quotes[place] for place in best.get(pair, ())), told_of)
         row = _relationship(pair, ends, found, said)
         if (
@@ -866,7 +880,11 @@ def _entities(
     # e1 is the most named.
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         forms = {row.form for row in found}
-        said = _chosen((quotes[place] for place in best[key]), partial(introduction, forms))
+
+        def introduces(_: str, said: str, forms: set[str] = forms) -> float:
+            return introduction(forms, said)
+
+        said = _chosen((quotes[place] for place in best[key]), introduces)
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
@@ -970,9 +988,12 @@ def _quotes(state: _State, places: Iterable[Place]) -> Mapping[Place, Quote]:
     return state.quotes
 
 
-def _chosen(quotes: Iterable[Quote], value: Callable[[str], float]) -> list[tuple[Row, str]]:
-    """The SENTENCES best quotations, without what is shown of those that are worth too little."""
-    worth = [(alone * value(said), quote, said) for quote, said, alone in quotes]
+def _chosen(quotes: Iterable[Quote], value: Callable[[str, str], float]) -> list[tuple[Row, str]]:
+    """The SENTENCES best quotations, without what is shown of those that are worth too little.
+    `value` of a text unit's sentence."""
+    worth = [
+        (alone * value(quote["text_unit_id"], said), quote, said) for quote, said, alone in quotes
+    ]
     worth.sort(key=lambda one: -one[0])
     return [(quote, said if rate > QUOTABLE else "") for rate, quote, said in worth[:SENTENCES]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.local import local_search
@@ -43,3 +44,15 @@ def test_a_relationship_is_stated_by_the_sentence_in_which_both_take_part_or_by_
         shown = explore_graph(snapshot, "Mara Quillon", "Bert Zorvath").text
         assert "both named: The guests" in shown and "both named: In the" not in shown
         assert ": \n" not in local_search(snapshot, "Mara Quillon and Bert Zorvath").text
+
+
+def test_a_statement_follows_from_its_own_text_unit(tmp_path: Path) -> None:
+    """What another document calls a name changes no statement that is not made again."""
+    told = {"a.md": "Ada Lovelace: I saw Charles Babbage near the tide!", "b.md": "Ada Lovelace met Bo Holm. Lovelace wrote to Bo Holm of it."}
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in told.items():
+        (folder / name).write_text(text)
+        index_documents(tmp_path / "grown", IndexRequest((str(folder),)), Settings(home=tmp_path))
+    index_documents(tmp_path / "fresh", IndexRequest((str(folder),)), Settings(home=tmp_path))
+    assert digest(open_snapshot(tmp_path / "grown")) == digest(open_snapshot(tmp_path / "fresh"))
