@@ -39,6 +39,7 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
+from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
@@ -246,7 +247,7 @@ class _Passages:
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
             text = document.text[span.start : span.end]
             names = self.code.names(span.start, span.end) if self.code else []
-            words = [*self.title_terms, *terms(" ".join(names)), *terms(text)]
+            words = [*self.title_terms, *terms(" ".join(names)), *terms(searched(text))]
             yield {
                 "id": id,
                 "n": 0,

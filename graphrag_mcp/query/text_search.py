@@ -19,6 +19,7 @@ from graphrag_mcp.query import local, passages, retrieval
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -227,7 +228,8 @@ def _said_absent(lost: Sequence[str], where: str) -> str:
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:
     """Passages best first: the whole query found literally before its words found apart; of
-    literals definitions, then those in the case that they are written in."""
+    literals what stands in words before what stands in addresses, then definitions, then the case
+    that they are written in."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
     if literals:
         rows = _holding(snapshot, literals, _EITHER.search(query) is not None)
@@ -236,7 +238,8 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in rows}
     top = max(raw.values(), default=0.0) or 1.0
-    order: list[tuple[bool, bool, float, str, Passage]] = []
+    folded = [plain(one) for one in literals]
+    order: list[tuple[bool, bool, bool, float, str, Passage]] = []
     for row in rows:
         id, text = row["id"], row["text"]
         exact = whole in plain(text)
@@ -245,6 +248,7 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
         defined = passages.defines(text, literals)
-        order.append((not defined, not first, -round(value, 9), id, passage))
-    found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
+        linked = bool(literals) and not any(one in plain(searched(text)) for one in folded)
+        order.append((linked, not defined, not first, -round(value, 9), id, passage))
+    found = [one for *_, one in sorted(order, key=lambda one: one[:5])]
     return Retrieved(query, found, terms=worth)

@@ -165,7 +165,7 @@ ABOUT = 10  # names and nouns of a series
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
-WIDE = 1 / 3  # share of the documents
+LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
 LEAST = 5  # topics that a map shows even if fewer hold that share
 MORE = 40  # tokens of the line that leads on
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
@@ -315,7 +315,7 @@ def _add_map(
         describe(snapshot, topic, kept, corpus)
         share = page.room // min(max(len(found) - number, 1), 3 * LEAST)
         said = SENTENCES if share > ROOM or number < LEAST else 1
-        deeper = detailed or share > 2 * ROOM or is_wide(topic, total)
+        deeper = detailed or share > 2 * ROOM or len(topic.main) > LARGE * total
         below = inside(snapshot, topic, level, kept) if deeper else ""
         head = [f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"]
         more = [f"  Inside: {below}"] if below else []
@@ -355,7 +355,7 @@ def inside(
 ) -> str:
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
-    below = parts_of(snapshot, topic, level, kept)
+    below = [one for one in parts_of(snapshot, topic, level, kept) if one.main & topic.main]
     if len(below) < 2:
         return ""
     total = len(set(count(snapshot).documents.values()))

@@ -153,6 +153,8 @@ _ITEM = re.compile(
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 # An address in running text; the rest of one that was cut; what no word is so long as.
+_TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
+_TAIL = re.compile(r"(://[^\s?#]{1,400})[?#][!-~]{1,4000}")
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
@@ -284,6 +286,13 @@ def readable(text: str) -> str:
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
+
+
+def searched(text: str) -> str:
+    """The text by whose words a passage is found: without the targets of links to web pages, and
+    without what follows the path of other addresses. On a saved web page these are half of the
+    characters, and their words are those of other pages."""
+    return _TAIL.sub(r"\1", _TARGET.sub("]", text)) if "://" in text or "](/" in text else text
 
 
 def without_addresses(text: str) -> str:

@@ -319,6 +319,20 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     assert "microphone" not in search_text(found, '"iphone"').text
 
 
+def test_words_of_addresses_are_no_words_of_a_text(tmp_path: Path) -> None:
+    link = "[search](https://books.example/?q=ferry+timetable+ferry+timetable)"
+    asked = InlineText(f"# Asked\n\n{link} and [the site](https://site.example/ferry/timetable.html) were opened.", "asked", "Asked")
+    said = InlineText("# Said\n\n" + "Nobody has read it. " * 12 + "The ferry timetable is printed in May. See https://coast.example/2024/tides.html?from=ferry", "said", "Said")
+    index_documents(tmp_path / "c", IndexRequest(texts=(asked, said)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    held = {row["title"]: row["terms"].split() for row in snapshot.rows("passages", "", ["title", "terms"]).to_pylist()}
+    assert "ferry" not in held["Asked"] and held["Said"].count("ferry") == 1 and "tides" in held["Said"]
+    assert [one.title for one in search_text(snapshot, "ferry timetable").citations] == ["Said"]
+    # still found as it is written, after the texts that say it
+    assert [one.title for one in search_text(snapshot, '"ferry" OR "timetable"').citations] == ["Said", "Asked"]
+    assert [one.title for one in search_text(snapshot, '"ferry+timetable"').citations] == ["Asked"]
+
+
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     def filler(place: str) -> str:
         return " ".join(f"The {place} had {place} stairs in {place} stone for room {n} of it." for n in range(40))
