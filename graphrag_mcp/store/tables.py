@@ -445,11 +445,17 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
+# What the authors of a bibliography have behind their names, found before texts are read.
+_CITING, CITING = r"[ .-][A-Z]{1,3}\.?,", 3
+
+
 def furniture_of(snapshot: Snapshot) -> Furniture:
-    """The passages (content ids) that are menus or repeat the lines of a site, of documents with
-    links; and these lines."""
+    """The passages (content ids) that are menus, list works or repeat the lines of a site, of
+    documents with links or such lists; and these lines."""
     passages = snapshot.rows("passages", columns=["id", "document_id", "text"])
-    pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
+    listing = pc.greater_equal(pc.count_substring_regex(passages["text"], _CITING), CITING)
+    found = pc.or_(pc.match_substring(passages["text"], "]("), listing)
+    pages = passages["document_id"].filter(found)
     return furniture(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
 

@@ -153,6 +153,7 @@ _ITEM = re.compile(
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
 # An address in running text; the rest of one that was cut; what no word is so long as.
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _TAIL = re.compile(r"(://[^\s?#]{1,400})[?#][!-~]{1,4000}")
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
@@ -169,6 +170,7 @@ NOTICE = frozenset(
         "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
     )
 )
+CITED = 125  # characters of a bibliography for each of its authors
 CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
@@ -218,6 +220,13 @@ def asks_consent(told: str) -> bool:
     return dense and strong >= 2 and _FORMS.choice.search(told) is not None
 
 
+def is_bibliography(told: str) -> bool:
+    """Does it list works, with an author in every CITED characters, and years?"""
+    if len(_YEAR.findall(told)) < 2:
+        return False
+    return CITED * len(_FORMS.cited.findall(told)) > max(len(told), 4 * CITED)
+
+
 class Furniture(NamedTuple):
     """Texts (ids) that say nothing of their document; pages (documents) with a menu of links to
     other sites; and lines that SHARED of these pages hold."""
@@ -229,8 +238,8 @@ class Furniture(NamedTuple):
 
 def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
     """Which of these (id, document, text) say nothing of their document: menus; and, where the
-    document says more elsewhere, texts that are half links or ask for consent, and those of which
-    most are lines that SHARED documents hold."""
+    document says more elsewhere, texts that are half links, ask for consent or list works, and
+    those of which most are lines that SHARED documents hold."""
     found: dict[str, tuple[str, list[str]]] = {}
     menus, linked, pages = set[str](), set[str](), set[str]()
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
@@ -240,7 +249,7 @@ def furniture(rows: Iterable[tuple[str, str, str]]) -> Furniture:
         if is_menu(text, told):
             menus.add(id)
             pages |= {document} if "](http" in text else set()
-        elif 2 * len(told) < len(text) or asks_consent(told):
+        elif 2 * len(told) < len(text) or asks_consent(told) or is_bibliography(told):
             linked.add(id)
         for line in found[id][1]:
             some = holders.get(line, ())
@@ -546,7 +555,8 @@ def _place(sentence: str, name: str) -> int:
 
 
 def _entry(said: str) -> float:
-    return 0.2 if _FORMS.reference.search(said) or _FORMS.initials.search(said) else 1.0
+    forms = _FORMS.reference.search(said) or _FORMS.initials.search(said)
+    return 0.2 if forms or len(_FORMS.cited.findall(said)) > 1 else 1.0
 
 
 def _clause(said: str) -> float:
