@@ -236,7 +236,7 @@ class _Reader:
         start = self._span(decorated)[0] - (decorated is not node)
         head, end = self._span(node)
         body = self._span(node.body[0])[0]
-        signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
+        signature = " ".join(_COLON.sub("", self.text[head:body]).split())[:SIGNATURE]
         if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
             signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
@@ -285,7 +285,8 @@ class _Reader:
             if how != _TYPED:
                 scope.types[name] = "" if how == _SEVERAL else known
         owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
-        inner = [one.attr for one in targets if _of_self(one, "self")]
+        members = [one for one in targets if isinstance(one, ast.Attribute)]
+        inner = [one.attr for one in members if _dotted(one.value) == "self"]
         for name in names if scope.kind == "class" else inner:
             if known and owner:
                 place = f"{owner[len(self.file.module) + 1 :]}.{name}"
@@ -304,7 +305,7 @@ class _Reader:
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
-                text = _folded(self.text[start:end])[:120]
+                text = " ".join(self.text[start:end].split())[:120]
                 self.file.symbols.append(Symbol(*place, text, "", scope.name))
 
     # ---- uses ------------------------------------------------------------------------------------
@@ -562,27 +563,14 @@ def _value(node: ast.AST, name: str) -> set[str]:
     value = getattr(node, "value", None)
     value = _base_of(value) if value else None
     call = value if isinstance(value, ast.Call) else None
-    if _is_none(value) or (call and any(_dotted(one) == name for one in call.args)):
+    none = isinstance(value, ast.Constant) and value.value is None
+    if none or (call and any(_dotted(one) == name for one in call.args)):
         return set()
     return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
 
 
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:
-    """Is it `self.x`?"""
-    value = node.value if isinstance(node, ast.Attribute) else None
-    return isinstance(value, ast.Name) and value.id in names
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _doc(node: ast.Module | _Definition) -> str:
@@ -670,11 +658,14 @@ def parse(uri: str, text: str) -> SourceFile | None:
             file.prose.append((start, end))
             file.references += spoken(text[start:end], start, file.module)
             at = end
-    return _ordered(file)
+    file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
+    file.references.sort(key=lambda one: (one.start, one.end, one.kind))
+    return file
 
 
 _OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
 _PROGRAM = re.compile(r"^//\s*(?:go:build|\+build)\s+ignore\b", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
 
 
 def _module(uri: str, language: str, text: str) -> SourceFile:
@@ -714,12 +705,3 @@ def spoken(text: str, start: int, inside: str) -> list[Reference]:
         at = start + match.start(group)
         found.append(Reference("documents", name, at, at + len(name), inside))
     return found
-
-
-_COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
-
-
-def _ordered(file: SourceFile) -> SourceFile:
-    file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
-    file.references.sort(key=lambda one: (one.start, one.end, one.kind))
-    return file
