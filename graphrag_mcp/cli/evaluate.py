@@ -29,7 +29,12 @@ def eval(options: argparse.Namespace) -> int:
 
     path = existing(options.file)
     questions = evaluate.read_questions(path)[: options.limit or None]
-    modes = _modes(options.modes)
+    named = (one.strip().lower() for one in options.modes.split(","))
+    modes = list(dict.fromkeys(filter(None, named)))
+    if not modes or not set(modes) <= set(MODES):
+        unknown = [one for one in modes if one not in MODES]
+        what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
+        raise BadInput(what, f"Use some of {','.join(MODES)}")
     if options.judge and not options.against:
         what = "--judge compares two indexes and only one is named"
         raise BadInput(what, "Add --against HOME/CORPUS")
@@ -60,15 +65,6 @@ def eval(options: argparse.Namespace) -> int:
     else:
         show(options, Result(text="\n\n".join(tables)))
     return 1 if any(scores.failed for scores in result.modes) else 0
-
-
-def _modes(given: str) -> list[str]:
-    modes = list(dict.fromkeys(one.strip().lower() for one in given.split(",") if one.strip()))
-    unknown = [one for one in modes if one not in MODES]
-    if unknown or not modes:
-        what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
-        raise BadInput(what, f"Use some of {','.join(MODES)}")
-    return modes
 
 
 def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> App:

@@ -21,12 +21,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from graphrag_mcp.code import symbols
 from graphrag_mcp.code.symbols import (
     MODULE,
     SIGNATURE,
     WORDS,
     Import,
-    Offsets,
     Reference,
     SourceFile,
     Symbol,
@@ -362,7 +362,7 @@ class _Spans:
 class _Reader:
     def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
         self.file, self.text, self.data = file, text, data
-        self.offsets = Offsets(text)
+        self.offsets = symbols.Offsets(text)
         self.scopes = _Spans()  # definitions: name, kind
         self.made: set[int] = set()  # nodes of definitions
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own

@@ -19,19 +19,9 @@ from io import StringIO
 from itertools import chain
 from typing import TypeGuard
 
-from graphrag_mcp.code import grammars
+from graphrag_mcp.code import grammars, symbols
 from graphrag_mcp.code.resolve import COMMON
-from graphrag_mcp.code.symbols import (
-    MODULE,
-    SIGNATURE,
-    WORDS,
-    Import,
-    Offsets,
-    Reference,
-    SourceFile,
-    Symbol,
-    module_name,
-)
+from graphrag_mcp.code.symbols import MODULE, SIGNATURE, WORDS, Reference, SourceFile, Symbol
 from graphrag_mcp.text.prose import language_of
 
 _LINE_END = r"\r\n|\n|\r"
@@ -117,7 +107,7 @@ class _Scope:
 
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
-        self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
+        self.file, self.text, self.offsets = file, text, symbols.Offsets(text, _LINE_END)
         self.meta: set[str] = set()  # classes of classes
         self.named: list[tuple[str, ast.expr]] = []  # what `:=` binds in a statement
 
@@ -264,7 +254,7 @@ class _Reader:
                 given = [(alias.asname or name, target)]
             elif not alias.asname and "." in name:
                 given.append((name, MODULE + name))
-            self.file.imports += (Import(*one, *span) for one in given)
+            self.file.imports += (symbols.Import(*one, *span) for one in given)
 
     def _base(self, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -669,7 +659,7 @@ _COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
 
 
 def _module(uri: str, language: str, text: str) -> SourceFile:
-    module = module_name(uri, language)
+    module = symbols.module_name(uri, language)
     if uri.endswith("_test.go") and _OUTER_TEST.search(text):
         module += "_test"  # a package of its own in the same folder
     elif language == "go" and _PROGRAM.search(text[:LONGEST_LINE]):

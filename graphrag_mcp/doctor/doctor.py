@@ -305,7 +305,9 @@ NUMBERED |= {"communities": "c", "claims": "k"}
 def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     """Rows that name what is not there or are there twice, numbers, documents that are not those of
     the log, entities that are not those of edits, indexes that do not find their rows."""
-    overlay = _overlay(snapshot)
+    overlay = Overlay()
+    with contextlib.suppress(GraphRAGError):  # a finding of its own
+        overlay = in_force(snapshot)
     pairs = pairs_by_hand(snapshot, overlay)
     hidden = {id for id, fact in pairs.items() if fact.hidden}  # evidence stays, for an undo
     if snapshot.manifest.parameters.get("derivation") == IN_PART:
@@ -391,13 +393,6 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
     for uri in sorted(wanted.keys() | there.keys()):
         if wanted.get(uri) != there.get(uri):
             yield "truth", "documents", f"{uri} is not the row of the document log"
-
-
-def _overlay(snapshot: Snapshot) -> Overlay:
-    try:
-        return in_force(snapshot)
-    except GraphRAGError:  # a finding of its own
-        return Overlay()
 
 
 def pairs_by_hand(snapshot: Snapshot, overlay: Overlay) -> dict[str, PairFact]:

@@ -529,9 +529,12 @@ def _shown(example: Example) -> str:
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     """Write the files; what differs there, or is of an earlier tuning, is kept as `NAME.bak`."""
+    known, names = {f"{name}.md" for name in prompts.names()}, set(texts)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name in sorted(_written_before(target) | set(texts)):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            names |= known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
+        for name in sorted(names):
             path = target / name
             if path.is_file() and path.read_text("utf-8", errors="replace") != texts.get(name):
                 os.replace(path, target / f"{name}.bak")
@@ -541,10 +544,3 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
         what = f"{target} cannot be written ({error.strerror})"
         raise BadInput(what, "Name another folder with --output") from error
     return tuple(target / name for name in texts)
-
-
-def _written_before(target: Path) -> set[str]:
-    known = {f"{name}.md" for name in prompts.names()}
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
-    return set()

@@ -21,15 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.exchange import graphrag, lightrag
-from graphrag_mcp.exchange.files import (
-    Foreign,
-    SourceCommunity,
-    SourceDocument,
-    SourceEntity,
-    SourceUnit,
-    program_of,
-)
+from graphrag_mcp.exchange import files, graphrag, lightrag
+from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, SourceUnit
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
@@ -106,7 +99,7 @@ Row = dict[str, Any]  # id, level, parent (id or ""), members
 
 
 def tree_of(
-    communities: Sequence[SourceCommunity], ids: Mapping[str, str]
+    communities: Sequence[files.SourceCommunity], ids: Mapping[str, str]
 ) -> tuple[list[Row], dict[int, str]]:
     """The communities that make a sound hierarchy, in which children divide their parent and every
     entity has one place a level, and their ids by number. `ids`: the other index's entity ids as
@@ -378,7 +371,8 @@ class Holder:
 
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG, LightRAG or our own export holds. BadInput for others."""
-    return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
+    own = files.program_of(folder) == "graphrag"
+    return graphrag.read(folder) if own else lightrag.read(folder)
 
 
 def import_folder(
@@ -407,8 +401,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     """Fill the plan of a call: its edits, its label, and the rows for the log of imports."""
     file = imported.PREFIX + content_id(source)[:12]
     others = {uri for uri, row in plan.live.items() if row["file"] != file}
-    labels = _labels(plan.found.sources, source)
-    holders = _holders(foreign, labels, others)
+    holders = _holders(foreign, _labels(plan.found.sources, source), others)
     places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
     _Writer(foreign, places).all()
     there = set()

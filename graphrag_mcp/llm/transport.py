@@ -163,7 +163,10 @@ class Server:
             if failed.unreachable and not self._answered and tried + 1 >= NEVER_REACHED:
                 break  # no one is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:
-                wait = self._wait(tried, failed.after)
+                # Full jitter: many callers that failed together do not come back together.
+                wait = self._chance() * min(LONGEST_WAIT, FIRST_WAIT * 2**tried)
+                if failed.after is not None:
+                    wait = failed.after + min(wait, FIRST_WAIT)
                 log.debug("%s: %s; next try in %.1f s", self._what, failed.reason, wait)
                 await self._pace.sleep(wait)
         # Raised here and not in `except`, where it would carry the request along.
@@ -330,11 +333,6 @@ class Server:
         if any(piece in prompt for piece in pieces for prompt in prompts):
             return "its message repeats the prompt and is not shown"
         return message
-
-    def _wait(self, tried: int, after: float | None) -> float:
-        """Full jitter: many callers that failed together do not come back together."""
-        jitter = self._chance() * min(LONGEST_WAIT, FIRST_WAIT * 2**tried)
-        return jitter if after is None else after + min(jitter, FIRST_WAIT)
 
     # ---- the client -----------------------------------------------------------------------------
 

@@ -163,13 +163,16 @@ def fold(log: Iterable[LogRow]) -> Overlay:
         if row.id in made.undone or row.op == "undo":
             continue
         made.forms.update(zip(row.keys, row.forms, strict=False))
-        if row.kind == "document":
-            _document(made, row)
+        if row.kind == "document" and row.op == "remove":
+            made.removed |= dict.fromkeys(row.keys, row.id)
+        elif row.kind == "document":
+            for uri in row.keys:
+                made.removed.pop(uri, None)
         elif row.op == "reject":
             first, *others = row.keys
-            made.rejected.update((_pair(first, other), row.id) for other in others)
+            made.rejected |= {(min(first, one), max(first, one)): row.id for one in others}
         elif row.kind == "relationship":
-            pair = _pair(*row.keys[:2])
+            pair: Pair = (min(row.keys[:2]), max(row.keys[:2]))
             _change(made.pairs.setdefault(pair, Edit(pair)), row, order)
         elif row.op == "merge":
             for key in row.keys[1:]:
@@ -182,14 +185,6 @@ def fold(log: Iterable[LogRow]) -> Overlay:
         for key in edit.keys:
             made.pairs_of.setdefault(key, []).append(edit)
     return made
-
-
-def _document(made: Overlay, row: LogRow) -> None:
-    for uri in row.keys:
-        if row.op == "remove":
-            made.removed[uri] = row.id
-        else:
-            made.removed.pop(uri, None)
 
 
 def _link(made: Overlay, key: str, target: str, id: str) -> None:
@@ -220,10 +215,6 @@ def _change(edit: Edit, row: LogRow, order: int) -> None:
         edit.fields = {**edit.fields, **row.fields}
     edit.rows.append(row.id)
     edit.by, edit.time, edit.order = row.by, row.time, order
-
-
-def _pair(one: str, other: str) -> Pair:
-    return (one, other) if one <= other else (other, one)
 
 
 def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:

@@ -29,17 +29,9 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
-from graphrag_mcp.store.schema import (
-    BATCH,
-    FULL_TEXT,
-    KEY,
-    SCALAR,
-    TABLES,
-    VECTORS,
-    check_values,
-    sealed,
-)
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, sealed
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -332,7 +324,9 @@ class Snapshot:
         found = self._run(table, query, ["id", "_distance"])
         return [(id, round(1 - far, 6)) for id, far in rows_of(found)]
 
-    def batches(self, table: str, columns: Wanted = None, size: int = BATCH) -> Iterator[pa.Table]:
+    def batches(
+        self, table: str, columns: Wanted = None, size: int = schema.BATCH
+    ) -> Iterator[pa.Table]:
         """The whole table, at most `size` rows at a time."""
         names = names_of(table, columns)
         if (kept := self._kept.get(table)) is not None and kept.have(names):
@@ -352,17 +346,13 @@ class Snapshot:
     def _in_memory(self, table: str, names: Sequence[str]) -> Columns | None:
         """What is kept of a table, where that is these columns or more."""
         if table not in self._kept:
-            self._kept[table] = self._to_keep(table) if self._keep else None
+            most, columns = KEPT.get(table, (-1, None)) if self._keep else (-1, None)
+            whole = [*names_of(table, columns), ROW_ID]
+            # By BATCH rows: at once, Lance would need half as much again beside what it gives.
+            parts = self.batches(table, whole) if self._keep and self.count(table) <= most else None
+            self._kept[table] = parts and Columns(pa.concat_tables([empty(table, whole), *parts]))
         kept = self._kept[table]
         return kept if kept is not None and kept.have(names) else None
-
-    def _to_keep(self, table: str) -> Columns | None:
-        """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
-        most, columns = KEPT.get(table, (-1, None))
-        if self.count(table) > most:
-            return None
-        names = [*names_of(table, columns), ROW_ID]
-        return Columns(pa.concat_tables([empty(table, names), *self.batches(table, names)]))
 
     # ---- what Lance gives -----------------------------------------------------------------------
 
@@ -409,7 +399,7 @@ class Snapshot:
         """Of rows with all columns those that match their check values; others are logged."""
         if not rows.num_rows:
             return rows
-        right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
+        right = pc.equal(rows["check"], schema.check_values(rows.select(TABLES[table].names)))
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
             said = "row %r of %s does not match its check value and is not served"
