@@ -115,7 +115,11 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        known = _statements(tree)
+        known: list[ast.AST] = [tree]  # and all statements inside, outer ones first
+        for one in known:  # which grows
+            for name in _BODIES:
+                inner = getattr(one, name, ())
+                known += inner if isinstance(inner, list) else ()
         outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
         defined = {one.name for one in known if isinstance(one, _Definition)}
         bound = _bound_in(tree.body, outer).items()
@@ -495,16 +499,6 @@ def _left(node: ast.If) -> tuple[str, str] | None:
     ends = isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
     without = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
     return _instance(node.test.operand) if without and ends and not node.orelse else None
-
-
-def _statements(node: ast.AST) -> list[ast.AST]:
-    """A statement with all those inside of it, outer ones first."""
-    found = [node]
-    for one in found:  # which grows
-        for name in _BODIES:
-            inner = getattr(one, name, ())
-            found += inner if isinstance(inner, list) else ()
-    return found
 
 
 def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:

@@ -106,7 +106,11 @@ def _examined(folder: Path) -> list[Finding]:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
     disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
-    found += _files(folder, manifest)
+    for where, what in differing(folder / "files", manifest.files):
+        found.append(Finding("file", f"files/{where}", what, DERIVE))
+    # Every file of the tables that the records list, with older ones and indexes.
+    wrong = manifests.verify(folder, manifest.files, manifest.tables)
+    found += [Finding("file", where, what, DERIVE) for where, what in wrong]
     snapshot = Snapshot(folder, manifest, examine=True)
     broken = list(_tables(snapshot))
     found += broken
@@ -116,7 +120,13 @@ def _examined(folder: Path) -> list[Finding]:
             found += [Finding(kind, where, what, DERIVE) for kind, where, what in promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
-    return _shortened(found)
+    shown = []
+    for (kind, where), group in lists_of(((one.kind, one.where), one) for one in found).items():
+        shown += group[:SHOWN]
+        if len(group) > SHOWN:
+            what = f"and {len(group) - SHOWN} more like these"
+            shown.append(Finding(kind, where, what, group[0].repair))
+    return shown
 
 
 def _manifest(folder: Path) -> Iterator[Finding]:
@@ -171,14 +181,6 @@ def _answers(folder: Path) -> Iterator[Finding]:
         for problem in book.verify():
             where, _, what = problem.partition(": ")
             yield Finding("answers", where, what, SALVAGE)
-
-
-def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The records, and every file of the tables that they list, with older ones and indexes."""
-    for where, what in differing(folder / "files", manifest.files):
-        yield Finding("file", f"files/{where}", what, DERIVE)
-    for where, what in manifests.verify(folder, manifest.files, manifest.tables):
-        yield Finding("file", where, what, DERIVE)
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
@@ -276,17 +278,6 @@ def _forget_tables(folder: Path) -> None:
         old = folder / f".tables-old-{os.getpid()}.tmp"
         os.replace(folder / "tables", old)
         shutil.rmtree(old)
-
-
-def _shortened(findings: list[Finding]) -> list[Finding]:
-    groups = lists_of(((one.kind, one.where), one) for one in findings)
-    shown = []
-    for (kind, where), group in groups.items():
-        shown += group[:SHOWN]
-        if len(group) > SHOWN:
-            what = f"and {len(group) - SHOWN} more like these"
-            shown.append(Finding(kind, where, what, group[0].repair))
-    return shown
 
 
 # ---- rows against each other ---------------------------------------------------------------------

@@ -159,22 +159,19 @@ def sample(snapshot: Snapshot, selection: str, limit: int, seed: int) -> list[st
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
     if selection == "top":
         return _top(snapshot, limit)
-    pool = _random(snapshot, limit if selection == "random" else max(POOL, limit), seed)
+    size = limit if selection == "random" else max(POOL, limit)
+    first: dict[str, str] = {}  # hash of seed and text -> id
+    for batch in snapshot.batches("text_units", ["id", "text"]):
+        for id, text in rows_of(batch):
+            first[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
+        first = dict(sorted(first.items())[:size])
+    pool = _texts(snapshot, list(first.values()))
     if selection == "random":
         return pool
     nearness = _nearness(pool)
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
     return [pool[at] for at in best[:limit]]
-
-
-def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
-    best: dict[str, str] = {}  # hash of seed and text -> id
-    for batch in snapshot.batches("text_units", ["id", "text"]):
-        for id, text in rows_of(batch):
-            best[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
-        best = dict(sorted(best.items())[:limit])
-    return _texts(snapshot, list(best.values()))
 
 
 def _top(snapshot: Snapshot, limit: int) -> list[str]:

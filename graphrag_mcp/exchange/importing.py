@@ -209,20 +209,17 @@ class _Writer:
         for one in self.foreign.entities:
             key = key_of(one)
             units = self._known(one.units) or self._known(of_pairs.get(key, ()))
-            if units and key:
-                self._name(one, key, units)
-            lost += not (units and key)
-        what = "entities are left out: no text unit that is there names them"
-        self.foreign.note(lost, what)
-
-    def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
-        """Its other names go with its first unit, unless one is an entity of its own."""
-        name = imported.Name(key, one.title, one.type or "unknown", one.description)
-        keys = ((form, normalise_name(form)) for form in one.aliases)
-        aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
-        for id in units:
-            self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
-            self.units_of[key].add(id)
+            if not units or not key:
+                lost += 1
+                continue
+            name = imported.Name(key, one.title, one.type or "unknown", one.description)
+            # Its other names go with its first unit, unless one is an entity of its own.
+            keys = ((form, normalise_name(form)) for form in one.aliases)
+            aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
+            for id in units:
+                self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
+                self.units_of[key].add(id)
+        self.foreign.note(lost, "entities are left out: no text unit that is there names them")
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity, or not named in a unit that speaks of them, are named there."""

@@ -481,22 +481,25 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     rated, _ = reports.select(snapshot, query) if known else ([], {})
     chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
     shown = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
+    hits = snapshot.served("passages", shown)
+    units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
+    ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
+    counts = Counter(id for way in ways for id in way["path"] if id in by_id)
     return {
         "query": query,
         "hint": local.missing(found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, shown, found.terms),
-        "lit": _lit(snapshot, shown),
+        "passages": _passages(snapshot, hits, found.terms),
+        "lit": [[by_id[id].n, round(n / len(ways), 3)] for id, n in counts.most_common(200)],
     }
 
 
 def _passages(
-    snapshot: Snapshot, ids: list[str], weights: dict[str, float]
+    snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]
 ) -> list[dict[str, Any]]:
     """The best sentence of each passage, with its place in the text unit."""
-    rows = snapshot.served("passages", ids)
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
@@ -504,16 +507,6 @@ def _passages(
         if (cite := sources.quoted(row["text_unit_id"], sentence.strip("…"))) is not None:
             listed.append({"text": sentence, "cites": [cite]})
     return listed
-
-
-def _lit(snapshot: Snapshot, ids: list[str]) -> list[list[float]]:
-    """Communities that hold the text units of the hits, as [number, share of the hits]."""
-    rows = snapshot.served("passages", ids)
-    units = list(dict.fromkeys(row["text_unit_id"] for row in rows))
-    ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
-    known = topics(snapshot).by_id
-    counts = Counter(id for way in ways for id in way["path"] if id in known)
-    return [[known[id].n, round(count / len(ways), 3)] for id, count in counts.most_common(200)]
 
 
 # ---- all views ---------------------------------------------------------------------------------------

@@ -171,7 +171,10 @@ def about(
 ) -> dict[str, Any]:
     """`folder` is that of the corpus that is meant here, None when there is none yet."""
     home = Path.home()
-    hosts = installed(os.environ, home, Path.cwd())
+    hosts, generation = installed(os.environ, home, Path.cwd()), None
+    with suppress(GraphRAGError):
+        found = manifests.read(folder) if folder else None
+        generation = found.generation if found else None
     record: dict[str, Any] = {
         "version": __version__,
         "installed": installation(),
@@ -182,7 +185,7 @@ def about(
         "roots": [str(root) for root in settings.roots],
         "corpora": list(corpora),
         "corpus": folder.name if folder else "",
-        "generation": _generation(folder),
+        "generation": generation,
         "hosts": hosts,
         "hosts_here": [host.name for host in here(os.environ, home)],
     }
@@ -238,13 +241,6 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
         return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
     server = models["server"] if model == models["chat"] else models["embedding_server"]
     return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-
-
-def _generation(folder: Path | None) -> int | None:
-    with suppress(GraphRAGError):
-        if folder and (found := manifests.read(folder)):
-            return found.generation
-    return None
 
 
 def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:

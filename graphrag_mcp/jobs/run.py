@@ -119,16 +119,13 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
 
 def begun(home: Path, job: Job) -> bool:
     """Count a process that begins the job; False when DEATHS did without the index moving on."""
-    generation = _generation(home / "corpora" / job.corpus)
+    generation = -1
+    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
+        held = manifest.read(home / "corpora" / job.corpus)
+        generation = held.generation if held else 0
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
     return job.attempt <= DEATHS
-
-
-def _generation(folder: Path) -> int:
-    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
-        return held.generation if (held := manifest.read(folder)) else 0
-    return -1
 
 
 def together(jobs: Sequence[Job]) -> list[Job]:

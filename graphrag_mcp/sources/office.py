@@ -74,7 +74,10 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     except Exception as error:  # whatever the libraries say of bytes that they do not expect
         raise ReadError(f"it is damaged, or no {suffix} file ({type(error).__name__})") from error
     _check_size(len(text))
-    return _tidy(text), " ".join(title.split()), {**metadata, "parser": parser(suffix)}
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" if text.strip() else ""
+    return text, " ".join(title.split()), {**metadata, "parser": parser(suffix)}
 
 
 def parser(suffix: str) -> str:
@@ -91,12 +94,6 @@ def parser(suffix: str) -> str:
 def _check_size(characters: int) -> None:
     if characters > TEXT_LIMIT:
         raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
-
-
-def _tidy(text: str) -> str:
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = "\n".join(line.rstrip() for line in text.split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" if text.strip() else ""
 
 
 def _check_zip(data: bytes, suffix: str) -> None:
@@ -162,7 +159,7 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
             continue
         size += len(words)
         _check_size(size)
-        # pdfium marks a hyphen at the end of a line with U+0002, which _tidy takes out.
+        # pdfium marks a hyphen at the end of a line with U+0002, which `text_of` takes out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
     if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
         if broken and broken == len(pdf):

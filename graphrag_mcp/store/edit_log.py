@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.segments import EDITS
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import entity_id, normalise_name, relationship_id
 
 OPS = ("create", "update", "rename", "merge", "delete", "reject", "remove", "restore", "undo")
@@ -136,14 +136,10 @@ def to_table(rows: Iterable[LogRow]) -> pa.Table:
     return pa.Table.from_pylist(plain, EDIT_LOG)
 
 
-_overlays: WeakKeyDictionary[Any, Overlay] = WeakKeyDictionary()
-
-
-def in_force(snapshot: Any) -> Overlay:
-    """The overlay of a snapshot's generation, read once."""
-    if snapshot not in _overlays:
-        _overlays[snapshot] = fold(load(snapshot.folder, snapshot.manifest))
-    return _overlays[snapshot]
+@once
+def in_force(snapshot: Snapshot) -> Overlay:
+    """The overlay of a snapshot's generation."""
+    return fold(load(snapshot.folder, snapshot.manifest))
 
 
 def undone(log: Iterable[LogRow]) -> dict[str, str]:

@@ -452,12 +452,11 @@ def _measured(path: str) -> File:
 def _wrongness(path: str, size: int, sha256: str) -> str:
     """What is wrong with a file; "" for nothing."""
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size != size:
-                return f"it has another size than the {size:,} bytes that were written"
-            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        found = _measured(path)
     except FileNotFoundError:
         return ""  # freed with the versions that named it
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    return "" if right else "its SHA-256 is not the one that was recorded"
+    if found[0] != size:
+        return f"it has another size than the {size:,} bytes that were written"
+    return "" if found[1] == sha256 else "its SHA-256 is not the one that was recorded"

@@ -367,13 +367,15 @@ class Mirror:
         """Take a commit to the store at once or, where another was first (Busy), not at all."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
-        base, files = self._state(), self._files(manifest)
-        there = {sha for _, sha in base.files.values()}
-        new = {sha: path for path, (_, sha) in files.items() if sha not in there}
+        base, shas = self._state(), manifest.named_files(self.folder)
+        there = [path for path in sorted(shas) if (self.folder / path).exists()]
+        files = {path: [(self.folder / path).stat().st_size, shas[path]] for path in there}
+        stored = {sha for _, sha in base.files.values()}
+        new = {sha: path for path, (_, sha) in files.items() if sha not in stored}
         with ThreadPoolExecutor(TRANSFERS) as pool:
             list(pool.map(self._save, new, new.values()))
         named = {sha for _, sha in files.values()}
-        head = Head(None, raw.decode(), files, sorted(there - named))
+        head = Head(None, raw.decode(), files, sorted(stored - named))
         head.tag = self.store.swap(self._prefix + HEAD, head.raw(), base.tag)
         if head.tag is None:
             raise Busy("another writer has committed meanwhile", "Run it again; nothing was lost")
@@ -391,12 +393,6 @@ class Mirror:
 
     def _save(self, sha: str, path: str) -> None:
         self.store.put(f"{self._objects}{sha}", self.folder / path)
-
-    def _files(self, manifest: Manifest) -> dict[str, list[Any]]:
-        """Every file that a manifest speaks of and that is there."""
-        found = manifest.named_files(self.folder)
-        there = [path for path in sorted(found) if (self.folder / path).exists()]
-        return {path: [(self.folder / path).stat().st_size, found[path]] for path in there}
 
     def remove(self) -> None:
         """Take the corpus out of the store: its head first."""

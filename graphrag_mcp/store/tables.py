@@ -216,11 +216,9 @@ def in_lists(key: str, values: Values) -> Iterator[str]:
     """SQL conditions `key IN (...)` of at most STATEMENT values each."""
     for start in range(0, len(values), STATEMENT):
         part = values[start : start + STATEMENT]
-        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
-
-
-def _literal(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+        texts = (str(one) if isinstance(one, int) else one.replace("'", "''") for one in part)
+        quote = "" if isinstance(part[0], int) else "'"
+        yield f"{key} IN ({', '.join(f'{quote}{text}{quote}' for text in texts)})"
 
 
 class Snapshot:
@@ -362,21 +360,20 @@ class Snapshot:
             return None
         with self._opening:
             if table not in self._handles:
-                self._look_at_files(table)
+                # Damaged rows are left out where rows have check values; else files are no use.
+                files = [] if self._examine else spoiled(self.folder, self.manifest.files, table)
+                for file in files:
+                    log.warning("%s, %s", file, REPAIR.lower())
+                    data = file.startswith(f"{table}.lance/data/")
+                    if "check" not in TABLES[table].names or not data:
+                        raise self._failed(table, Damaged(file, REPAIR))
+                    self._spoiled.add(table)
                 try:
                     database = connect(self.folder, reader=True)
                     self._handles[table] = wait(database.open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
-
-    def _look_at_files(self, table: str) -> None:
-        """Damaged rows are left out where rows have check values; other files cannot be used."""
-        for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
-            log.warning("%s, %s", file, REPAIR.lower())
-            if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
-                raise self._failed(table, Damaged(file, REPAIR))
-            self._spoiled.add(table)
 
     def _run(self, table: str, query: Any, names: Sequence[str]) -> pa.Table:
         try:

@@ -123,7 +123,14 @@ def _found(text: str) -> list[tuple[int, int]]:
         start, end = match.span(match.lastindex or 0)
         if text[start:end].lower() not in EXAMPLES:
             found.append((start, end))
-    found += _blocks(text)
+    at = 0
+    # Private keys between first and last line; what is above a last line without a first.
+    while begin := _BLOCK.search(text, at):
+        found += _above(text, at, begin.start())
+        last = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
+        at = last.end() if last else min(len(text), begin.end() + _LONGEST_BLOCK)
+        found.append((begin.end(), last.start() if last else at))
+    found += _above(text, at, len(text))
     return found + [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
 
 
@@ -166,17 +173,6 @@ def _of_a_key(lines: str) -> bool:
     """Lines of base64 that hold the numbers of a private key, and no picture or gene."""
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
-
-
-def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between first and last line; what is above a last line without a first."""
-    found, at = [], 0
-    while begin := _BLOCK.search(text, at):
-        found += _above(text, at, begin.start())
-        end = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
-        at = end.end() if end else min(len(text), begin.end() + _LONGEST_BLOCK)
-        found.append((begin.end(), end.start() if end else at))
-    return found + _above(text, at, len(text))
 
 
 def _above(text: str, start: int, end: int) -> list[tuple[int, int]]:
