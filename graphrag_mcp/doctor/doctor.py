@@ -164,16 +164,13 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     """Segments of the current generation, and all that older ones need beside it."""
     for where, what in differing(folder / "truth", manifest.segments):
         yield Finding("truth", where, what, RESTORE)
-    kept, named = manifests.generations(folder), {one["file"] for one in _entries(manifest)}
+    kept = manifests.generations(folder)
+    named = {one["file"] for one in (*manifest.segments, *manifest.files)}
     parts = {"truth": [old.segments for old in kept], "files": [old.files for old in kept]}
     for part, lists in parts.items():
         older = {one["file"]: one for some in lists for one in some if one["file"] not in named}
         for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
             yield Finding("generation", where, what, FORGET)
-
-
-def _entries(manifest: Manifest) -> list[dict[str, Any]]:
-    return [*manifest.segments, *manifest.files]
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
@@ -233,7 +230,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            files = {entry["file"] for entry in _entries(kept)}
+            files = {entry["file"] for entry in (*kept.segments, *kept.files)}
             if kept.generation != int(path.stem) or lost & files:
                 path.unlink()
         except Damaged:

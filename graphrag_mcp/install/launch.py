@@ -30,6 +30,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
+FOLDER = Path(__file__).resolve().parents[2]  # that this package lies in
 EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
@@ -71,17 +72,16 @@ def extras_present() -> dict[str, bool]:
 
 def installation(prefix: str = sys.prefix) -> str:
     """In a few words how this copy came here."""
-    here = _package_folder()
     try:
         found = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
-        return f"run from {here}, not installed"
+        return f"run from {FOLDER}, not installed"
     if _checkout():
-        return f"run from {here}; another copy, {found.version}, is installed in {prefix}"
+        return f"run from {FOLDER}; another copy, {found.version}, is installed in {prefix}"
     if in_uv_cache(prefix):
         return "run by uvx"
     if _origin().get("dir_info", {}).get("editable"):
-        return f"installed in {prefix}, editable, from {here}"
+        return f"installed in {prefix}, editable, from {FOLDER}"
     parts = Path(prefix).parts
     if "tools" in parts and "uv" in parts:
         return f"installed by uv tool in {prefix}"
@@ -128,18 +128,14 @@ def trial(
             raise GraphRAGError(what, _BY_HAND) from error
 
 
-def _package_folder() -> Path:
-    return Path(__file__).resolve().parents[2]
-
-
 def _checkout() -> Path | None:
     """The folder this package is run from, where the interpreter would not find it by itself."""
-    here = _package_folder()
-    if here.name in ("site-packages", "dist-packages"):
+    if FOLDER.name in ("site-packages", "dist-packages"):
         return None
     url = _origin()
     source = Path(url2pathname(urlsplit(str(url.get("url", ""))).path))
-    return None if url.get("dir_info", {}).get("editable") and source.resolve() == here else here
+    ours = url.get("dir_info", {}).get("editable") and source.resolve() == FOLDER
+    return None if ours else FOLDER
 
 
 def _source() -> str:

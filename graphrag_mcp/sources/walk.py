@@ -503,12 +503,7 @@ class _Walk:
         return inner
 
     def _reason(
-        self,
-        entry: os.DirEntry[str],
-        path: str,
-        folder: bool,
-        beside: Collection[str],
-        rules: list[Rules],
+        self, entry: os.DirEntry[str], path: str, folder: bool, beside: set[str], rules: list[Rules]
     ) -> str:
         """Why an entry is passed over by its kind, its name or a rule; "" otherwise."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():

@@ -339,16 +339,13 @@ SEEN = 8_000  # files remembered as whole, some 3 MB
 HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
 
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
+Tables = Collection[str]  # their names
 File = tuple[int, str]  # size, SHA-256
 Files = dict[str, File]  # by path inside a table's folder
 
 
 def record(
-    folder: Path,
-    entries: Sequence[Entry],
-    before: Collection[str],
-    now: Collection[str],
-    generation: int,
+    folder: Path, entries: Sequence[Entry], before: Tables, now: Tables, generation: int
 ) -> tuple[list[Entry], bytes]:
     """The record for the next manifest, and its bytes (none when nothing is new).
 
@@ -410,9 +407,7 @@ def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
     return wrong
 
 
-def verify(
-    folder: Path, entries: Sequence[Entry], tables: Collection[str]
-) -> Iterator[tuple[str, str]]:
+def verify(folder: Path, entries: Sequence[Entry], tables: Tables) -> Iterator[tuple[str, str]]:
     """(file, what is wrong with it) for all files of tables that are recorded and there."""
     known, _ = recorded(folder, entries)
     for table in sorted(tables):
