@@ -239,8 +239,7 @@ def _of_release(version: str, part: bytes) -> bytes:
     """A part as a task of a cluster."""
     if version != __version__:
         what = f"a node of the cluster has graphrag-mcp {__version__} and this machine {version}"
-        error = BadInput(what, "Install the same release on all nodes")
-        return pickle.dumps((False, error), 5)
+        return pickle.dumps((False, BadInput(what, "Install the same release on all nodes")), 5)
     return _done(part)
 
 

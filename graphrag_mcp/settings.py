@@ -234,18 +234,12 @@ def _variable(value: str) -> str:
     alone = re.fullmatch(_VARIABLE, getattr(value, "template", ""))
     if alone and value not in os.environ:
         return alone[1]
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) or _looks_like_a_key(value):
+    longest = max(value.split("_"), key=len)  # variables have words between underscores
+    key = value not in os.environ and len(longest) >= 16 and any(map(str.isdigit, longest))
+    if key or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         what = "api_key_variable is not the name of an environment variable"
         raise BadInput(what, "Write the name of the variable that holds the key, without ${}")
     return str(value)
-
-
-def _looks_like_a_key(value: str) -> bool:
-    """Without words between underscores, as variables have them."""
-    if value in os.environ or len(value) < 16:
-        return False
-    longest = max(value.split("_"), key=len)
-    return len(longest) >= 16 and any(map(str.isdigit, longest))
 
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:

@@ -137,8 +137,7 @@ def _judged(
     asker = app.asker(corpus)
     may_judge(asker)  # before any answer is paid for
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    texts = (question.text for question in questions)
-    return judge(asker, list(map(Pair, texts, *sides)))
+    return judge(asker, list(map(Pair, (question.text for question in questions), *sides)))
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:

@@ -225,8 +225,7 @@ def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, 
     env = dict(made.get("env", {}))
     env |= {name: os.environ.get(name, "") for name, value in env.items() if "${" in value}
     env |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
-    folder = Path.cwd() if host.follows else Path.home()
-    return [made["command"], *made["args"]], env, folder
+    return [made["command"], *made["args"]], env, Path.cwd() if host.follows else Path.home()
 
 
 def _project(options: argparse.Namespace, host: Host) -> Path | None:

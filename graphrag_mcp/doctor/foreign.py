@@ -204,8 +204,7 @@ def _reports(seen: Examination) -> None:
     index = seen.index
     told = {one.community for one in index.reports}
     without = [_shown(one) for one in index.communities if one.number not in told]
-    what = "communities have no report"
-    seen.add("unreported", "communities", without if told else (), what)
+    seen.add("unreported", "communities", without if told else (), "communities have no report")
     known = {
         "Entities": {one.number for one in index.entities},
         "Relationships": {one.number for one in index.relations},

@@ -350,8 +350,7 @@ def _difference(
     better, worse = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
     low, high = interval(changes, seed)
     sides = (round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True))
-    p = sign_test(better, worse)
-    return Difference(mode, metric, *sides, low, high, better, worse, p)
+    return Difference(mode, metric, *sides, low, high, better, worse, sign_test(better, worse))
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:

@@ -483,8 +483,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     """Put units into their documents; gives those that stand in none."""
     of_document: dict[str, list[SourceUnit]] = defaultdict(list)
     for unit in foreign.units:
-        home = next((id for id in unit.documents if id in holders), "")
-        of_document[home].append(unit)
+        of_document[next((id for id in unit.documents if id in holders), "")].append(unit)
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
     what = "text units belong to no document that is there: each becomes a document of its own"
     foreign.note(len(alone), what)

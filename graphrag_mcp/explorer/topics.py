@@ -144,8 +144,7 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
         own = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
         facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
         by_id[id] = Topic(*own, *facts)
-    roots = [id for id, one in by_id.items() if one.parent not in by_id]
-    found = Topics(by_id, roots)
+    found = Topics(by_id, [id for id, one in by_id.items() if one.parent not in by_id])
     _place(snapshot, found, units, keep)
     facts = filters.documents(snapshot).values()
     dated = sorted(fact["date"] for fact in facts if fact["date"])

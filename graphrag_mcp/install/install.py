@@ -275,8 +275,7 @@ def backup_of(file: Path) -> Path:
 
 
 def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
-    edit = set_table if host.toml else set_member
-    return edit(text, host.key, name, dict(made))
+    return (set_table if host.toml else set_member)(text, host.key, name, dict(made))
 
 
 def _edited(file: Path, edit: Callable[[], Any]) -> Any:

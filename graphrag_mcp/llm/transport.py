@@ -334,25 +334,9 @@ class Server:
     # ---- the client -----------------------------------------------------------------------------
 
     def _open(self) -> AsyncOpenAI:
-        if self._client is None:
-            import openai
-
-            self._check_settings()
-            for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
-                logger = logging.getLogger(name)
-                logger.setLevel(max(logging.WARNING, logger.level))
-            self._client = openai.AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._url,
-                timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
-                max_retries=0,
-                default_headers={"Authorization": self._basic} if self._basic else {},
-                http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
-            )
-        return self._client
-
-    def _check_settings(self) -> None:
-        """What can be known to be wrong before anything is sent."""
+        """ModelError for what can be known to be wrong before anything is sent."""
+        if self._client is not None:
+            return self._client
         if not self._key and not self._given_url:
             move = f"Set {self._variable} in this server's environment, or OPENAI_BASE_URL for a server without keys"
             what = f"{self._what} needs a key and {self._variable} is not set"
@@ -370,6 +354,20 @@ class Server:
             what = f"the address of {self._what}, {self._address!r}, is no web address"
             move = "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1"
             raise ModelError(what, move, final=True)
+        import openai
+
+        for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
+            logger = logging.getLogger(name)
+            logger.setLevel(max(logging.WARNING, logger.level))
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._url,
+            timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
+            max_retries=0,
+            default_headers={"Authorization": self._basic} if self._basic else {},
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
+        )
+        return self._client
 
 
 def shown_address(url: str) -> str:

@@ -231,5 +231,4 @@ def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
     converter = getattr(converters, NEEDS[suffix][2])()
     result = converter.convert(io.BytesIO(data), StreamInfo(extension=f".{suffix}"))
-    text = _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or "")
-    return text, result.title or "", {}
+    return _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or ""), result.title or "", {}

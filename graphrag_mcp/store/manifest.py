@@ -111,8 +111,7 @@ def parse(raw: bytes, where: str) -> Manifest:
     """The manifest in these bytes. Raises Damaged (torn, or changed since) or NewerFormat."""
     try:
         body = json.loads(raw)
-        check = body.pop("check")
-        wrong = check != _check(body)
+        wrong = body.pop("check") != _check(body)
         # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
         later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
@@ -197,7 +196,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
         write_durably(kept, raw)
         if (store := mirrored(folder)) is not None:
             try:
-                store.push(manifest, raw)
+                store.push(manifest.generation, manifest.named_files(folder), raw)
             except BaseException:
                 kept.unlink(missing_ok=True)
                 raise

@@ -24,13 +24,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.settings import address_of
-
-if TYPE_CHECKING:
-    from graphrag_mcp.store.manifest import Manifest
 
 LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
 RENEWED = 3  # times in that
@@ -363,11 +360,12 @@ class Mirror:
             return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
         return False
 
-    def push(self, manifest: Manifest, raw: bytes) -> None:
-        """Take a commit to the store at once or, where another was first (Busy), not at all."""
+    def push(self, generation: int, shas: Mapping[str, str], raw: bytes) -> None:
+        """Take a commit to the store at once or, where another was first (Busy), not at all. `shas`:
+        of its files, by their path in the folder; `raw`: the manifest."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
-        base, shas = self._state(), manifest.named_files(self.folder)
+        base = self._state()
         there = [path for path in sorted(shas) if (self.folder / path).exists()]
         files = {path: [(self.folder / path).stat().st_size, shas[path]] for path in there}
         stored = {sha for _, sha in base.files.values()}
@@ -383,7 +381,7 @@ class Mirror:
         with contextlib.suppress(GraphRAGError):  # what is left over is swept later
             gone = [sha for sha in base.dropped if sha not in named]
             self.store.delete([f"{self._objects}{sha}" for sha in gone])
-            if manifest.generation % SWEPT_EVERY == 0:  # what killed writers have left
+            if generation % SWEPT_EVERY == 0:  # what killed writers have left
                 old = time.time() - ORPHAN.total_seconds()
                 for one in self.store.listed(self._objects):
                     sha = one["path"].rpartition("/")[2]

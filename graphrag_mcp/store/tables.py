@@ -587,8 +587,7 @@ def _change_table(
 def _worth_compacting(table: Any, name: str) -> bool:
     if table.stats()["fragment_stats"]["num_fragments"] >= TAIL_FRAGMENTS:
         return True
-    column = FULL_TEXT.get(name) or SCALAR[name][0]
-    stats = table.index_stats(f"{column}_idx")
+    stats = table.index_stats(f"{FULL_TEXT.get(name) or SCALAR[name][0]}_idx")
     most = max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
     return stats is not None and stats.num_unindexed_rows > most
 

@@ -87,8 +87,18 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
     if (not text.isascii() or "\\u" in text) and _DISGUISE.search(text):
-        plain, places = _undisguised(text)
-        found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
+        # In plain letters, of which `places` says where each stood.
+        letters, places, at = [], [], 0
+        for match in _DISGUISE.finditer(text):
+            letters.append(text[at : match.start()])
+            places += range(at, match.start())
+            at = match.end()
+            if unicodedata.category(match[0][0]) not in ("Cf", "Mn") and match[0][0] != "\\":
+                letters.append(unicodedata.normalize("NFKC", match[0])[:1])
+                places.append(match.start())
+        places += range(at, len(text))
+        plain = _found("".join((*letters, text[at:])))
+        found += [(places[start], places[end - 1] + 1) for start, end in plain]
     apart: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if not apart or start >= apart[-1][1]:
@@ -96,19 +106,6 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
         elif end > apart[-1][1]:
             apart[-1] = (apart[-1][0], end)
     return tuple(apart)
-
-
-def _undisguised(text: str) -> tuple[str, list[int]]:
-    """The text in plain letters, and where each of its characters stood."""
-    letters, places, at = [], [], 0
-    for match in _DISGUISE.finditer(text):
-        letters.append(text[at : match.start()])
-        places += range(at, match.start())
-        at = match.end()
-        if unicodedata.category(match[0][0]) not in ("Cf", "Mn") and match[0][0] != "\\":
-            letters.append(unicodedata.normalize("NFKC", match[0])[:1])
-            places.append(match.start())
-    return "".join((*letters, text[at:])), places + [*range(at, len(text))]
 
 
 def _found(text: str) -> list[tuple[int, int]]:
