@@ -617,8 +617,7 @@ _SPOKEN = re.compile(
 
 MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
-# Lines that are longer hold data or minified code: they are read as blank.
-LONGEST_LINE = 20_000
+LONGEST_LINE = 20_000  # lines that are longer hold data or minified code: they are read as blank
 
 
 @lru_cache(maxsize=4)

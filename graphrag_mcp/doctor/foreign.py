@@ -93,7 +93,11 @@ def examine(folder: Path) -> list[Fault]:
     else:
         _pointers(seen, tables)
         _counts(seen, tables)
-        _lance_tables(seen, folder, tables)
+        home = folder / "lancedb"
+        for table, names in VECTORS.items() if home.is_dir() else ():
+            wanted = {str(row.get("id")) for row in tables[table]}
+            read = partial(files.lance_ids, home, names)
+            _vectors(seen, f"lancedb/{names[0]}", table, read, wanted)
     return seen.found
 
 
@@ -275,14 +279,6 @@ def _counts(seen: Examination, tables: Tables) -> None:
             if column in row and files.number(row, column) != count(row)
         ]
         seen.add(column, table, wrong, f"values of {column} are not what is counted")
-
-
-def _lance_tables(seen: Examination, folder: Path, tables: Tables) -> None:
-    home = folder / "lancedb"
-    for table, names in VECTORS.items() if home.is_dir() else ():
-        wanted = {str(row.get("id")) for row in tables[table]}
-        read = partial(files.lance_ids, home, names)
-        _vectors(seen, f"lancedb/{names[0]}", table, read, wanted)
 
 
 # ---- LightRAG ------------------------------------------------------------------------------------

@@ -486,9 +486,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     }
 
 
-def _passages(
-    snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]
-) -> list[dict[str, Any]]:
+def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]) -> list[Data]:
     """The best sentence of each passage, with its place in the text unit."""
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []

@@ -262,8 +262,7 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         if not texts:
             return Embedded((), self._dimension, Usage())
-        # "" is refused by many
-        given = [_sendable(text) or " " for text in texts]
+        given = [_sendable(text) or " " for text in texts]  # "" is refused by many
         body: dict[str, Any] = {"model": self.name, "input": given}
         body |= {"dimensions": self._wanted} if self._wanted else {}
 

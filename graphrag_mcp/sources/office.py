@@ -37,8 +37,7 @@ _ENTRIES = 10_000
 # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _RATIO, _SMALL = (200, 10_000_000)
 _PAGES = 20_000
-# columns from which on empty cells are left out, else a stray cell takes 16,000 bars
-_WIDE = 256
+_WIDE = 256  # columns from which on empty cells are left out, else a stray cell takes 16,000 bars
 _ROWS = 1_048_576  # of a sheet, as Excel has it
 _ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")

@@ -426,8 +426,7 @@ def differing(folder: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str
             yield entry["file"], f"cannot be read ({error.strerror})"
 
 
-# Files that this process has found whole.
-_seen: set[tuple[str, int, str]] = set()
+_seen: set[tuple[str, int, str]] = set()  # files that this process has found whole
 
 
 def _paths(root: Path) -> list[str]:

@@ -31,7 +31,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, sealed
+from graphrag_mcp.store.schema import BATCH, FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, sealed
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -322,9 +322,7 @@ class Snapshot:
         found = self._run(table, query, ["id", "_distance"])
         return [(id, round(1 - far, 6)) for id, far in rows_of(found)]
 
-    def batches(
-        self, table: str, columns: Wanted = None, size: int = schema.BATCH
-    ) -> Iterator[pa.Table]:
+    def batches(self, table: str, columns: Wanted = None, size: int = BATCH) -> Iterator[pa.Table]:
         """The whole table, at most `size` rows at a time."""
         names = names_of(table, columns)
         if (kept := self._kept.get(table)) is not None and kept.have(names):
