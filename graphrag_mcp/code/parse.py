@@ -253,20 +253,17 @@ class _Reader:
             name, head = alias.name, alias.name.partition(".")[0]
             given = [(alias.asname or head, MODULE + (name if alias.asname else head))]
             if isinstance(node, ast.ImportFrom):
-                base = self._base(node)
+                base = node.module or ""
+                if node.level:
+                    parts = self.file.module.split(".")
+                    own = self.file.uri.rpartition("/")[2].startswith("__init__.")
+                    above = parts[: len(parts) - node.level + own]
+                    base = ".".join([*above, *([node.module] if node.module else [])])
                 target = f"{base}.{name}".strip(".") if name != "*" else base
                 given = [(alias.asname or name, target)]
             elif not alias.asname and "." in name:
                 given.append((name, MODULE + name))
             self.file.imports += (symbols.Import(*one, *span) for one in given)
-
-    def _base(self, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
-        parts = self.file.module.split(".")
-        package = self.file.uri.rpartition("/")[2].startswith("__init__.")
-        package_parts = parts[: len(parts) - node.level + package]
-        return ".".join([*package_parts, *([node.module] if node.module else [])])
 
     def _assign(self, node: _Assignment, scope: _Scope) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -178,7 +178,11 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
             raise
         return
     if result.status == "cancelled":
-        _stopped(home, jobs, result)
+        for job in jobs:  # whose flag it was is over, the others stay open
+            if flag(home, job.job_id).exists():
+                _close_with(home, job, result)
+            else:
+                _queue_again(home, [job])
         return
     after = _held(folder) if len(jobs) > 1 else {}
     for place, job in enumerate(jobs):
@@ -222,15 +226,6 @@ def _failed(settings: Settings, jobs: Sequence[Job], error: str) -> None:
         return
     for job in jobs:
         run(settings, [job])
-
-
-def _stopped(home: Path, jobs: Sequence[Job], result: IndexResult) -> None:
-    """Whose flag it was is over, the others stay open."""
-    for job in jobs:
-        if flag(home, job.job_id).exists():
-            _close_with(home, job, result)
-        else:
-            _queue_again(home, [job])
 
 
 def _queue_again(home: Path, jobs: Sequence[Job]) -> None:
