@@ -342,11 +342,13 @@ class Snapshot:
     def _in_memory(self, table: str, names: Sequence[str]) -> Columns | None:
         """What is kept of a table, where that is these columns or more."""
         if table not in self._kept:
-            most, columns = KEPT.get(table, (-1, None)) if self._keep else (-1, None)
-            whole = [*names_of(table, columns), ROW_ID]
-            # By BATCH rows: at once, Lance would need half as much again beside what it gives.
-            parts = self.batches(table, whole) if self._keep and self.count(table) <= most else None
-            self._kept[table] = parts and Columns(pa.concat_tables([empty(table, whole), *parts]))
+            made, (most, columns) = None, KEPT.get(table, (-1, None))
+            if self._keep and self.count(table) <= most:
+                whole = [*names_of(table, columns), ROW_ID]
+                # By BATCH rows: at once, Lance would need half as much again beside what it gives.
+                parts = [empty(table, whole), *self.batches(table, whole)]
+                made = Columns(pa.concat_tables(parts))
+            self._kept[table] = made
         kept = self._kept[table]
         return kept if kept is not None and kept.have(names) else None
 
