@@ -56,7 +56,9 @@ class App:
 
             known.update(mirror.corpora(self.home))
         if base.is_dir():
-            known.update(entry.name for entry in base.iterdir() if _is_corpus(entry))
+            for one in base.iterdir():  # a kept generation stands in for a lost manifest
+                kept = (one / "generations").glob("*.json")
+                known |= {one.name} if (one / "manifest.json").is_file() or any(kept) else set()
         return sorted(known)
 
     def folder(self, corpus: str) -> Path:
@@ -240,7 +242,9 @@ class App:
             there = wanted if os.path.lexists(wanted) else _respelled(resolved, roots)
             real = there.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            near = _siblings(resolved) if within(resolved.parent) else []
+            names = _names_in(resolved.parent) if within(resolved.parent) else []
+            seen = sorted(name for name in names if not name.startswith("."))
+            near = difflib.get_close_matches(resolved.name, seen, n=3, cutoff=0.4)
             advice = f"Nearest there: {', '.join(near)}"
             if not near:
                 advice = f"Relative paths start at {roots[0]}"
@@ -288,11 +292,6 @@ def _name_character(ch: str) -> bool:
     return ch in "-_.~" or unicodedata.category(ch)[0] in "LMN"  # letters, their marks, digits
 
 
-def _is_corpus(folder: Path) -> bool:
-    # A kept generation stands in for a lost manifest (store/manifest.py).
-    return (folder / "manifest.json").is_file() or any((folder / "generations").glob("*.json"))
-
-
 def _choose(known: list[str], name: str) -> str:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     listed = [*near, *(corpus for corpus in known if corpus not in near)][:12]
@@ -332,12 +331,6 @@ def _respelled(path: Path, roots: list[Path]) -> Path:
             part = same[0] if len(same) == 1 else part
         spelled /= part
     return spelled
-
-
-def _siblings(path: Path) -> list[str]:
-    """Entries beside a missing path with near names; [] when its folder is missing or a link."""
-    names = [name for name in _names_in(path.parent) if not name.startswith(".")]
-    return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 
 
 def _names_in(folder: Path) -> list[str]:

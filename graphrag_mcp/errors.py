@@ -1,11 +1,4 @@
-"""Error classes. A message is two sentences: what is wrong, then what to do next.
-
-`GraphRAGError` is the base. `BadInput`: an argument cannot be used as given (`OutsideRoots`: a path
-that this server may not read). `NotFound`: a corpus, entity, community, source, session or job is not
-there. `Damaged`: bytes on disk do not match their check value. `NewerFormat`: a later release wrote
-the index. `Busy`: another process holds the writer's lock. `OutOfMemory`: indexing took more memory
-than it may. `ModelError`: a configured model cannot be reached, refuses, or gives no useful answer.
-"""
+"""Error classes. A message is two sentences: what is wrong, then what to do next."""
 
 from __future__ import annotations
 
@@ -57,7 +50,8 @@ class OutOfMemory(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """No reply of a model. `final`: asking again is useless (wrong key, no such model)."""
+    """A configured model cannot be reached, refuses, or gives no useful answer. `final`: asking
+    again is useless (wrong key, no such model)."""
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
     def __init__(

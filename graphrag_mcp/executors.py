@@ -46,17 +46,31 @@ def _light(_: object) -> int:
 class Executor:
     """`weigh`: how much memory an item takes. `close` ends what was started."""
 
+    # has a part computed, and gives what waits for it
+    _begin: Callable[[bytes], Callable[[], bytes]]
+
     def map(
         self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
     ) -> Iterator[R]:
-        """The results in the order of the items."""
-        return _in_order(self._begin, function, items, weigh)
+        """The results in the order of the items. Bytes take a tenth of the memory."""
+        under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
+        total = 0
+        for weight, part in itertools.chain(_parts(items, weigh), [(0, [])]):
+            if part:
+                under_way.append((weight, self._begin(pickle.dumps((function, part), 5))))
+                total += weight
+            while under_way and (
+                not part or len(under_way) >= AHEAD or (total > AHEAD_WEIGHT and len(under_way) > 1)
+            ):
+                weight, result = under_way.popleft()
+                total -= weight
+                good, found = pickle.loads(result())
+                if not good:
+                    raise found
+                yield from found
 
     def close(self) -> None:
         pass
-
-    # has a part computed, and gives what waits for it
-    _begin: Callable[[bytes], Callable[[], bytes]]
 
 
 class InProcess(Executor):
@@ -160,7 +174,10 @@ class Ray(Executor):
             here = {"address": "local", "include_dashboard": False}
             options: dict[str, Any] = {"address": address} if address else here
             try:
-                _greet(address)
+                # Ray itself would go on for minutes where nothing listens at the address.
+                host, colon, port = address.rpartition("://")[2].rpartition(":")
+                if colon and port.isdigit():
+                    socket.create_connection((host.strip("[]"), int(port)), GREETED).close()
                 ray.init(log_to_driver=False, logging_level="error", **options)
             except (OSError, ValueError, RuntimeError) as error:
                 raise BadInput(
@@ -177,13 +194,6 @@ class Ray(Executor):
             self._ray.shutdown()
 
 
-def _greet(address: str) -> None:
-    """OSError when nothing listens at the address: Ray itself would go on trying for minutes."""
-    host, colon, port = address.rpartition("://")[2].rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), GREETED).close()
-
-
 def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
     there are several cores and FEW items. `processes` 0: one for each core, at most MOST."""
@@ -198,30 +208,6 @@ def executor(engine: str, processes: int = 0, address: str = "", items: int = 0)
 def cores() -> int:
     found = getattr(os, "sched_getaffinity", None)
     return len(found(0)) if found else os.cpu_count() or 1
-
-
-def _in_order(
-    begin: Callable[[bytes], Callable[[], bytes]],
-    function: Callable[[T], R],
-    items: Iterable[T],
-    weigh: Callable[[T], int],
-) -> Iterator[R]:
-    """`begin` has a part computed and gives what waits for it. Bytes take a tenth of the memory."""
-    under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
-    total, parts = 0, _parts(items, weigh)
-    for weight, part in itertools.chain(parts, [(0, [])]):
-        if part:
-            under_way.append((weight, begin(pickle.dumps((function, part), 5))))
-            total += weight
-        while under_way and (
-            not part or len(under_way) >= AHEAD or (total > AHEAD_WEIGHT and len(under_way) > 1)
-        ):
-            weight, result = under_way.popleft()
-            total -= weight
-            good, found = pickle.loads(result())
-            if not good:
-                raise found
-            yield from found
 
 
 def _parts(items: Iterable[T], weigh: Callable[[T], int]) -> Iterator[tuple[int, list[T]]]:
@@ -253,8 +239,7 @@ def _of_release(version: str, part: bytes) -> bytes:
     """A part as a task of a cluster."""
     if version != __version__:
         what = f"a node of the cluster has graphrag-mcp {__version__} and this machine {version}"
-        error = BadInput(what, "Install the same release on all nodes")
-        return pickle.dumps((False, error), 5)
+        return pickle.dumps((False, BadInput(what, "Install the same release on all nodes")), 5)
     return _done(part)
 
 

@@ -17,7 +17,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -126,8 +126,7 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     digest = hashlib.sha256(once.session.encode()).digest()
     _user("explore")  # imports for 1 s what the first request with a token needs
     door = Door({"": Starlette(routes=handlers)}, tokens={digest: "explore"})
-    address = address_of(listener).removesuffix(PATH)
-    opened(f"{address}{page.BASE}/#token={once.token}")
+    opened(f"{address_of(listener).removesuffix(PATH)}{page.BASE}/#token={once.token}")
     asyncio.run(run(door, listener))
 
 
@@ -369,7 +368,13 @@ def allowed_names(host: str, allow_hosts: Iterable[str], tokens: bool) -> set[st
     names = {*LOOPBACK, *(allow.strip().strip("[]").lower() for allow in allow_hosts)} - {""}
     if is_loopback(host):
         return names
-    return names | (_own_names() if host in ("0.0.0.0", "::", "") else {host.strip("[]").lower()})
+    if host not in ("0.0.0.0", "::", ""):
+        return names | {host.strip("[]").lower()}
+    own = socket.gethostname()
+    with suppress(OSError):
+        found = socket.getaddrinfo(own, None)
+        names |= {str(entry[4][0]).partition("%")[0] for entry in found}
+    return names | {own.lower()}
 
 
 def is_loopback(host: str) -> bool:
@@ -377,16 +382,6 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def _own_names() -> set[str]:
-    """What this machine is called and its addresses."""
-    name = socket.gethostname()
-    try:
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(name, None)}
-    except OSError:
-        found = set()
-    return {name.lower(), *found}
 
 
 def address_of(listener: socket.socket) -> str:

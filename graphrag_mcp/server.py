@@ -228,14 +228,9 @@ class _Once:
 # ---- over stdio -----------------------------------------------------------------------------------
 
 
-def serve(
-    settings: Settings,
-    tools: str = "all",
-    read_only: bool = False,
-    compat: bool = False,
-    corpus: str = "",
-) -> None:
-    """Serve over stdio until the client goes away, then end the process whatever threads run."""
+def serve(settings: Settings, corpus: str = "", read_only: bool = False, **offer: Any) -> None:
+    """Serve `build_server(app, **offer)` over stdio until the client goes away, then end the process
+    whatever threads run."""
     wire = take_stdio()
     to_stderr()
 
@@ -244,7 +239,7 @@ def serve(
 
         from graphrag_mcp.app import App
 
-        server = build_server(App(settings, corpus), tools, read_only, compat, warm=True)
+        server = build_server(App(settings, corpus), read_only=read_only, **offer, warm=True)
         anyio.run(_serve, server, wire)
 
     then = (lambda: None) if read_only else partial(start.hand_over, settings)

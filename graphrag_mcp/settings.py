@@ -140,9 +140,9 @@ PRESETS: dict[str, dict[str, Any]] = _TABLES["presets"]
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
-def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
+def default_roots() -> tuple[Path, ...]:
     """The working directory; none where that is `/`, a drive or a home folder."""
-    here = (cwd or Path.cwd()).resolve()
+    here = Path.cwd().resolve()
     return () if here in (Path(here.anchor), Path.home().resolve()) else (here,)
 
 
@@ -152,8 +152,17 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
     BadInput for an unknown name (with the nearest known one), a wrong value, a missing `${VAR}`."""
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
-    if path := env.get("GRAPHRAG_MCP_SETTINGS"):
-        values |= _read_toml(Path(path), env)
+    if named := env.get("GRAPHRAG_MCP_SETTINGS"):
+        path = Path(named)
+        try:
+            parsed = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            what = f"the settings file {path} cannot be read ({error.strerror})"
+            raise BadInput(what, "Correct GRAPHRAG_MCP_SETTINGS") from error
+        except tomllib.TOMLDecodeError as error:
+            what = f"the settings file {path} is not TOML ({error})"
+            raise BadInput(what, "Correct that line") from error
+        values |= _flat(_substituted(parsed, path, env))
     for variable, name in ENVIRONMENT.items():
         if name.isidentifier() and (said := env.get(variable, "").strip()):
             parts = [part for part in said.split(os.pathsep) if part]
@@ -225,30 +234,12 @@ def _variable(value: str) -> str:
     alone = re.fullmatch(_VARIABLE, getattr(value, "template", ""))
     if alone and value not in os.environ:
         return alone[1]
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) or _looks_like_a_key(value):
+    longest = max(value.split("_"), key=len)  # variables have words between underscores
+    key = value not in os.environ and len(longest) >= 16 and any(map(str.isdigit, longest))
+    if key or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         what = "api_key_variable is not the name of an environment variable"
         raise BadInput(what, "Write the name of the variable that holds the key, without ${}")
     return str(value)
-
-
-def _looks_like_a_key(value: str) -> bool:
-    """Without words between underscores, as variables have them."""
-    if value in os.environ or len(value) < 16:
-        return False
-    longest = max(value.split("_"), key=len)
-    return len(longest) >= 16 and any(map(str.isdigit, longest))
-
-
-def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        parsed = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        what = f"the settings file {path} cannot be read ({error.strerror})"
-        raise BadInput(what, "Correct GRAPHRAG_MCP_SETTINGS") from error
-    except tomllib.TOMLDecodeError as error:
-        what = f"the settings file {path} is not TOML ({error})"
-        raise BadInput(what, "Correct that line") from error
-    return _flat(_substituted(parsed, path, env))
 
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:

@@ -17,7 +17,7 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
-    from graphrag_mcp.evaluate.evaluate import EvalResult, Question, Search
+    from graphrag_mcp.evaluate.evaluate import Question, Search
 
 
 MODES = ("local", "fused", "hybrid", "basic", "global", "text")
@@ -29,7 +29,22 @@ def eval(options: argparse.Namespace) -> int:
 
     path = existing(options.file)
     questions = evaluate.read_questions(path)[: options.limit or None]
-    modes = _modes(options.modes)
+    named = (one.strip().lower() for one in options.modes.split(","))
+    modes = list(dict.fromkeys(filter(None, named)))
+    if not modes or not set(modes) <= set(MODES):
+        unknown = [one for one in modes if one not in MODES]
+        what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
+        raise BadInput(what, f"Use some of {','.join(MODES)}")
+
+    def measured(app: App, corpus: str, name: str) -> evaluate.EvalResult:
+        rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
+        nowhere = {"id": "", "char_start": 0, "char_end": 0}
+        held = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
+        wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
+        asked = name, questions, modes, engine(app, corpus)
+        with Bar(options) as bar:
+            return evaluate.evaluate(*asked, progress=bar, **wanted)
+
     if options.judge and not options.against:
         what = "--judge compares two indexes and only one is named"
         raise BadInput(what, "Add --against HOME/CORPUS")
@@ -37,13 +52,12 @@ def eval(options: argparse.Namespace) -> int:
         own = evaluate.is_set(path) and not options.corpus
         app = _indexed(options, path, Path(scratch)) if own else app_of(options)
         corpus = path.name if own else app.corpus_for_reading(options.corpus)
-        result = _measured(options, app, corpus, questions, modes, corpus)
+        result = measured(app, corpus, corpus)
         record, tables = asdict(result), [evaluate.table(result)]
         if options.against:
             other_app, other_corpus = _other(app, options.against)
             within = f"{other_app.home.name}/" if other_corpus == corpus else ""
-            name = f"{within}{other_corpus}"
-            other = _measured(options, other_app, other_corpus, questions, modes, name)
+            other = measured(other_app, other_corpus, f"{within}{other_corpus}")
             found = evaluate.compare(result, other)
             record = {"one": record, "other": asdict(other)}
             record["differences"] = [asdict(row) for row in found]
@@ -60,15 +74,6 @@ def eval(options: argparse.Namespace) -> int:
     else:
         show(options, Result(text="\n\n".join(tables)))
     return 1 if any(scores.failed for scores in result.modes) else 0
-
-
-def _modes(given: str) -> list[str]:
-    modes = list(dict.fromkeys(one.strip().lower() for one in given.split(",") if one.strip()))
-    unknown = [one for one in modes if one not in MODES]
-    if unknown or not modes:
-        what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
-        raise BadInput(what, f"Use some of {','.join(MODES)}")
-    return modes
 
 
 def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> App:
@@ -102,24 +107,6 @@ def _other(app: App, named: str) -> tuple[App, str]:
     return other, path.name
 
 
-def _measured(
-    options: argparse.Namespace,
-    app: App,
-    corpus: str,
-    questions: Sequence[Question],
-    modes: Sequence[str],
-    name: str,
-) -> EvalResult:
-    from graphrag_mcp.evaluate.evaluate import evaluate
-
-    rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
-    nowhere = {"id": "", "char_start": 0, "char_end": 0}
-    held = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
-    wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held}
-    with Bar(options) as bar:
-        return evaluate(name, questions, modes, engine(app, corpus), progress=bar, **wanted)
-
-
 def engine(app: App, corpus: str) -> Search:
     """Searches in this process: the functions that the tools call."""
     from graphrag_mcp.query.global_ import global_search
@@ -150,8 +137,7 @@ def _judged(
     asker = app.asker(corpus)
     may_judge(asker)  # before any answer is paid for
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    texts = (question.text for question in questions)
-    return judge(asker, list(map(Pair, texts, *sides)))
+    return judge(asker, list(map(Pair, (question.text for question in questions), *sides)))
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:

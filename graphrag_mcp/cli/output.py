@@ -218,8 +218,7 @@ def estimated(result: IndexResult) -> list[str]:
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
     priced = f", at a cost of about {guess.get('cost', 0):,.4g} by the prices in the settings"
-    cost = priced if guess.get("cost") else ""
-    lines.append(f"ask a model about {asked(guess)}{cost}")
+    lines.append(f"ask a model about {asked(guess)}{priced if guess.get('cost') else ''}")
     lines += [f"  {kind}: {asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
         lines.append(f"assumed: {why}")

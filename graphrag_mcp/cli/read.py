@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,18 +129,6 @@ def marked(text: str, words: set[str]) -> Text:
         elif words & set(terms.terms(found[0])):
             shown.stylize("bold red", *found.span())
     return shown
-
-
-def show_table(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Two columns without lines: a name and what is said of it."""
-    from rich.table import Table
-
-    table = Table(title=title, show_header=False, box=None, title_justify="left", padding=(0, 1))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, said in rows:
-        table.add_row(name, fencing.clean(said))
-    _console().print(table)
 
 
 def explore(options: argparse.Namespace) -> int:
@@ -363,8 +351,16 @@ def status(options: argparse.Namespace) -> int:
     said = _disk_line(disk) if disk else ""
     if result.corpus and wanted():
         title, counts, *rest = result.text.split("\n")
-        rows = [("holds", counts), *(_row(line) for line in rest), ("on disk", said)]
-        show_table(title, [row for row in rows if row[1]])
+        from rich.table import Table
+
+        form = {"show_header": False, "box": None, "title_justify": "left", "padding": (0, 1)}
+        table = Table(title=title, **form)
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, cell in [("holds", counts), *map(_row, rest), ("on disk", said)]:
+            if cell:
+                table.add_row(name, fencing.clean(cell))
+        _console().print(table)
         return 0
     result.text += f"\nOn disk: {said}" if said else ""
     return show(options, result)

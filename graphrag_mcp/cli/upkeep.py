@@ -225,8 +225,7 @@ def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, 
     env = dict(made.get("env", {}))
     env |= {name: os.environ.get(name, "") for name, value in env.items() if "${" in value}
     env |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
-    folder = Path.cwd() if host.follows else Path.home()
-    return [made["command"], *made["args"]], env, folder
+    return [made["command"], *made["args"]], env, Path.cwd() if host.follows else Path.home()
 
 
 def _project(options: argparse.Namespace, host: Host) -> Path | None:
@@ -328,7 +327,14 @@ def digest(options: argparse.Namespace) -> int:
 def export(options: argparse.Namespace) -> int:
     """Write the index as Parquet files with GraphRAG's column names, or its graph as one page."""
     if options.html:
-        return _html(options)
+        from graphrag_mcp.explorer.page import document
+
+        text, held = document(output.app_of(options), options.corpus)
+        path = Path(options.html).expanduser().absolute()
+        path.write_text(text, "utf-8", "replace")
+        size = path.stat().st_size
+        said = f"{path} {size:,} bytes: {output.counts_line(held)}"
+        return output.say(options, {"file": str(path), "bytes": size, **held}, said)
     if not options.folder:
         raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
     from graphrag_mcp.exchange import export as exports
@@ -338,18 +344,6 @@ def export(options: argparse.Namespace) -> int:
     if options.graphml:
         exports.graphml(snapshot, folder / "graph.graphml")
     return output.say(options, rows, *(f"{name}.parquet {n:,} rows" for name, n in rows.items()))
-
-
-def _html(options: argparse.Namespace) -> int:
-    """The explorer page as one file that needs no server."""
-    from graphrag_mcp.explorer.page import document
-
-    text, held = document(output.app_of(options), options.corpus)
-    path = Path(options.html).expanduser().absolute()
-    path.write_text(text, "utf-8", "replace")
-    size = path.stat().st_size
-    said = f"{path} {size:,} bytes: {output.counts_line(held)}"
-    return output.say(options, {"file": str(path), "bytes": size, **held}, said)
 
 
 def import_(options: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ from graphrag_mcp.types import Result
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.install.hosts import Host
-    from graphrag_mcp.query.passages import Line
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import IndexResult
 
@@ -55,14 +54,22 @@ def try_(options: argparse.Namespace) -> int:
     app = output.app_of(options)
     snapshot = app.snapshot(corpus)
     about = [f"{share}: {topic.title}" for topic, share in topics.largest(snapshot, TOPICS)]
-    told = {"corpus": corpus, "about": about, "questions": _questions(snapshot)}
+    questions = _questions(snapshot)
+    told = {"corpus": corpus, "about": about, "questions": questions}
     found = here(os.environ, Path.home())
     of_home = ["--home", options.home] if options.home else []
     words = ["graphrag-mcp", "install", "--client"]
     commands = [[*words, host.name, "--root", str(folder), *of_home] for host in found]
     if options.json:
         return output.say(options, told | {"connect": [shlex.join(words) for words in commands]})
-    _print(told, output.elsewhere(app, corpus))
+    print("\nWhat it is about:", *about, sep="\n  ")
+    print("\nQuestions that it answers, with their sources:")
+    for one in questions:
+        print(f"  {one['question']}", one_line(one["answer"], 240), one["source"], sep="\n    ")
+    question = questions[0]["question"] if questions else "What is this about?"
+    print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
+    if note := output.elsewhere(app, corpus):
+        print(f"  ({note})")
     return _connect(found, commands)
 
 
@@ -95,7 +102,7 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     """A question on each of the largest topics, with the sentence that says most on it."""
-    from graphrag_mcp.query import topics
+    from graphrag_mcp.query import local, passages, topics
     from graphrag_mcp.text.prose import stands_alone
 
     asked: list[dict[str, str]] = []
@@ -104,7 +111,9 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
         best, chosen = 0.7, None  # a worse sentence answers nothing by itself
         for name in topic.names:
             question = f"What is said about {name}?"
-            for line in _answers(snapshot, question):
+            found = local.find(snapshot, question)
+            sources = [local.source_of(snapshot, found)] if found.passages else []
+            for line in passages.lines(sources)[:READ]:
                 at = line.text.find(name)  # Sound is not in soundings
                 value = stands_alone(line.text) * (0 if at < 0 else 1.5 if at < 5 else 1)
                 value *= 0.5 + 0.5 * line.value
@@ -118,25 +127,6 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
         if len(asked) == QUESTIONS:
             break
     return asked
-
-
-def _answers(snapshot: Snapshot, question: str) -> list[Line]:
-    from graphrag_mcp.query import local, passages
-
-    found = local.find(snapshot, question)
-    lines = passages.lines([local.source_of(snapshot, found)]) if found.passages else []
-    return lines[:READ]
-
-
-def _print(told: dict[str, Any], note: str) -> None:
-    print("\nWhat it is about:", *told["about"], sep="\n  ")
-    print("\nQuestions that it answers, with their sources:")
-    for one in told["questions"]:
-        print(f"  {one['question']}", one_line(one["answer"], 240), one["source"], sep="\n    ")
-    question = told["questions"][0]["question"] if told["questions"] else "What is this about?"
-    print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
-    if note:
-        print(f"  ({note})")
 
 
 def _connect(found: Sequence[Host], commands: Sequence[list[str]]) -> int:

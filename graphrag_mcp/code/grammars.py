@@ -21,16 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.code.symbols import (
-    MODULE,
-    SIGNATURE,
-    WORDS,
-    Import,
-    Offsets,
-    Reference,
-    SourceFile,
-    Symbol,
-)
+from graphrag_mcp.code import symbols
+from graphrag_mcp.code.symbols import MODULE, SIGNATURE, WORDS, Reference, SourceFile, Symbol
 
 Bound = Iterator[tuple[str, str]]  # local name, target
 # Before a path of npm, which settings may give a module; of what is never in the corpus.
@@ -362,7 +354,7 @@ class _Spans:
 class _Reader:
     def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
         self.file, self.text, self.data = file, text, data
-        self.offsets = Offsets(text)
+        self.offsets = symbols.Offsets(text)
         self.scopes = _Spans()  # definitions: name, kind
         self.made: set[int] = set()  # nodes of definitions
         self.functions: set[str] = set()  # of Rust, whose macros have names of their own
@@ -447,7 +439,7 @@ class _Reader:
             if f"{here}.{target.partition('.')[0]}" in self.known:
                 target = f"{here}.{target}"
             if target:
-                self.file.imports.append(Import(name, target, *self.span(node), inline))
+                self.file.imports.append(symbols.Import(name, target, *self.span(node), inline))
 
     def _bind(self, matches: list[dict[str, list[Any]]], defined: set[int]) -> None:
         """The variables and fields with what is stated of their types."""
@@ -550,8 +542,7 @@ class _Reader:
         if listed.type not in ("arguments", "argument_list") or listed.named_children[0] != closure:
             return ""
         call = listed.parent
-        function = call.child_by_field_name("function") or call
-        on, name = _parts(function)
+        on, name = _parts(call.child_by_field_name("function") or call)
         method = self.text_of(name) if on and name else "fold"
         if method in WORDS["folds"]:
             return ""
@@ -698,7 +689,7 @@ class _Reader:
             self.known |= {full} if node.type == "mod_item" else set()
             if node.type == "mod_item" and node.child_by_field_name("body"):
                 self.inline.add(full)
-                self.file.imports.append(Import("self", full, *self.span(node), full))
+                self.file.imports.append(symbols.Import("self", full, *self.span(node), full))
             return
         member = within in _TYPES or "." in name
         kind = "method" if kind == "def.function" and member else kind.removeprefix("def.")

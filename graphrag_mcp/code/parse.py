@@ -19,19 +19,9 @@ from io import StringIO
 from itertools import chain
 from typing import TypeGuard
 
-from graphrag_mcp.code import grammars
+from graphrag_mcp.code import grammars, symbols
 from graphrag_mcp.code.resolve import COMMON
-from graphrag_mcp.code.symbols import (
-    MODULE,
-    SIGNATURE,
-    WORDS,
-    Import,
-    Offsets,
-    Reference,
-    SourceFile,
-    Symbol,
-    module_name,
-)
+from graphrag_mcp.code.symbols import MODULE, SIGNATURE, WORDS, Reference, SourceFile, Symbol
 from graphrag_mcp.text.prose import language_of
 
 _LINE_END = r"\r\n|\n|\r"
@@ -117,7 +107,7 @@ class _Scope:
 
 class _Reader:
     def __init__(self, file: SourceFile, text: str) -> None:
-        self.file, self.text, self.offsets = file, text, Offsets(text, _LINE_END)
+        self.file, self.text, self.offsets = file, text, symbols.Offsets(text, _LINE_END)
         self.meta: set[str] = set()  # classes of classes
         self.named: list[tuple[str, ast.expr]] = []  # what `:=` binds in a statement
 
@@ -125,7 +115,11 @@ class _Reader:
         own = self.file.symbols[0]
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", _doc(tree))
         self._docstring(tree)
-        known = _statements(tree)
+        known: list[ast.AST] = [tree]  # and all statements inside, outer ones first
+        for one in known:  # which grows
+            for name in _BODIES:
+                inner = getattr(one, name, ())
+                known += inner if isinstance(inner, list) else ()
         outer = [name for one in known if isinstance(one, ast.Global) for name in one.names]
         defined = {one.name for one in known if isinstance(one, _Definition)}
         bound = _bound_in(tree.body, outer).items()
@@ -236,7 +230,7 @@ class _Reader:
         start = self._span(decorated)[0] - (decorated is not node)
         head, end = self._span(node)
         body = self._span(node.body[0])[0]
-        signature = _folded(_COLON.sub("", self.text[head:body]))[:SIGNATURE]
+        signature = " ".join(_COLON.sub("", self.text[head:body]).split())[:SIGNATURE]
         if any(getattr(one, "attr", "") in ("setter", "deleter") for one in node.decorator_list):
             signature = f"@{node.name}.setter {signature}"
         place = f"{scope.name}.{node.name}", kind, start, end
@@ -259,20 +253,17 @@ class _Reader:
             name, head = alias.name, alias.name.partition(".")[0]
             given = [(alias.asname or head, MODULE + (name if alias.asname else head))]
             if isinstance(node, ast.ImportFrom):
-                base = self._base(node)
+                base = node.module or ""
+                if node.level:
+                    parts = self.file.module.split(".")
+                    own = self.file.uri.rpartition("/")[2].startswith("__init__.")
+                    above = parts[: len(parts) - node.level + own]
+                    base = ".".join([*above, *([node.module] if node.module else [])])
                 target = f"{base}.{name}".strip(".") if name != "*" else base
                 given = [(alias.asname or name, target)]
             elif not alias.asname and "." in name:
                 given.append((name, MODULE + name))
-            self.file.imports += (Import(*one, *span) for one in given)
-
-    def _base(self, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
-        parts = self.file.module.split(".")
-        package = self.file.uri.rpartition("/")[2].startswith("__init__.")
-        package_parts = parts[: len(parts) - node.level + package]
-        return ".".join([*package_parts, *([node.module] if node.module else [])])
+            self.file.imports += (symbols.Import(*one, *span) for one in given)
 
     def _assign(self, node: _Assignment, scope: _Scope) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -285,7 +276,8 @@ class _Reader:
             if how != _TYPED:
                 scope.types[name] = "" if how == _SEVERAL else known
         owner = scope.name if scope.kind == "class" else scope.types.get("self", "")
-        inner = [one.attr for one in targets if _of_self(one, "self")]
+        members = [one for one in targets if isinstance(one, ast.Attribute)]
+        inner = [one.attr for one in members if _dotted(one.value) == "self"]
         for name in names if scope.kind == "class" else inner:
             if known and owner:
                 place = f"{owner[len(self.file.module) + 1 :]}.{name}"
@@ -304,7 +296,7 @@ class _Reader:
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end
-                text = _folded(self.text[start:end])[:120]
+                text = " ".join(self.text[start:end].split())[:120]
                 self.file.symbols.append(Symbol(*place, text, "", scope.name))
 
     # ---- uses ------------------------------------------------------------------------------------
@@ -506,16 +498,6 @@ def _left(node: ast.If) -> tuple[str, str] | None:
     return _instance(node.test.operand) if without and ends and not node.orelse else None
 
 
-def _statements(node: ast.AST) -> list[ast.AST]:
-    """A statement with all those inside of it, outer ones first."""
-    found = [node]
-    for one in found:  # which grows
-        for name in _BODIES:
-            inner = getattr(one, name, ())
-            found += inner if isinstance(inner, list) else ()
-    return found
-
-
 def _bound_in(body: Sequence[ast.AST], module: Sequence[str] | None = None) -> dict[str, str]:
     """What the statements of a function bind, also below a use, as `_Scope.local` has it. Of an import
     and a definition the last one; where each is one of several ways the first. Of a module, whose
@@ -562,27 +544,14 @@ def _value(node: ast.AST, name: str) -> set[str]:
     value = getattr(node, "value", None)
     value = _base_of(value) if value else None
     call = value if isinstance(value, ast.Call) else None
-    if _is_none(value) or (call and any(_dotted(one) == name for one in call.args)):
+    none = isinstance(value, ast.Constant) and value.value is None
+    if none or (call and any(_dotted(one) == name for one in call.args)):
         return set()
     return {_dotted(call.func) + "()" if call else _dotted(value) or node.__class__.__name__}
 
 
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _stored(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _of_self(node: ast.AST | None, *names: str) -> TypeGuard[ast.Attribute]:
-    """Is it `self.x`?"""
-    value = node.value if isinstance(node, ast.Attribute) else None
-    return isinstance(value, ast.Name) and value.id in names
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _doc(node: ast.Module | _Definition) -> str:
@@ -645,8 +614,7 @@ _SPOKEN = re.compile(
 
 MOST_CONSTANTS = 1_000  # of a module whose constants are entities
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
-# Lines that are longer hold data or minified code: they are read as blank.
-LONGEST_LINE = 20_000
+LONGEST_LINE = 20_000  # lines that are longer hold data or minified code: they are read as blank
 
 
 @lru_cache(maxsize=4)
@@ -670,15 +638,18 @@ def parse(uri: str, text: str) -> SourceFile | None:
             file.prose.append((start, end))
             file.references += spoken(text[start:end], start, file.module)
             at = end
-    return _ordered(file)
+    file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
+    file.references.sort(key=lambda one: (one.start, one.end, one.kind))
+    return file
 
 
 _OUTER_TEST = re.compile(r"^package\s+\w+_test\b", re.MULTILINE)
 _PROGRAM = re.compile(r"^//\s*(?:go:build|\+build)\s+ignore\b", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
 
 
 def _module(uri: str, language: str, text: str) -> SourceFile:
-    module = module_name(uri, language)
+    module = symbols.module_name(uri, language)
     if uri.endswith("_test.go") and _OUTER_TEST.search(text):
         module += "_test"  # a package of its own in the same folder
     elif language == "go" and _PROGRAM.search(text[:LONGEST_LINE]):
@@ -714,12 +685,3 @@ def spoken(text: str, start: int, inside: str) -> list[Reference]:
         at = start + match.start(group)
         found.append(Reference("documents", name, at, at + len(name), inside))
     return found
-
-
-_COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
-
-
-def _ordered(file: SourceFile) -> SourceFile:
-    file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
-    file.references.sort(key=lambda one: (one.start, one.end, one.kind))
-    return file

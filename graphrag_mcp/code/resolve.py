@@ -2,10 +2,9 @@
 
 Takes the `SourceFile`s of a corpus; gives edges of the kinds contains, imports, inherits and calls,
 and which symbols documents name. A name is resolved by the first of four rules that gives exactly
-one definition: the same file, an imported name (also of a variable that holds an instance or stands for
-a class), a member of the receiver's class or its bases, the
-only definition of that name in the corpus. Where several remain there is no edge. The same files
-give the same edges, whatever their order."""
+one definition: the same file, an imported name (also of a variable that holds an instance or stands
+for a class), a member of the receiver's class or its bases, the only definition of that name in the
+corpus. Where several remain there is no edge. The order of the files does not matter."""
 
 from __future__ import annotations
 
@@ -664,7 +663,6 @@ def _stated(corpus: Corpus, owner: str, name: str) -> tuple[SourceFile | None, s
 
 
 def _parent(corpus: Corpus, name: str) -> str:
-    """The key of what contains a symbol."""
     return corpus.home[name].key(corpus.symbols[name].parent)
 
 
@@ -791,7 +789,6 @@ def _rebound(corpus: Corpus, name: str) -> bool:
 
 
 def _bare(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
-    """What a call of a bare name means."""
     if one.type not in ("", "<", "!"):  # known in a part of the file
         sure = one.name not in _OR_LESS or file.language == "java"
         return corpus.impls.get(one.type, one.type), SAME_FILE if sure else MEMBER
@@ -855,7 +852,13 @@ def _elsewhere(file: SourceFile, head: str) -> bool:
 
 def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float] | None:
     """What a call means on a type that no rule finds; None where nothing states the type."""
-    written, made = _said_of(corpus, file, one)
+    before = one.type.rpartition(".")[0]
+    while before and not (owner := _object(corpus, file, before, one.inside)):
+        before = before.rpartition(".")[0]
+    name = one.type[len(before) + 1 :].partition(".")[0]
+    # The type, of a member what its class states of it; `made`: the class states nothing.
+    value = _stated(corpus, owner, name)[1] if before else ""
+    written, made = value or one.type, bool(before and not value)
     imports = corpus.imports.get(file.uri, {})
     head = written.partition(".")[0].removesuffix("()")
     if (target := imports.get(head, "")) and not dotted(corpus, target, file.module):
@@ -868,17 +871,6 @@ def _of_unknown(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, 
     last = written.rpartition(".")[2]
     owner = "" if written.partition(".")[0] in imports else _only(corpus, last, TYPES)
     return member(corpus, owner, one.name), ONLY  # else the type is not of this corpus
-
-
-def _said_of(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, bool]:
-    """The type of a receiver, of a member what its class states of it; and is it one of a class of the
-    corpus that states nothing?"""
-    before = one.type.rpartition(".")[0]
-    while before and not (owner := _object(corpus, file, before, one.inside)):
-        before = before.rpartition(".")[0]
-    name = one.type[len(before) + 1 :].partition(".")[0]
-    value = _stated(corpus, owner, name)[1] if before else ""
-    return value or one.type, bool(before and not value)
 
 
 _BUILTINS = frozenset(dir(builtins))

@@ -218,7 +218,6 @@ def placed(
     units: Sequence[Any], starts: Sequence[int], start: int, end: int
 ) -> tuple[str, int, int]:
     """The text unit whose own part (`starts`) holds the place, and the place in it."""
-    at = max(bisect_right(starts, start) - 1, 0)
-    id, _, first, last = units[at]
+    id, _, first, last = units[max(bisect_right(starts, start) - 1, 0)]
     start = min(max(start, first), last - 1)
     return id, start - first, min(max(end, start + 1), last, start + HEAD) - first

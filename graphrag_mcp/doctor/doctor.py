@@ -106,7 +106,11 @@ def _examined(folder: Path) -> list[Finding]:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
     disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
-    found += _files(folder, manifest)
+    for where, what in differing(folder / "files", manifest.files):
+        found.append(Finding("file", f"files/{where}", what, DERIVE))
+    # Every file of the tables that the records list, with older ones and indexes.
+    wrong = manifests.verify(folder, manifest.files, manifest.tables)
+    found += [Finding("file", where, what, DERIVE) for where, what in wrong]
     snapshot = Snapshot(folder, manifest, examine=True)
     broken = list(_tables(snapshot))
     found += broken
@@ -116,7 +120,13 @@ def _examined(folder: Path) -> list[Finding]:
             found += [Finding(kind, where, what, DERIVE) for kind, where, what in promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
-    return _shortened(found)
+    shown = []
+    for (kind, where), group in lists_of(((one.kind, one.where), one) for one in found).items():
+        shown += group[:SHOWN]
+        if len(group) > SHOWN:
+            what = f"and {len(group) - SHOWN} more like these"
+            shown.append(Finding(kind, where, what, group[0].repair))
+    return shown
 
 
 def _manifest(folder: Path) -> Iterator[Finding]:
@@ -154,7 +164,8 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     """Segments of the current generation, and all that older ones need beside it."""
     for where, what in differing(folder / "truth", manifest.segments):
         yield Finding("truth", where, what, RESTORE)
-    kept, named = manifests.generations(folder), {one["file"] for one in _entries(manifest)}
+    kept = manifests.generations(folder)
+    named = {one["file"] for one in (*manifest.segments, *manifest.files)}
     parts = {"truth": [old.segments for old in kept], "files": [old.files for old in kept]}
     for part, lists in parts.items():
         older = {one["file"]: one for some in lists for one in some if one["file"] not in named}
@@ -162,23 +173,11 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
             yield Finding("generation", where, what, FORGET)
 
 
-def _entries(manifest: Manifest) -> list[dict[str, Any]]:
-    return [*manifest.segments, *manifest.files]
-
-
 def _answers(folder: Path) -> Iterator[Finding]:
     with contextlib.closing(AnswerBook(folder)) as book:
         for problem in book.verify():
             where, _, what = problem.partition(": ")
             yield Finding("answers", where, what, SALVAGE)
-
-
-def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """The records, and every file of the tables that they list, with older ones and indexes."""
-    for where, what in differing(folder / "files", manifest.files):
-        yield Finding("file", f"files/{where}", what, DERIVE)
-    for where, what in manifests.verify(folder, manifest.files, manifest.tables):
-        yield Finding("file", where, what, DERIVE)
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
@@ -231,7 +230,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            files = {entry["file"] for entry in _entries(kept)}
+            files = {entry["file"] for entry in (*kept.segments, *kept.files)}
             if kept.generation != int(path.stem) or lost & files:
                 path.unlink()
         except Damaged:
@@ -278,17 +277,6 @@ def _forget_tables(folder: Path) -> None:
         shutil.rmtree(old)
 
 
-def _shortened(findings: list[Finding]) -> list[Finding]:
-    groups = lists_of(((one.kind, one.where), one) for one in findings)
-    shown = []
-    for (kind, where), group in groups.items():
-        shown += group[:SHOWN]
-        if len(group) > SHOWN:
-            what = f"and {len(group) - SHOWN} more like these"
-            shown.append(Finding(kind, where, what, group[0].repair))
-    return shown
-
-
 # ---- rows against each other ---------------------------------------------------------------------
 
 
@@ -305,7 +293,9 @@ NUMBERED |= {"communities": "c", "claims": "k"}
 def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     """Rows that name what is not there or are there twice, numbers, documents that are not those of
     the log, entities that are not those of edits, indexes that do not find their rows."""
-    overlay = _overlay(snapshot)
+    overlay = Overlay()
+    with contextlib.suppress(GraphRAGError):  # a finding of its own
+        overlay = in_force(snapshot)
     pairs = pairs_by_hand(snapshot, overlay)
     hidden = {id for id, fact in pairs.items() if fact.hidden}  # evidence stays, for an undo
     if snapshot.manifest.parameters.get("derivation") == IN_PART:
@@ -391,13 +381,6 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
     for uri in sorted(wanted.keys() | there.keys()):
         if wanted.get(uri) != there.get(uri):
             yield "truth", "documents", f"{uri} is not the row of the document log"
-
-
-def _overlay(snapshot: Snapshot) -> Overlay:
-    try:
-        return in_force(snapshot)
-    except GraphRAGError:  # a finding of its own
-        return Overlay()
 
 
 def pairs_by_hand(snapshot: Snapshot, overlay: Overlay) -> dict[str, PairFact]:

@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,11 @@ def examine(folder: Path) -> list[Fault]:
     else:
         _pointers(seen, tables)
         _counts(seen, tables)
-        _lance_tables(seen, folder, tables)
+        home = folder / "lancedb"
+        for table, names in VECTORS.items() if home.is_dir() else ():
+            wanted = {str(row.get("id")) for row in tables[table]}
+            read = partial(files.lance_ids, home, names)
+            _vectors(seen, f"lancedb/{names[0]}", table, read, wanted)
     return seen.found
 
 
@@ -203,8 +208,7 @@ def _reports(seen: Examination) -> None:
     index = seen.index
     told = {one.community for one in index.reports}
     without = [_shown(one) for one in index.communities if one.number not in told]
-    what = "communities have no report"
-    seen.add("unreported", "communities", without if told else (), what)
+    seen.add("unreported", "communities", without if told else (), "communities have no report")
     known = {
         "Entities": {one.number for one in index.entities},
         "Relationships": {one.number for one in index.relations},
@@ -221,8 +225,15 @@ def _reports(seen: Examination) -> None:
     seen.add("reference", "reports", lost, "references name rows that are not there")
 
 
-def _vectors(seen: Examination, where: str, rows: str, held: list[str], wanted: set[str]) -> None:
-    """A vector store holds what it should, no less and no more."""
+def _vectors(
+    seen: Examination, where: str, rows: str, read: Callable[[], list[str] | None], wanted: set[str]
+) -> None:
+    """A vector store opens and holds what it should, no less and no more."""
+    try:
+        held = read() or []
+    except files.Unreadable as error:
+        seen.add("unreadable", where, [error], "vectors do not open")
+        return
     what = f"{rows} have no vector: {len(wanted & {*held}):,} of {len(wanted):,} have one"
     seen.add("vectors", where, sorted(wanted - {*held}), what)
     seen.add("orphans", where, sorted({*held} - wanted), f"vectors belong to no row of {rows}")
@@ -270,18 +281,6 @@ def _counts(seen: Examination, tables: Tables) -> None:
         seen.add(column, table, wrong, f"values of {column} are not what is counted")
 
 
-def _lance_tables(seen: Examination, folder: Path, tables: Tables) -> None:
-    home = folder / "lancedb"
-    for table, names in VECTORS.items() if home.is_dir() else ():
-        where = f"lancedb/{names[0]}"
-        try:
-            held = files.lance_ids(home, names)
-        except files.Unreadable as error:
-            seen.add("unreadable", where, [error], "vectors do not open")
-            continue
-        _vectors(seen, where, table, held or [], {str(row.get("id")) for row in tables[table]})
-
-
 # ---- LightRAG ------------------------------------------------------------------------------------
 
 
@@ -307,20 +306,14 @@ def _vector_files(seen: Examination, folder: Path) -> None:
         "relationships": {" - ".join(sorted((one.source, one.target))) for one in index.relations},
     }
     for kind, there in wanted.items():
-        where = f"vdb_{kind}.json"
-        try:
-            rows = files.vectors_of(folder, kind)
-        except files.Unreadable as error:
-            seen.add("unreadable", where, [error], "vectors do not open")
-            continue
-        _vectors(seen, where, kind, [_subject(kind, row) for row in rows or ()], there)
+        _vectors(seen, f"vdb_{kind}.json", kind, partial(_subjects, folder, kind), there)
 
 
-def _subject(kind: str, row: files.Row) -> str:
-    """What a vector stands for."""
+def _subjects(folder: Path, kind: str) -> list[str]:
+    """What the vectors of a file stand for."""
+    rows = files.vectors_of(folder, kind) or []
     if kind == "chunks":
-        return files.text(row, "__id__")
-    if kind == "entities":
-        return lightrag.name_of(files.text(row, "entity_name"))
-    ends = (lightrag.name_of(files.text(row, end)) for end in ("src_id", "tgt_id"))
-    return " - ".join(sorted(ends))
+        return [files.text(row, "__id__") for row in rows]
+    names = ("entity_name",) if kind == "entities" else ("src_id", "tgt_id")
+    ends = ([lightrag.name_of(files.text(row, name)) for name in names] for row in rows)
+    return [" - ".join(sorted(one)) for one in ends]

@@ -338,20 +338,14 @@ def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Differen
                 for asked in mine.asked
                 if metric in asked.values and metric in answers.get(asked.id, {})
             ]
-            if pairs:
-                found.append(_difference(mine.mode, metric, pairs, seed))
+            if not pairs:
+                continue
+            changes = [100 * (b - a) for a, b in pairs]
+            wins = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
+            sides = (round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True))
+            figures = *sides, *interval(changes, seed), *wins, sign_test(*wins)
+            found.append(Difference(mine.mode, metric, *figures))
     return tuple(found)
-
-
-def _difference(
-    mode: str, metric: str, pairs: Sequence[tuple[float, float]], seed: int
-) -> Difference:
-    changes = [100 * (b - a) for a, b in pairs]
-    better, worse = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
-    low, high = interval(changes, seed)
-    sides = (round(100 * sum(side) / len(pairs), 2) for side in zip(*pairs, strict=True))
-    p = sign_test(better, worse)
-    return Difference(mode, metric, *sides, low, high, better, worse, p)
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:

@@ -159,22 +159,19 @@ def sample(snapshot: Snapshot, selection: str, limit: int, seed: int) -> list[st
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
     if selection == "top":
         return _top(snapshot, limit)
-    pool = _random(snapshot, limit if selection == "random" else max(POOL, limit), seed)
+    size = limit if selection == "random" else max(POOL, limit)
+    first: dict[str, str] = {}  # hash of seed and text -> id
+    for batch in snapshot.batches("text_units", ["id", "text"]):
+        for id, text in rows_of(batch):
+            first[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
+        first = dict(sorted(first.items())[:size])
+    pool = _texts(snapshot, list(first.values()))
     if selection == "random":
         return pool
     nearness = _nearness(pool)
     # rounded: sums differ by machine
     best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
     return [pool[at] for at in best[:limit]]
-
-
-def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
-    best: dict[str, str] = {}  # hash of seed and text -> id
-    for batch in snapshot.batches("text_units", ["id", "text"]):
-        for id, text in rows_of(batch):
-            best[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
-        best = dict(sorted(best.items())[:limit])
-    return _texts(snapshot, list(best.values()))
 
 
 def _top(snapshot: Snapshot, limit: int) -> list[str]:
@@ -529,9 +526,12 @@ def _shown(example: Example) -> str:
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     """Write the files; what differs there, or is of an earlier tuning, is kept as `NAME.bak`."""
+    known, names = {f"{name}.md" for name in prompts.names()}, set(texts)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name in sorted(_written_before(target) | set(texts)):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            names |= known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
+        for name in sorted(names):
             path = target / name
             if path.is_file() and path.read_text("utf-8", errors="replace") != texts.get(name):
                 os.replace(path, target / f"{name}.bak")
@@ -541,10 +541,3 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
         what = f"{target} cannot be written ({error.strerror})"
         raise BadInput(what, "Name another folder with --output") from error
     return tuple(target / name for name in texts)
-
-
-def _written_before(target: Path) -> set[str]:
-    known = {f"{name}.md" for name in prompts.names()}
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return known.intersection(json.loads((target / FOUND).read_text("utf-8"))["files"])
-    return set()

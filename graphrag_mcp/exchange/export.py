@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import render_references
 from graphrag_mcp.store.schema import columns
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, table, terms
 
 Row = dict[str, Any]
@@ -72,9 +72,8 @@ def _graph(snapshot: Snapshot) -> Any:
     """Entities and relationships as a graph of networkx, with the communities of each entity."""
     import networkx
 
-    communities = snapshot.rows("communities", columns=["id", "n"])
-    numbers = dict(_pairs(communities))
-    paths = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
+    numbers = dict(rows_of(snapshot.rows("communities", columns=["id", "n"])))
+    paths = dict(rows_of(snapshot.rows("memberships", columns=["entity_id", "path"])))
     graph = networkx.Graph(name=snapshot.manifest.corpus)
     aliases: dict[str, str] = {}
     for row in _in_batches(snapshot, "entities"):
@@ -102,22 +101,21 @@ DOCUMENTS = 200  # and documents
 SCHEMAS: dict[str, pa.Schema] = {name: columns(text) for name, text in table(__file__).items()}
 
 
-def _lists() -> dict[str, list[str]]:
-    return defaultdict(list)
+_LISTS = partial(defaultdict, list)
 
 
 @dataclass
 class _Maps:
     """What rows of one table need to know of another; ids and numbers only, no texts."""
 
-    units_of_document: dict[str, list[str]] = field(default_factory=_lists)
-    entities_of_unit: dict[str, list[str]] = field(default_factory=_lists)
-    relationships_of_unit: dict[str, list[str]] = field(default_factory=_lists)
-    claims_of_unit: dict[str, list[str]] = field(default_factory=_lists)
+    units_of_document: dict[str, list[str]] = field(default_factory=_LISTS)
+    entities_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
+    relationships_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
+    claims_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
     title: dict[str, str] = field(default_factory=dict)  # entity id -> unique title
     named: dict[str, str] = field(default_factory=dict)  # name, normalised -> that title
     degree: dict[str, int] = field(default_factory=dict)
-    inside: dict[str, list[str]] = field(default_factory=_lists)  # community -> relationships
+    inside: dict[str, list[str]] = field(default_factory=_LISTS)  # community -> relationships
     units_inside: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     communities: dict[str, Row] = field(default_factory=dict)
     report_title: dict[str, str] = field(default_factory=dict)
@@ -160,8 +158,8 @@ def _maps(snapshot: Snapshot) -> _Maps:
     maps = _Maps()
     groups = {"text_units": "Sources", "entities": "Entities", "relationships": "Relationships"}
     for name, group in {**groups, "communities": "Reports"}.items():
-        rows = _pairs(snapshot.rows(name, columns=["id", "n"]))
-        maps.numbers[group] = {id: str(n) for id, n in rows}
+        rows = snapshot.rows(name, columns=["id", "n"])
+        maps.numbers[group] = {id: str(n) for id, n in rows_of(rows)}
     for row in _by_n(snapshot, "text_units", "document_id", "id").to_pylist():
         maps.units_of_document[row["document_id"]].append(row["id"])
     taken: set[str] = set()
@@ -177,7 +175,7 @@ def _maps(snapshot: Snapshot) -> _Maps:
             maps.entities_of_unit[unit].append(row["id"])
     for row in _by_n(snapshot, "claims", "text_unit_id", "id").to_pylist():
         maps.claims_of_unit[row["text_unit_id"]].append(row["id"])
-    path = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
+    path = dict(rows_of(snapshot.rows("memberships", columns=["entity_id", "path"])))
     columns = ("id", "source_id", "target_id", "text_unit_ids")
     for row in _by_n(snapshot, "relationships", *columns).to_pylist():
         for unit in row["text_unit_ids"]:
@@ -195,7 +193,7 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for unit in units:
         for community in path.get(unit, ()):
             maps.units_inside[community].add(unit)
-    maps.report_title = dict(_pairs(snapshot.rows("reports", columns=["id", "title"])))
+    maps.report_title = dict(rows_of(snapshot.rows("reports", columns=["id", "title"])))
     return maps
 
 
@@ -245,9 +243,8 @@ def _keywords(description: str, *titles: str | None) -> str:
     """The five commonest content words of the evidence besides the two names: what a relationship
     is about when no model has said so. Derived here because no search reads them."""
     names = " ".join(filter(None, titles)).casefold()
-    own = _content_words(names)
-    words = (word for word in _content_words(description) if word not in own)
-    counts = Counter(word for word in words if word not in names)
+    own, words = _content_words(names), _content_words(description)
+    counts = Counter(word for word in words if word not in own and word not in names)
     return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 
@@ -323,11 +320,6 @@ def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:
     return snapshot.rows(table, columns=["n", *columns]).sort_by("n")
-
-
-def _pairs(table: pa.Table) -> Iterator[tuple[Any, Any]]:
-    first, second = table.columns
-    return zip(first.to_pylist(), second.to_pylist(), strict=True)
 
 
 def _in_batches(snapshot: Snapshot, table: str) -> Iterator[Row]:

@@ -157,8 +157,7 @@ def number(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def whole(row: Mapping[str, Any], *names: str) -> int | None:
-    found = (int(value) for name in names if (value := number(row, name)) is not None)
-    return next(found, None)
+    return next((int(one) for name in names if (one := number(row, name)) is not None), None)
 
 
 def ids(row: Mapping[str, Any], *names: str) -> list[str]:

@@ -21,15 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.exchange import graphrag, lightrag
-from graphrag_mcp.exchange.files import (
-    Foreign,
-    SourceCommunity,
-    SourceDocument,
-    SourceEntity,
-    SourceUnit,
-    program_of,
-)
+from graphrag_mcp.exchange import files, graphrag, lightrag
+from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, SourceUnit
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
@@ -106,7 +99,7 @@ Row = dict[str, Any]  # id, level, parent (id or ""), members
 
 
 def tree_of(
-    communities: Sequence[SourceCommunity], ids: Mapping[str, str]
+    communities: Sequence[files.SourceCommunity], ids: Mapping[str, str]
 ) -> tuple[list[Row], dict[int, str]]:
     """The communities that make a sound hierarchy, in which children divide their parent and every
     entity has one place a level, and their ids by number. `ids`: the other index's entity ids as
@@ -216,20 +209,17 @@ class _Writer:
         for one in self.foreign.entities:
             key = key_of(one)
             units = self._known(one.units) or self._known(of_pairs.get(key, ()))
-            if units and key:
-                self._name(one, key, units)
-            lost += not (units and key)
-        what = "entities are left out: no text unit that is there names them"
-        self.foreign.note(lost, what)
-
-    def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
-        """Its other names go with its first unit, unless one is an entity of its own."""
-        name = imported.Name(key, one.title, one.type or "unknown", one.description)
-        keys = ((form, normalise_name(form)) for form in one.aliases)
-        aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
-        for id in units:
-            self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
-            self.units_of[key].add(id)
+            if not units or not key:
+                lost += 1
+                continue
+            name = imported.Name(key, one.title, one.type or "unknown", one.description)
+            # Its other names go with its first unit, unless one is an entity of its own.
+            keys = ((form, normalise_name(form)) for form in one.aliases)
+            aliases = tuple(form for form, own in keys if own == key or own not in self.keys)
+            for id in units:
+                self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
+                self.units_of[key].add(id)
+        self.foreign.note(lost, "entities are left out: no text unit that is there names them")
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity, or not named in a unit that speaks of them, are named there."""
@@ -378,7 +368,8 @@ class Holder:
 
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG, LightRAG or our own export holds. BadInput for others."""
-    return graphrag.read(folder) if program_of(folder) == "graphrag" else lightrag.read(folder)
+    own = files.program_of(folder) == "graphrag"
+    return graphrag.read(folder) if own else lightrag.read(folder)
 
 
 def import_folder(
@@ -407,8 +398,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     """Fill the plan of a call: its edits, its label, and the rows for the log of imports."""
     file = imported.PREFIX + content_id(source)[:12]
     others = {uri for uri, row in plan.live.items() if row["file"] != file}
-    labels = _labels(plan.found.sources, source)
-    holders = _holders(foreign, labels, others)
+    holders = _holders(foreign, _labels(plan.found.sources, source), others)
     places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
     _Writer(foreign, places).all()
     there = set()
@@ -493,8 +483,7 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     """Put units into their documents; gives those that stand in none."""
     of_document: dict[str, list[SourceUnit]] = defaultdict(list)
     for unit in foreign.units:
-        home = next((id for id in unit.documents if id in holders), "")
-        of_document[home].append(unit)
+        of_document[next((id for id in unit.documents if id in holders), "")].append(unit)
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
     what = "text units belong to no document that is there: each becomes a document of its own"
     foreign.note(len(alone), what)

@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.explorer.topics import (
-    NUMBERED,
-    TITLE,
-    Topic,
-    brief,
-    map_,
-    named,
-    overview,
-    topics,
-)
+from graphrag_mcp.explorer import topics as maps
+from graphrag_mcp.explorer.topics import NUMBERED, TITLE, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import context, entities, filters, local, passages, reports
 from graphrag_mcp.query.drift import marked, references
@@ -115,7 +107,7 @@ def _numbered(snapshot: Snapshot, table: str, n: int, what: str, why: str = "") 
     return found[0]
 
 
-def _communities(snapshot: Snapshot, id: str) -> list[Topic]:
+def _communities(snapshot: Snapshot, id: str) -> list[maps.Topic]:
     """Those that hold an entity or a text unit, the coarsest first."""
     rows = snapshot.by_key("memberships", [id], "entity_id", ["path"]).to_pylist()
     known = topics(snapshot).by_id
@@ -329,9 +321,8 @@ def document(snapshot: Snapshot, n: int) -> Data:
         {"id": f"t{row['n']}", "line": row["line_start"], "first": one_line(row["text"][:800], 200)}
         for row in units[:PARTS]
     ]
-    communities = [brief(known[id]) for id in last][:12]
-    more = _rest(units, PARTS)
-    return {**paper(fact), "communities": communities, "units": shown, "more": more}
+    held = {"communities": [brief(known[id]) for id in last][:12], "units": shown}
+    return {**paper(fact), **held, "more": _rest(units, PARTS)}
 
 
 # ---- DRIFT -------------------------------------------------------------------------------------------
@@ -426,8 +417,7 @@ def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
 def _changed_communities(snapshot: Snapshot, old: Snapshot) -> Data:
     """Communities of which the members are others than before: as they are now, and as they were."""
     known = topics(snapshot).by_id
-    rows = old.rows("reports", "", ["id", "title", "level"]).to_pylist()
-    was = {row["id"]: row for row in rows}
+    was = {row["id"]: row for row in old.rows("reports", "", ["id", "title", "level"]).to_pylist()}
     came = [one for id, one in known.items() if id not in was]
     came.sort(key=lambda one: (one.level, -one.size, one.n))
     gone = [row for id, row in was.items() if id not in known]
@@ -481,22 +471,23 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     rated, _ = reports.select(snapshot, query) if known else ([], {})
     chosen = [by_id[one.id] for one in rated[:COMMUNITIES] if one.id in by_id]
     shown = [one.id for one in known[:PASSAGES] if one.score >= passages.WEAK * known[0].score]
+    hits = snapshot.served("passages", shown)
+    units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
+    ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
+    counts = Counter(id for way in ways for id in way["path"] if id in by_id)
     return {
         "query": query,
         "hint": local.missing(found) if query else "",
         "entities": [named(one) for one in people],
         "near": [named(one) for one in near],
         "communities": [brief(one) for one in chosen],
-        "passages": _passages(snapshot, shown, found.terms),
-        "lit": _lit(snapshot, shown),
+        "passages": _passages(snapshot, hits, found.terms),
+        "lit": [[by_id[id].n, round(n / len(ways), 3)] for id, n in counts.most_common(200)],
     }
 
 
-def _passages(
-    snapshot: Snapshot, ids: list[str], weights: dict[str, float]
-) -> list[dict[str, Any]]:
+def _passages(snapshot: Snapshot, rows: Sequence[Row], weights: dict[str, float]) -> list[Data]:
     """The best sentence of each passage, with its place in the text unit."""
-    rows = snapshot.served("passages", ids)
     sources = Sources(snapshot, [row["text_unit_id"] for row in rows], texts=True)
     listed = []
     for row in rows:
@@ -506,22 +497,12 @@ def _passages(
     return listed
 
 
-def _lit(snapshot: Snapshot, ids: list[str]) -> list[list[float]]:
-    """Communities that hold the text units of the hits, as [number, share of the hits]."""
-    rows = snapshot.served("passages", ids)
-    units = list(dict.fromkeys(row["text_unit_id"] for row in rows))
-    ways = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
-    known = topics(snapshot).by_id
-    counts = Counter(id for way in ways for id in way["path"] if id in known)
-    return [[known[id].n, round(count / len(ways), 3)] for id, count in counts.most_common(200)]
-
-
 # ---- all views ---------------------------------------------------------------------------------------
 
 
 VIEWS: dict[str, View] = {
-    "overview": lambda app, snapshot, _: overview(snapshot, app.corpora()),
-    "map": lambda _, snapshot, given: map_(snapshot, _number(given, "under", "c")),
+    "overview": lambda app, snapshot, _: maps.overview(snapshot, app.corpora()),
+    "map": lambda _, snapshot, given: maps.map_(snapshot, _number(given, "under", "c")),
     "community": lambda _, snapshot, given: community(snapshot, _number(given, "id", "c")),
     "entity": lambda _, snapshot, given: entity(snapshot, _number(given, "id", "e")),
     "passage": lambda _, snapshot, given: passage(snapshot, _number(given, "id", "t")),

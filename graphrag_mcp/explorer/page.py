@@ -93,64 +93,54 @@ MOST = 24_000_000  # characters of data: what a browser opens in two seconds
 Data = dict[str, Any]
 
 
-class Views:
-    """The data of views by the key under which the page asks for it, up to MOST characters."""
-
-    def __init__(self, app: App, corpus: str) -> None:
-        self.app, self.corpus = app, corpus
-        self.data: dict[str, Data] = {}
-        self.left = MOST
-
-    def add(self, view: str, **given: str) -> Data | None:
-        """The data of a view; None where it has no room any more."""
-        from graphrag_mcp.explorer.data import load
-
-        key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
-        if key not in self.data:
-            found = load(self.app, view, given, self.corpus)
-            size = len(json.dumps(found, ensure_ascii=False, separators=(",", ":")))
-            if size > self.left:
-                return None
-            self.left -= size
-            self.data[key] = found
-        return self.data[key]
-
-
 def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
     """The file's text, and how many topics, entities and texts it holds in full."""
     from graphrag_mcp.explorer.data import load  # a server that only shows the page reads no tables
     from graphrag_mcp.explorer.topics import TITLE, marks, topics
 
     name = app.corpus_for_reading(corpus)
-    snapshot, views = app.snapshot(name), Views(app, name)
+    snapshot, views, left = app.snapshot(name), dict[str, Data](), MOST
+
+    def add(view: str, **given: str) -> Data | None:
+        """The data of a view, under the key by which the page asks; None where it has no room."""
+        nonlocal left
+        key = f"{view}?{'&'.join(f'{name}={value}' for name, value in given.items())}"
+        if key not in views:
+            data = load(app, view, given, name)
+            size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+            if size > left:
+                return None
+            left -= size
+            views[key] = data
+        return views[key]
+
     found = topics(snapshot)
     ranked = sorted(found.by_id.values(), key=lambda one: (one.level, -one.size, one.n))[:TOPICS]
-    overview = views.add("overview") or {}
-    whole = views.add("map") or {}
+    overview, whole = add("overview") or {}, add("map") or {}
     leaves = [str(one.n) for one in ranked if not one.children]
     dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
     shown_on_map = {"communities": marks(found, [one.id for one in ranked])}
-    views.data["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
-    views.add("timeline")
+    views["map?"] = {**whole, **shown_on_map, "entities": dots[:ENTITIES]}
+    add("timeline")
     listed = snapshot.rows("entities", "", ["n", "title", "type", "degree"]).to_pylist()
     listed.sort(key=lambda row: (-row["degree"], row["n"]))
     names = [[row["n"], one_line(row["title"], TITLE), row["type"]] for row in listed[:NAMES]]
-    shown = [views.add("community", id=str(one.n)) for one in ranked]
-    shown += [views.add("entity", id=str(row[0])) for row in names[:ENTITIES]]
+    shown = [add("community", id=str(one.n)) for one in ranked]
+    shown += [add("entity", id=str(row[0])) for row in names[:ENTITIES]]
     texts = list(dict.fromkeys(id for data in shown for id in _cited(data)))[:TEXTS]
-    passages = [views.add("passage", id=id) for id in texts]
+    passages = [add("passage", id=id) for id in texts]
     papers = dict.fromkeys(str(one["document"]["n"]) for one in passages if one)
     for n in papers:
-        views.add("document", id=n)
-    kinds = Counter(key.partition("?")[0] for key in views.data)
+        add("document", id=n)
+    kinds = Counter(key.partition("?")[0] for key in views)
     full = {"topics": kinds["community"], "entities": kinds["entity"], "texts": kinds["passage"]}
     counts, generation = overview.get("counts", {}), snapshot.manifest.generation
     note = (
         f"This file holds {full['topics']:,} of {len(found.by_id):,} topics, {full['entities']:,} of "
         f"{counts.get('entities', 0):,} names and {full['texts']:,} texts in full, as of generation {generation}."
     )
-    views.data["overview?"] = {**overview, "note": note}
-    return page({"views": views.data, "names": names, "generation": generation}), full
+    views["overview?"] = {**overview, "note": note}
+    return page({"views": views, "names": names, "generation": generation}), full
 
 
 def _cited(data: Any) -> Iterable[str]:

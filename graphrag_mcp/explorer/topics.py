@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.packing.budget import one_line, render_references
 from graphrag_mcp.query import context, entities, filters
+from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 
@@ -129,7 +130,12 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
     rows = [row for row in reports.to_pylist() if row["id"] in family]
     rows.sort(key=lambda row: (-row["n_text_units"], row["n"]))
     units = {row["id"]: row["text_unit_ids"] for row in rows}
-    days, types = _days(snapshot, reports), _types(snapshot, communities)
+    typed = snapshot.rows("entities", "type != 'other'", ["id", "type"])
+    members = _members(communities, "entity_ids", typed).group_by(["id", "type"])
+    counts = members.aggregate([("type", "count")]).to_pylist()
+    counts.sort(key=lambda row: (-row["type_count"], row["type"]), reverse=True)
+    types = {row["id"]: row["type"] for row in counts}  # the last one, of most entities, counts
+    days = _days(snapshot, reports)
     place = {id: at for at, id in enumerate(units)}
     by_id: dict[str, Topic] = {}
     for row in rows:
@@ -138,8 +144,7 @@ def _made(snapshot: Snapshot, keep: bool) -> Topics:
         own = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
         facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
         by_id[id] = Topic(*own, *facts)
-    roots = [id for id, one in by_id.items() if one.parent not in by_id]
-    found = Topics(by_id, roots)
+    found = Topics(by_id, [id for id, one in by_id.items() if one.parent not in by_id])
     _place(snapshot, found, units, keep)
     facts = filters.documents(snapshot).values()
     dated = sorted(fact["date"] for fact in facts if fact["date"])
@@ -157,7 +162,11 @@ def _place(
     before = anchors(units, {id: one.level for id, one in by_id.items()}, last)
     children = {"": found.roots, **{id: one.children for id, one in by_id.items()}}
     circles = arranged(children, lambda id: by_id[id].size, before)
-    colours = _coloured(found.roots, units, last)
+    colours: dict[str, int] = {}
+    for id in found.roots:  # that of most of its text units on the last map, else a free one
+        votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
+        wanted = [*(colour for colour, _ in votes.most_common()), *range(len(found.roots))]
+        colours[id] = next(colour for colour in wanted if colour not in colours.values())
     ways = {}
     for id, one in by_id.items():
         way = (*(above.id for above in found.parents(id)), id)
@@ -165,18 +174,6 @@ def _place(
         if not one.children:
             ways[way] = units[id]
     write_map(path, circles, ways, colours, keep)
-
-
-def _coloured(
-    roots: Sequence[str], units: Mapping[str, Sequence[str]], last: Mapping[str, Way]
-) -> dict[str, int]:
-    """A number for each top community: that of most of its text units on the last map, else a free one."""
-    found: dict[str, int] = {}
-    for id in roots:
-        votes = Counter(int(last[unit][0][3]) for unit in units[id] if unit in last)
-        wanted = [*(colour for colour, _ in votes.most_common()), *range(len(roots))]
-        found[id] = next(colour for colour in wanted if colour not in found.values())
-    return found
 
 
 def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
@@ -187,15 +184,6 @@ def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
     units = units.append_column("day", pa.array(day, pa.int64()))
     means = _members(reports, "text_unit_ids", units).group_by("id").aggregate([("day", "mean")])
     return {row["id"]: int(row["day_mean"]) for row in means.to_pylist() if row["day_mean"]}
-
-
-def _types(snapshot: Snapshot, communities: pa.Table) -> dict[str, str]:
-    """By community: the type that most of its entities have, but for "other"."""
-    entities = snapshot.rows("entities", "type != 'other'", ["id", "type"])
-    members = _members(communities, "entity_ids", entities)
-    counts = members.group_by(["id", "type"]).aggregate([("type", "count")]).to_pylist()
-    counts.sort(key=lambda row: (-row["type_count"], row["type"]), reverse=True)
-    return {row["id"]: row["type"] for row in counts}  # the last one, of most entities, counts
 
 
 def _members(rows: pa.Table, column: str, members: pa.Table) -> pa.Table:
@@ -418,8 +406,6 @@ def write_map(
     text = json.dumps({"radius": 1.0, "topics": topics}, separators=(",", ":")).encode()
     _unwritten[path] = text
     if keep:
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
         with suppress(OSError):
-            fresh.write_bytes(text)
-            fresh.replace(path)
+            write_durably(path, text, f".{os.getpid()}")
             del _unwritten[path]

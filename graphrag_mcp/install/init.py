@@ -59,8 +59,7 @@ def settings_text() -> str:
     for heading, settings in GROUPS.items():
         lines.append(f"\n## ---- {heading} ----\n")
         for name, what in settings.items():
-            default = getattr(usual, name)
-            lines.append(f"## {what}\n# {name} = {_toml(default)}\n")
+            lines.append(f"## {what}\n# {name} = {_toml(getattr(usual, name))}\n")
     return "".join(lines)
 
 

@@ -171,26 +171,19 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     if name in there and not (isinstance(known, dict) and ours(known)):
         what = f"{file} has another server under the name {name!r}"
         raise BadInput(what, "Give ours another name with --name, or remove that one")
-    merged, notes = _merged(known or {}, made)
+    # What someone has added to the old entry by hand, such as a time-out, stays.
+    held = known or {}
+    mine = {"type", "command", "args", "env", "env_vars"}
+    merged = {**made, **{key: value for key, value in held.items() if key not in mine}}
+    if isinstance(env := held.get("env"), dict):
+        theirs = ((key, value) for key, value in env.items() if key not in OURS)
+        by_hand = {key: value for key, value in theirs if "${" not in str(value)}
+        if values := {**made.get("env", {}), **by_hand}:
+            merged["env"] = values
+    merged["args"], notes = arguments(held, made)
     after = _edited(file, lambda: _put(host, text, name, merged))
     change = "added" if known is None else "unchanged" if after == text else "updated"
     return Change(file, before, _encoded(after, before), change, merged, notes)
-
-
-def _merged(
-    known: Mapping[str, Any], made: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A new entry with what someone has added to the old one by hand, such as a time-out."""
-    mine = {"type", "command", "args", "env", "env_vars"}
-    merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
-    env = known.get("env")
-    if isinstance(env, dict):
-        theirs = ((name, value) for name, value in env.items() if name not in OURS)
-        by_hand = {name: value for name, value in theirs if "${" not in str(value)}
-        if values := {**made.get("env", {}), **by_hand}:
-            merged["env"] = values
-    merged["args"], notes = arguments(known, made)
-    return merged, notes
 
 
 def undoing(host: Host, file: Path, name: str) -> Change:
@@ -282,8 +275,7 @@ def backup_of(file: Path) -> Path:
 
 
 def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
-    edit = set_table if host.toml else set_member
-    return edit(text, host.key, name, dict(made))
+    return (set_table if host.toml else set_member)(text, host.key, name, dict(made))
 
 
 def _edited(file: Path, edit: Callable[[], Any]) -> Any:

@@ -30,6 +30,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 
 PACKAGE = "graphrag-mcp"
+FOLDER = Path(__file__).resolve().parents[2]  # that this package lies in
 EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
@@ -71,17 +72,16 @@ def extras_present() -> dict[str, bool]:
 
 def installation(prefix: str = sys.prefix) -> str:
     """In a few words how this copy came here."""
-    here = _package_folder()
     try:
         found = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
-        return f"run from {here}, not installed"
+        return f"run from {FOLDER}, not installed"
     if _checkout():
-        return f"run from {here}; another copy, {found.version}, is installed in {prefix}"
+        return f"run from {FOLDER}; another copy, {found.version}, is installed in {prefix}"
     if in_uv_cache(prefix):
         return "run by uvx"
     if _origin().get("dir_info", {}).get("editable"):
-        return f"installed in {prefix}, editable, from {here}"
+        return f"installed in {prefix}, editable, from {FOLDER}"
     parts = Path(prefix).parts
     if "tools" in parts and "uv" in parts:
         return f"installed by uv tool in {prefix}"
@@ -128,18 +128,14 @@ def trial(
             raise GraphRAGError(what, _BY_HAND) from error
 
 
-def _package_folder() -> Path:
-    return Path(__file__).resolve().parents[2]
-
-
 def _checkout() -> Path | None:
     """The folder this package is run from, where the interpreter would not find it by itself."""
-    here = _package_folder()
-    if here.name in ("site-packages", "dist-packages"):
+    if FOLDER.name in ("site-packages", "dist-packages"):
         return None
     url = _origin()
     source = Path(url2pathname(urlsplit(str(url.get("url", ""))).path))
-    return None if url.get("dir_info", {}).get("editable") and source.resolve() == here else here
+    ours = url.get("dir_info", {}).get("editable") and source.resolve() == FOLDER
+    return None if ours else FOLDER
 
 
 def _source() -> str:
@@ -171,7 +167,10 @@ def about(
 ) -> dict[str, Any]:
     """`folder` is that of the corpus that is meant here, None when there is none yet."""
     home = Path.home()
-    hosts = installed(os.environ, home, Path.cwd())
+    hosts, generation = installed(os.environ, home, Path.cwd()), None
+    with suppress(GraphRAGError):
+        found = manifests.read(folder) if folder else None
+        generation = found.generation if found else None
     record: dict[str, Any] = {
         "version": __version__,
         "installed": installation(),
@@ -182,7 +181,7 @@ def about(
         "roots": [str(root) for root in settings.roots],
         "corpora": list(corpora),
         "corpus": folder.name if folder else "",
-        "generation": _generation(folder),
+        "generation": generation,
         "hosts": hosts,
         "hosts_here": [host.name for host in here(os.environ, home)],
     }
@@ -238,13 +237,6 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
         return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
     server = models["server"] if model == models["chat"] else models["embedding_server"]
     return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-
-
-def _generation(folder: Path | None) -> int | None:
-    with suppress(GraphRAGError):
-        if folder and (found := manifests.read(folder)):
-            return found.generation
-    return None
 
 
 def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:

@@ -59,7 +59,11 @@ def delete(home: Path, corpus: str) -> Stored:
             # Who waits for the lock finds an empty place; there, an open file keeps its folder.
             if os.name != "nt":
                 os.rename(folder, folder.with_name(f"{LEFT}{secrets.token_hex(4)}-{corpus}"))
-        for path in [*_left(folder.parent, corpus), folder]:
+        beside = folder.parent.glob(f"{LEFT}*")
+        named = {path: path.name.removeprefix(LEFT).partition("-") for path in beside}
+        # What killed deletions of this corpus have left goes too.
+        left = [path for path, (mark, _, of) in named.items() if len(mark) == 8 and of == corpus]
+        for path in [*left, folder]:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)  # a link inside is removed and never followed
     return found
@@ -78,12 +82,6 @@ def _folder(home: Path, corpus: str) -> Path:
         what = f"{folder} is a link or a file, and not a corpus of this home"
         raise BadInput(what, "Remove it yourself")
     return folder
-
-
-def _left(corpora: Path, corpus: str) -> list[Path]:
-    """What killed deletions of this corpus have left."""
-    named = {path: path.name.removeprefix(LEFT).partition("-") for path in corpora.glob(f"{LEFT}*")}
-    return [path for path, (mark, _, name) in named.items() if len(mark) == 8 and name == corpus]
 
 
 @contextlib.contextmanager

@@ -119,16 +119,13 @@ def _write_names(settings: Settings, jobs: Sequence[Job]) -> list[list[str]]:
 
 def begun(home: Path, job: Job) -> bool:
     """Count a process that begins the job; False when DEATHS did without the index moving on."""
-    generation = _generation(home / "corpora" / job.corpus)
+    generation = -1
+    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
+        held = manifest.read(home / "corpora" / job.corpus)
+        generation = held.generation if held else 0
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
     return job.attempt <= DEATHS
-
-
-def _generation(folder: Path) -> int:
-    with contextlib.suppress(GraphRAGError):  # the run says so, and the job has failed
-        return held.generation if (held := manifest.read(folder)) else 0
-    return -1
 
 
 def together(jobs: Sequence[Job]) -> list[Job]:
@@ -181,7 +178,11 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
             raise
         return
     if result.status == "cancelled":
-        _stopped(home, jobs, result)
+        for job in jobs:  # whose flag it was is over, the others stay open
+            if flag(home, job.job_id).exists():
+                _close_with(home, job, result)
+            else:
+                _queue_again(home, [job])
         return
     after = _held(folder) if len(jobs) > 1 else {}
     for place, job in enumerate(jobs):
@@ -225,15 +226,6 @@ def _failed(settings: Settings, jobs: Sequence[Job], error: str) -> None:
         return
     for job in jobs:
         run(settings, [job])
-
-
-def _stopped(home: Path, jobs: Sequence[Job], result: IndexResult) -> None:
-    """Whose flag it was is over, the others stay open."""
-    for job in jobs:
-        if flag(home, job.job_id).exists():
-            _close_with(home, job, result)
-        else:
-            _queue_again(home, [job])
 
 
 def _queue_again(home: Path, jobs: Sequence[Job]) -> None:

@@ -246,7 +246,15 @@ def _turn(settings: Settings, corpus: str) -> bool:
         if not queue:
             if not _merge_is_due(home, corpus):
                 return did
-            _merge(settings, corpus)
+            from graphrag_mcp.index.work import method_of
+
+            # The job first: killed between the two, the merge is done twice and not never. It runs
+            # when this process has removed the mark, so what is handed in meanwhile is in it.
+            path = records.marker(home, corpus, MERGE)
+            handed = from_record(settings, _mark(path).get("settings", {}))
+            held = manifest.read(home / "corpora" / corpus)
+            start(handed, corpus, IndexRequest(method=method_of(held) if held else "agent"))
+            path.unlink(missing_ok=True)
             did = True
             continue
         first, *others = queue
@@ -285,18 +293,6 @@ def _mark(path: Path) -> dict[str, Any]:
     with contextlib.suppress(ValueError):  # half of it, on a disk that was full
         return json.loads(path.read_bytes())
     return {}
-
-
-def _merge(settings: Settings, corpus: str) -> None:
-    """The job first: killed between the two, the merge is done twice and not never. It runs when
-    this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
-    path = records.marker(settings.home, corpus, MERGE)
-    settings = from_record(settings, _mark(path).get("settings", {}))
-    from graphrag_mcp.index.work import method_of
-
-    held = manifest.read(settings.home / "corpora" / corpus)
-    start(settings, corpus, IndexRequest(method=method_of(held) if held else "agent"))
-    path.unlink(missing_ok=True)
 
 
 # ---- processes of their own ---------------------------------------------------------------------

@@ -210,7 +210,8 @@ class Asker:
         most = concurrency * self.budget.gives_up
         self._streak, self._embed_streak = Streak(most), Streak(most)
         self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
-        self._off = "" if chat else NO_MODEL
+        # Why no chat model answers: NO_MODEL, or what it said when it refused for good.
+        self.why_off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
         self._saving: set[asyncio.Task[Any]] = set()  # replies that are not yet in the book
@@ -228,7 +229,7 @@ class Asker:
     @property
     def on(self) -> bool:
         """A chat model is configured and has not failed for good."""
-        return not self._off
+        return not self.why_off
 
     @property
     def embeds(self) -> bool:
@@ -246,11 +247,6 @@ class Asker:
     def text_prompt(self) -> str:
         """What the embedding model wants before a text."""
         return getattr(self._embedder, "text_prompt", "")
-
-    @property
-    def why_off(self) -> str:
-        """Why no chat model answers: "no model", or what it said when it refused for good."""
-        return self._off
 
     @property
     def why_no_vectors(self) -> str:
@@ -271,7 +267,7 @@ class Asker:
 
     def leave_to_agents(self) -> None:
         """Say of what no one answers that it waits for an agent."""
-        self._off = FOR_AGENTS if self._off == NO_MODEL else self._off
+        self.why_off = FOR_AGENTS if self.why_off == NO_MODEL else self.why_off
 
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""
@@ -310,7 +306,7 @@ class Asker:
 
     def stop(self) -> None:
         """Ask nothing more; what is in flight is given up, what has been answered is in the book."""
-        self._off = self._off or STOPPED
+        self.why_off = self.why_off or STOPPED
         self._embed_off = self._embed_off or STOPPED
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._cancel_all)
@@ -359,8 +355,8 @@ class Asker:
             await asyncio.shield(self._flying[key])
         if (known := self._known(ask, key)) is not None:
             return known
-        if self._off:
-            return Answer(ask.without(), reason=self._off)
+        if self.why_off:
+            return Answer(ask.without(), reason=self.why_off)
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
             answer = await self._call(ask, key, on_text)
@@ -397,8 +393,9 @@ class Asker:
             try:
                 # Not while a reply is read and written down: the next call may go out.
                 async with self._calls:
-                    if self._off or self.exhausted or (first and self._in_vain):
-                        return first or Answer(ask.without(), reason=reason or self._off or BUDGET)
+                    if self.why_off or self.exhausted or (first and self._in_vain):
+                        why = reason or self.why_off or BUDGET
+                        return first or Answer(ask.without(), reason=why)
                     self._doubted += first is not None
                     reply = await self._complete(ask, reason, on_text, first is not None)
             except ModelError as error:
@@ -406,7 +403,7 @@ class Asker:
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
                 if self._streak.failed(error):
-                    self._off = reason
+                    self.why_off = reason
                 return first or Answer(ask.without(), reason=reason)
             taken = await self._save(self._take, ask, key, reply, first)
             if first is not None:

@@ -135,7 +135,13 @@ _loading = threading.Lock()
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
     """What `load` makes of the library; a folder or what is in the cache needs no network."""
     with _loading:
-        _quiet()
+        # No bars of progress: standard error belongs to our own log.
+        os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
+        with suppress(ImportError):
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()
+            logging.set_verbosity_error()
         try:
             import sentence_transformers as library
         except ImportError as error:
@@ -162,16 +168,6 @@ def attempted(name: str, work: Callable[[], T]) -> T:
     except Exception as error:  # whatever the library raises: out of memory, a broken file
         what = f"the model {name!r} failed ({_brief(error)})"
         raise ModelError(what, "Try another model", final=True) from error
-
-
-def _quiet() -> None:
-    """No bars of progress: standard error belongs to our own log."""
-    os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})
-    with suppress(ImportError):
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
 
 
 def _brief(error: Exception) -> str:

@@ -66,18 +66,14 @@ class Dialect:
                     log.warning("%s does not take %r; it is no longer sent", self._name, name)
                 self._refused |= left_out
                 return result
-            part = self._suspect(refusal, body)
+            parts = (pair for pair in _parts(body).items() if pair[0] not in self._fixed)
+            part = next((part for part, name in parts if refusal.names(name)), "")
             if not part:
                 raise self._server.refused(refusal)
             if part in LENGTHS and _TOO_MUCH.search(refusal.message):
                 this_once |= set(LENGTHS)
             else:
                 left_out.add(part)
-
-    def _suspect(self, refusal: Refusal, body: Mapping[str, Any]) -> str:
-        """What is left out next; "" for nothing."""
-        parts = (pair for pair in _parts(body).items() if pair[0] not in self._fixed)
-        return next((part for part, name in parts if refusal.names(name)), "")
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, str]:
@@ -150,7 +146,16 @@ class OpenAIChat:
             body = {name: value for name, value in body.items() if not name.startswith("stream")}
         if "stream" in body and preview is not None:
             return await self._streamed(body, preview, alarm)
-        reply = self._reply(await self._server.post("/chat/completions", body), body)
+        data = await self._server.post("/chat/completions", body)
+        if "choices" not in data:
+            raise Again("a reply without choices")
+        choice = self._choice(data, body)
+        message = choice.get("message")
+        message = message if isinstance(message, dict) else {}
+        answer = _text_of(message.get("content") or choice.get("text"))
+        if message.get("refusal") and not answer:
+            choice = {"finish_reason": "refusal"}
+        reply = self._made(answer, _thinking_of(message), choice, data.get("usage"), body)
         if preview is not None and not preview.shown:
             preview.feed(reply.text)
         return reply
@@ -181,18 +186,6 @@ class OpenAIChat:
             preview.failed = True
             raise Again("the reply broke off")
         return self._made("".join(answer), thought, last, usage, body)
-
-    def _reply(self, data: Mapping[str, Any], body: Mapping[str, Any]) -> Reply:
-        """A reply that came in one piece."""
-        if "choices" not in data:
-            raise Again("a reply without choices")
-        choice = self._choice(data, body)
-        message = choice.get("message")
-        message = message if isinstance(message, dict) else {}
-        answer = _text_of(message.get("content") or choice.get("text"))
-        if message.get("refusal") and not answer:
-            choice = {"finish_reason": "refusal"}
-        return self._made(answer, _thinking_of(message), choice, data.get("usage"), body)
 
     def _made(
         self, answer: str, thought: str, choice: Mapping[str, Any], usage: Any, body: Mapping
@@ -269,8 +262,7 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embedded:
         if not texts:
             return Embedded((), self._dimension, Usage())
-        # "" is refused by many
-        given = [_sendable(text) or " " for text in texts]
+        given = [_sendable(text) or " " for text in texts]  # "" is refused by many
         body: dict[str, Any] = {"model": self.name, "input": given}
         body |= {"dimensions": self._wanted} if self._wanted else {}
 

@@ -46,8 +46,7 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     wrong = {f"${name}" for name in tuned.get_identifiers()} - known
     if wrong or not tuned.is_valid():
         what = f"{own} uses {', '.join(sorted(wrong)) or 'a $ that names no variable'}"
-        move = f"Use only {', '.join(sorted(known))}, and $$ for a dollar sign"
-        raise BadInput(what, move)
+        raise BadInput(what, f"Use only {', '.join(sorted(known))}, and $$ for a dollar sign")
     return tuned
 
 
@@ -55,5 +54,4 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
 def _shipped(name: str) -> Template:
     if name not in names():
         raise NotFound(f"there is no prompt {name!r}", f"Known: {', '.join(names())}")
-    text = (folder() / f"{name}.md").read_text("utf-8")
-    return Template(_COMMENT.sub("", text).strip())
+    return Template(_COMMENT.sub("", (folder() / f"{name}.md").read_text("utf-8")).strip())

@@ -75,8 +75,7 @@ def json_values(text: str) -> tuple[list[Any], bool, int]:
     """The objects and arrays of a reply, whatever stands around and between them; whether all was
     closed; and how many objects had to be mended. An object that the reply ends in is dropped."""
     reader = _Json(text, whole=True)
-    values = [value for value, _ in reader.values()]
-    return values, reader.closed, reader.mended
+    return [value for value, _ in reader.values()], reader.closed, reader.mended
 
 
 def without_thoughts(text: str) -> str:

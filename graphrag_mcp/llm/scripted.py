@@ -121,8 +121,7 @@ class ScriptedEmbedder:
         failed = self._fail(len(self.calls), texts) if self._fail else None
         if failed is not None:
             what = f"the embedding model {self.name!r} gave something that is no vector"
-            useless = ModelError(what, "Ask it again")
-            raise failed if isinstance(failed, Exception) else useless
+            raise failed if isinstance(failed, Exception) else ModelError(what, "Ask it again")
         usage = Usage(sum(map(count_tokens, texts)), estimated=True)
         return Embedded(tuple(map(self._vector, texts)), self.dimension, usage)
 

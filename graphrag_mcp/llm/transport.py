@@ -115,7 +115,7 @@ class Pace:
 
 
 class Server:
-    """Calls to one server for one model, from one event loop at a time. `chance`: for tests."""
+    """Calls to one server for one model, from one event loop at a time."""
 
     def __init__(
         self,
@@ -125,12 +125,15 @@ class Server:
         environ: Mapping[str, str],
         settings: Settings,
         pace: Pace,
-        chance: Callable[[], float] = random.random,
     ) -> None:
         self._what, self._setting = what, setting
         also = " or embedding_base_url" if setting == "embedding_model" else ""
         self._address_setting = f"OPENAI_BASE_URL{also}"
-        self._url, login = _without_login(base_url.strip() or OPENAI)
+        # `http://name:password@host/`: an address that may be shown, and a login.
+        scheme, separator, rest = (base_url.strip() or OPENAI).rstrip("/").partition("://")
+        host, slash, path = rest.partition("/")
+        login, _, host = host.rpartition("@")
+        self._url, login = f"{scheme}{separator}{host}{slash}{path}", unquote(login)
         self._given_url = bool(base_url.strip())
         self._variable = settings.api_key_variable
         self._key = environ.get(self._variable, "").strip()
@@ -139,7 +142,7 @@ class Server:
         self._address = shown_address(base_url) or OPENAI
         self._secrets = [self._key, login.partition(":")[2], self._basic, *secrets_of(settings)]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
-        self._pace, self._chance = pace, chance
+        self._pace = pace
         self._client: AsyncOpenAI | None = None
         self._answered = False  # it has been there: when it goes away, it may come back
 
@@ -163,11 +166,20 @@ class Server:
             if failed.unreachable and not self._answered and tried + 1 >= NEVER_REACHED:
                 break  # no one is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:
-                wait = self._wait(tried, failed.after)
+                # Full jitter: many callers that failed together do not come back together.
+                wait = random.uniform(0, min(LONGEST_WAIT, FIRST_WAIT * 2**tried))
+                if failed.after is not None:
+                    wait = failed.after + min(wait, FIRST_WAIT)
                 log.debug("%s: %s; next try in %.1f s", self._what, failed.reason, wait)
                 await self._pace.sleep(wait)
         # Raised here and not in `except`, where it would carry the request along.
-        raise self._given_up(failed, tried + 1)
+        tries = f"given up after {tried + 1} tries" if tried else "given up at once"
+        if failed.unreachable and not self._answered:
+            what = f"{self._what} cannot be reached at {self._address}, {tries}: {failed.reason}"
+            move = f"Start that server or correct {self._address_setting}"
+            raise ModelError(what, move, final=True)
+        what = f"{self._what} at {self._address} gave no reply, {tries}: {failed.reason}"
+        raise ModelError(what, failed.advice)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that is the reply."""
@@ -181,7 +193,18 @@ class Server:
             refused = error.response
         if refused is not None:  # raised here, where it does not carry the request along
             raise self._judged_reply(refused, body)
-        return self._parsed(reply.content, body)
+        if not reply.content.strip():
+            raise Again("an empty reply")
+        if reply.content.lstrip().startswith(b"<"):
+            raise Again("a web page instead of a reply", self._advice_on_address())
+        try:
+            data = json.loads(reply.content)
+        except (ValueError, RecursionError):
+            raise Again("a reply that is no JSON") from None
+        if not isinstance(data, dict):
+            raise Again("a reply that is no JSON object")
+        self.check(data, body)
+        return data
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The JSON objects of a chat reply in pieces; none from a server that ignores `stream`."""
@@ -243,20 +266,6 @@ class Server:
             text = text.replace(secret, "***") if len(secret) >= 6 else text
         return text
 
-    def _parsed(self, content: bytes, body: Mapping[str, Any]) -> dict[str, Any]:
-        if not content.strip():
-            raise Again("an empty reply")
-        if content.lstrip().startswith(b"<"):
-            raise Again("a web page instead of a reply", self._advice_on_address())
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError):
-            raise Again("a reply that is no JSON") from None
-        if not isinstance(data, dict):
-            raise Again("a reply that is no JSON object")
-        self.check(data, body)
-        return data
-
     def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
         said: Any = reply.content.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
@@ -300,15 +309,6 @@ class Server:
             return Again(f"no answer within {self._timeout:g} seconds", move)
         return Again(f"the connection failed ({kind})", unreachable=kind == "ConnectError")
 
-    def _given_up(self, last: Again, tried: int) -> ModelError:
-        tries = f"given up after {tried} tries" if tried > 1 else "given up at once"
-        if last.unreachable and not self._answered:
-            what = f"{self._what} cannot be reached at {self._address}, {tries}: {last.reason}"
-            move = f"Start that server or correct {self._address_setting}"
-            return ModelError(what, move, final=True)
-        what = f"{self._what} at {self._address} gave no reply, {tries}: {last.reason}"
-        return ModelError(what, last.advice)
-
     def _advice_on_address(self) -> str:
         at, path = self._address.rstrip("/"), urlsplit(self._url).path.rstrip("/")
         if path.endswith(("/chat/completions", "/embeddings")):
@@ -331,33 +331,12 @@ class Server:
             return "its message repeats the prompt and is not shown"
         return message
 
-    def _wait(self, tried: int, after: float | None) -> float:
-        """Full jitter: many callers that failed together do not come back together."""
-        jitter = self._chance() * min(LONGEST_WAIT, FIRST_WAIT * 2**tried)
-        return jitter if after is None else after + min(jitter, FIRST_WAIT)
-
     # ---- the client -----------------------------------------------------------------------------
 
     def _open(self) -> AsyncOpenAI:
-        if self._client is None:
-            import openai
-
-            self._check_settings()
-            for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
-                logger = logging.getLogger(name)
-                logger.setLevel(max(logging.WARNING, logger.level))
-            self._client = openai.AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._url,
-                timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
-                max_retries=0,
-                default_headers={"Authorization": self._basic} if self._basic else {},
-                http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
-            )
-        return self._client
-
-    def _check_settings(self) -> None:
-        """What can be known to be wrong before anything is sent."""
+        """ModelError for what can be known to be wrong before anything is sent."""
+        if self._client is not None:
+            return self._client
         if not self._key and not self._given_url:
             move = f"Set {self._variable} in this server's environment, or OPENAI_BASE_URL for a server without keys"
             what = f"{self._what} needs a key and {self._variable} is not set"
@@ -375,6 +354,20 @@ class Server:
             what = f"the address of {self._what}, {self._address!r}, is no web address"
             move = "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1"
             raise ModelError(what, move, final=True)
+        import openai
+
+        for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
+            logger = logging.getLogger(name)
+            logger.setLevel(max(logging.WARNING, logger.level))
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._url,
+            timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
+            max_retries=0,
+            default_headers={"Authorization": self._basic} if self._basic else {},
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}),
+        )
+        return self._client
 
 
 def shown_address(url: str) -> str:
@@ -385,14 +378,6 @@ def shown_address(url: str) -> str:
         if parts.hostname:
             return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     return re.sub(r"[?#].*", "", url.rpartition("@")[2])[:100]
-
-
-def _without_login(url: str) -> tuple[str, str]:
-    """`http://name:password@host/` as an address that may be shown and the login, "name:password"."""
-    scheme, separator, rest = url.rstrip("/").partition("://")
-    host, slash, path = rest.partition("/")
-    login, at, host = host.rpartition("@")
-    return f"{scheme}{separator}{host}{slash}{path}", unquote(login)
 
 
 async def _as_utf8(reply: Any) -> None:

@@ -303,38 +303,29 @@ def edits(
     reads |= {document.uri for document in read.inline(request.texts)}
     yield from stored(again - reads)
     try:
-        yield from _of_files(plan, settings, again, stored)
+        for position, file in enumerate(plan.to_read):
+            before = plan.by_file.get(file.uri, [])
+            if plan.quota.full():
+                left = plan.to_read[position:]
+                for source in plan.found.sources.values():
+                    source.pop("commits", None)  # not all of it was compared
+                plan.errors.append(plan.quota.left(left))
+                yield from stored(uri for file in left for uri in plan.by_file.get(file.uri, ()))
+                break
+            try:
+                documents = list(read.load(file, settings))
+            except decode.ReadError as error:
+                plan.errors.append({"path": file.uri, "reason": str(error)})
+                yield from stored(before)
+                continue
+            plan.quota.take(file)
+            if not documents:
+                plan.found.skip("empty")
+            yield from _of_file(plan, documents, before, again)
     finally:
         read.close()
     for document in read.inline(request.texts):
         yield from _of_file(plan, [document], [], again)
-
-
-def _of_files(
-    plan: Plan,
-    settings: Settings,
-    again: Set[str],
-    stored: Callable[[Iterable[str]], Iterator[Edit]],
-) -> Iterator[Edit]:
-    for position, file in enumerate(plan.to_read):
-        before = plan.by_file.get(file.uri, [])
-        if plan.quota.full():
-            left = plan.to_read[position:]
-            for source in plan.found.sources.values():
-                source.pop("commits", None)  # not all of it was compared
-            plan.errors.append(plan.quota.left(left))
-            yield from stored(uri for file in left for uri in plan.by_file.get(file.uri, ()))
-            break
-        try:
-            documents = list(read.load(file, settings))
-        except decode.ReadError as error:
-            plan.errors.append({"path": file.uri, "reason": str(error)})
-            yield from stored(before)
-            continue
-        plan.quota.take(file)
-        if not documents:
-            plan.found.skip("empty")
-        yield from _of_file(plan, documents, before, again)
 
 
 def _of_file(

@@ -37,8 +37,7 @@ _ENTRIES = 10_000
 # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _RATIO, _SMALL = (200, 10_000_000)
 _PAGES = 20_000
-# columns from which on empty cells are left out, else a stray cell takes 16,000 bars
-_WIDE = 256
+_WIDE = 256  # columns from which on empty cells are left out, else a stray cell takes 16,000 bars
 _ROWS = 1_048_576  # of a sheet, as Excel has it
 _ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
@@ -74,7 +73,10 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     except Exception as error:  # whatever the libraries say of bytes that they do not expect
         raise ReadError(f"it is damaged, or no {suffix} file ({type(error).__name__})") from error
     _check_size(len(text))
-    return _tidy(text), " ".join(title.split()), {**metadata, "parser": parser(suffix)}
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" if text.strip() else ""
+    return text, " ".join(title.split()), {**metadata, "parser": parser(suffix)}
 
 
 def parser(suffix: str) -> str:
@@ -91,12 +93,6 @@ def parser(suffix: str) -> str:
 def _check_size(characters: int) -> None:
     if characters > TEXT_LIMIT:
         raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
-
-
-def _tidy(text: str) -> str:
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = "\n".join(line.rstrip() for line in text.split("\n"))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" if text.strip() else ""
 
 
 def _check_zip(data: bytes, suffix: str) -> None:
@@ -162,7 +158,7 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
             continue
         size += len(words)
         _check_size(size)
-        # pdfium marks a hyphen at the end of a line with U+0002, which _tidy takes out.
+        # pdfium marks a hyphen at the end of a line with U+0002, which `text_of` takes out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
     if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
         if broken and broken == len(pdf):
@@ -234,5 +230,4 @@ def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
     converter = getattr(converters, NEEDS[suffix][2])()
     result = converter.convert(io.BytesIO(data), StreamInfo(extension=f".{suffix}"))
-    text = _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or "")
-    return text, result.title or "", {}
+    return _SLIDE.sub(r"<!-- slide \1 -->", result.markdown or ""), result.title or "", {}

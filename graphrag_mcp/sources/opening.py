@@ -20,26 +20,6 @@ for _name in ("O_NOFOLLOW", "O_DIRECTORY"):
     _PART |= getattr(os, _name, 0)
 
 
-def open_regular(path: str, links: int = ANY) -> int:
-    """A descriptor of the regular file at `path`, reached without following any link. OSError
-    otherwise, and for a file that has more than `links` names: one of them may lie anywhere."""
-    if os.open in os.supports_dir_fd:
-        descriptor = _reach(path, _READ)
-    else:
-        descriptor = os.open(path, _READ)
-        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
-            os.close(descriptor)
-            raise OSError(errno.ELOOP, "reached through a link")
-    status = os.fstat(descriptor)
-    wrong = (errno.EMLINK, LINKED) if status.st_nlink > links else None
-    if not stat.S_ISREG(status.st_mode):
-        wrong = (errno.EINVAL, "not a regular file")
-    if wrong:
-        os.close(descriptor)
-        raise OSError(*wrong)
-    return descriptor
-
-
 def _reach(path: str, flags: int) -> int:
     """Opened part by part from the root, no link followed."""
     *folders, name = path.split("/")[1:]
@@ -70,8 +50,18 @@ def entries(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
 
 
 def blocks(path: str, limit: int, links: int = ANY) -> Iterator[bytes]:
-    descriptor = open_regular(path, links)
+    """The bytes of the regular file at `path`, reached without following any link. OSError
+    otherwise, and for a file that has more than `links` names: one of them may lie anywhere."""
+    apart = os.open in os.supports_dir_fd
+    descriptor = _reach(path, _READ) if apart else os.open(path, _READ)
     try:
+        if not apart and os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+            raise OSError(errno.ELOOP, "reached through a link")
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if status.st_nlink > links:
+            raise OSError(errno.EMLINK, LINKED)
         while limit > 0 and (block := os.read(descriptor, min(1 << 20, limit))):
             limit -= len(block)
             yield block

@@ -68,16 +68,6 @@ def _prepare(suffix: str) -> None:
     _libraries += _address_space() - before
 
 
-def _limit(seconds: float) -> None:
-    """Before each file: memory and CPU time on top of what this process has taken until now."""
-    faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
-    used = sum(os.times()[:2])
-    _try("RLIMIT_CPU", int(used + seconds) + 2)
-    _try("RLIMIT_CORE", 0)
-    _try("RLIMIT_FSIZE", 0)
-    _try("RLIMIT_AS", _libraries + MEMORY)
-
-
 def _try(name: str, value: float) -> None:
     """Limit this process where the system can: Windows has `_watch` alone, macOS no RLIMIT_AS."""
     if name == "RLIMIT_AS" and not sys.platform.startswith("linux"):
@@ -146,7 +136,12 @@ def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str,
 
     try:
         _prepare(suffix)
-        _limit(seconds)
+        # Memory and CPU time on top of what this process has taken until now.
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
+        _try("RLIMIT_CPU", int(sum(os.times()[:2]) + seconds) + 2)
+        _try("RLIMIT_CORE", 0)
+        _try("RLIMIT_FSIZE", 0)
+        _try("RLIMIT_AS", _libraries + MEMORY)
         _sealed = True
         for piece in formats.FORMATS[suffix](data, suffix):
             if piece.text.strip():

@@ -104,16 +104,13 @@ class _Child(Child):
             if said.get("error"):
                 raise ReadError(str(said["error"])[:300])
             return pieces
-        raise ReadError(self._why(seconds))
-
-    def _why(self, seconds: float) -> str:
         code = self.process.wait()
         # -24: SIGXCPU; 1: the clock inside, the only way to that code
         if self.late or code in (1, -24):
-            return f"reading it takes over {seconds:g} seconds"
+            raise ReadError(f"reading it takes over {seconds:g} seconds")
         if code in (77, -6, -9):
-            return "reading it takes too much memory"
-        return f"its parser crashed (status {code})"
+            raise ReadError("reading it takes too much memory")
+        raise ReadError(f"its parser crashed (status {code})")
 
 
 _lock = threading.RLock()

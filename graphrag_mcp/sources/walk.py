@@ -45,6 +45,7 @@ _MINIFIED = re.compile(
 )
 _PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CORPUS = {"manifest.json", "truth", "tables"}  # entries of its folder
 
 # Folders and key of a home, which may lie among the documents: read as such, they would change with
 # every run, and bring back what was removed and what belongs to another token.
@@ -96,12 +97,6 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
         return DEPENDENCY
     makers = _BUILT_BY.get(folded, ())
     return DEPENDENCY if any(fnmatchcase(one, maker) for maker in makers for one in beside) else ""
-
-
-def machine_made(names: Collection[str]) -> bool:
-    """By its entries: a virtual environment, a cache (CACHEDIR.TAG) or a corpus of another home."""
-    corpus = {"manifest.json", "truth", "tables"}
-    return "pyvenv.cfg" in names or "cachedir.tag" in names or corpus <= set(names)
 
 
 def start_reason(name: str, start: bytes) -> str:
@@ -486,7 +481,9 @@ class _Walk:
             self.entries += len(there)
             rules = place.rules + _rules_in(place.folder, {entry.name for entry in there})
             names = {entry.name.casefold() for entry in there}
-            if not top and machine_made(names):
+            # A virtual environment, a cache (CACHEDIR.TAG) or a corpus of another home.
+            machine_made = names & {"pyvenv.cfg", "cachedir.tag"} or _CORPUS <= names
+            if not top and machine_made:
                 self.found.skip(DEPENDENCY)
                 return []
             for entry in there:
@@ -506,12 +503,7 @@ class _Walk:
         return inner
 
     def _reason(
-        self,
-        entry: os.DirEntry[str],
-        path: str,
-        folder: bool,
-        beside: Collection[str],
-        rules: list[Rules],
+        self, entry: os.DirEntry[str], path: str, folder: bool, beside: set[str], rules: list[Rules]
     ) -> str:
         """Why an entry is passed over by its kind, its name or a rule; "" otherwise."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():

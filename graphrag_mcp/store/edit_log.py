@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.segments import EDITS
+from graphrag_mcp.store.tables import Snapshot, once
 from graphrag_mcp.text.terms import entity_id, normalise_name, relationship_id
 
 OPS = ("create", "update", "rename", "merge", "delete", "reject", "remove", "restore", "undo")
@@ -136,14 +136,10 @@ def to_table(rows: Iterable[LogRow]) -> pa.Table:
     return pa.Table.from_pylist(plain, EDIT_LOG)
 
 
-_overlays: WeakKeyDictionary[Any, Overlay] = WeakKeyDictionary()
-
-
-def in_force(snapshot: Any) -> Overlay:
-    """The overlay of a snapshot's generation, read once."""
-    if snapshot not in _overlays:
-        _overlays[snapshot] = fold(load(snapshot.folder, snapshot.manifest))
-    return _overlays[snapshot]
+@once
+def in_force(snapshot: Snapshot) -> Overlay:
+    """The overlay of a snapshot's generation."""
+    return fold(load(snapshot.folder, snapshot.manifest))
 
 
 def undone(log: Iterable[LogRow]) -> dict[str, str]:
@@ -163,13 +159,16 @@ def fold(log: Iterable[LogRow]) -> Overlay:
         if row.id in made.undone or row.op == "undo":
             continue
         made.forms.update(zip(row.keys, row.forms, strict=False))
-        if row.kind == "document":
-            _document(made, row)
+        if row.kind == "document" and row.op == "remove":
+            made.removed |= dict.fromkeys(row.keys, row.id)
+        elif row.kind == "document":
+            for uri in row.keys:
+                made.removed.pop(uri, None)
         elif row.op == "reject":
             first, *others = row.keys
-            made.rejected.update((_pair(first, other), row.id) for other in others)
+            made.rejected |= {(min(first, one), max(first, one)): row.id for one in others}
         elif row.kind == "relationship":
-            pair = _pair(*row.keys[:2])
+            pair: Pair = (min(row.keys[:2]), max(row.keys[:2]))
             _change(made.pairs.setdefault(pair, Edit(pair)), row, order)
         elif row.op == "merge":
             for key in row.keys[1:]:
@@ -182,14 +181,6 @@ def fold(log: Iterable[LogRow]) -> Overlay:
         for key in edit.keys:
             made.pairs_of.setdefault(key, []).append(edit)
     return made
-
-
-def _document(made: Overlay, row: LogRow) -> None:
-    for uri in row.keys:
-        if row.op == "remove":
-            made.removed[uri] = row.id
-        else:
-            made.removed.pop(uri, None)
 
 
 def _link(made: Overlay, key: str, target: str, id: str) -> None:
@@ -220,10 +211,6 @@ def _change(edit: Edit, row: LogRow, order: int) -> None:
         edit.fields = {**edit.fields, **row.fields}
     edit.rows.append(row.id)
     edit.by, edit.time, edit.order = row.by, row.time, order
-
-
-def _pair(one: str, other: str) -> Pair:
-    return (one, other) if one <= other else (other, one)
 
 
 def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:

@@ -111,8 +111,7 @@ def parse(raw: bytes, where: str) -> Manifest:
     """The manifest in these bytes. Raises Damaged (torn, or changed since) or NewerFormat."""
     try:
         body = json.loads(raw)
-        check = body.pop("check")
-        wrong = check != _check(body)
+        wrong = body.pop("check") != _check(body)
         # One bit makes 6 of 2 and 7 of 3: damage, and no later release.
         later = body.get("format", 0) > FORMAT and not (wrong and body["format"] in (6, 7))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
@@ -197,7 +196,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
         write_durably(kept, raw)
         if (store := mirrored(folder)) is not None:
             try:
-                store.push(manifest, raw)
+                store.push(manifest.generation, manifest.named_files(folder), raw)
             except BaseException:
                 kept.unlink(missing_ok=True)
                 raise
@@ -339,16 +338,13 @@ SEEN = 8_000  # files remembered as whole, some 3 MB
 HINT = "latest_version_hint.json"  # the one file that Lance does change; it does without, too
 
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
+Tables = Collection[str]  # their names
 File = tuple[int, str]  # size, SHA-256
 Files = dict[str, File]  # by path inside a table's folder
 
 
 def record(
-    folder: Path,
-    entries: Sequence[Entry],
-    before: Collection[str],
-    now: Collection[str],
-    generation: int,
+    folder: Path, entries: Sequence[Entry], before: Tables, now: Tables, generation: int
 ) -> tuple[list[Entry], bytes]:
     """The record for the next manifest, and its bytes (none when nothing is new).
 
@@ -410,9 +406,7 @@ def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
     return wrong
 
 
-def verify(
-    folder: Path, entries: Sequence[Entry], tables: Collection[str]
-) -> Iterator[tuple[str, str]]:
+def verify(folder: Path, entries: Sequence[Entry], tables: Tables) -> Iterator[tuple[str, str]]:
     """(file, what is wrong with it) for all files of tables that are recorded and there."""
     known, _ = recorded(folder, entries)
     for table in sorted(tables):
@@ -432,8 +426,7 @@ def differing(folder: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str
             yield entry["file"], f"cannot be read ({error.strerror})"
 
 
-# Files that this process has found whole.
-_seen: set[tuple[str, int, str]] = set()
+_seen: set[tuple[str, int, str]] = set()  # files that this process has found whole
 
 
 def _paths(root: Path) -> list[str]:
@@ -452,12 +445,11 @@ def _measured(path: str) -> File:
 def _wrongness(path: str, size: int, sha256: str) -> str:
     """What is wrong with a file; "" for nothing."""
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size != size:
-                return f"it has another size than the {size:,} bytes that were written"
-            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        found = _measured(path)
     except FileNotFoundError:
         return ""  # freed with the versions that named it
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
-    return "" if right else "its SHA-256 is not the one that was recorded"
+    if found[0] != size:
+        return f"it has another size than the {size:,} bytes that were written"
+    return "" if found[1] == sha256 else "its SHA-256 is not the one that was recorded"

@@ -20,11 +20,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
 from graphrag_mcp.settings import address_of
@@ -43,14 +43,6 @@ REPLIES = "replies/"  # the folder of the reply cache (shared_replies.py)
 log = logging.getLogger(__name__)
 
 
-class Generation(Protocol):
-    """What a manifest says of files (manifest.py)."""
-
-    generation: int
-
-    def named_files(self, folder: Path) -> dict[str, str]: ...
-
-
 @dataclass(frozen=True)
 class Tag:
     """Which content of an object is meant: by e-tag (S3, Azure) or by version (GCS)."""
@@ -61,10 +53,6 @@ class Tag:
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Tag:
         return cls(meta.get("e_tag"), meta.get("version"))
-
-    def mode(self) -> dict[str, str]:
-        both = {"e_tag": self.e_tag, "version": self.version}
-        return {name: value for name, value in both.items() if value is not None}
 
 
 @dataclass
@@ -158,7 +146,9 @@ class Store:
         """Put if the object is still the one of this tag, or if there is none where that is None.
         The new tag; None when it was another one. An answer may be lost and the put repeated: who
         finds the own content there has done it."""
-        mode: Any = "create" if tag is None else tag.mode()
+        mode: Any = "create"
+        if tag is not None:
+            mode = {name: one for name, one in asdict(tag).items() if one is not None}
         try:
             with self._told():
                 return Tag.of(self._obstore.put(self._store, path, raw, mode=mode))
@@ -213,6 +203,7 @@ class Mirror:
     def __init__(self, folder: Path, store: Store) -> None:
         self.folder, self.store = folder, store
         self._prefix = f"corpora/{folder.name}/"
+        self._objects = f"{self._prefix}objects/"
         self._looked = 0.0
         self._lost = False  # the lease, while this process writes
         self._lock = threading.Lock()
@@ -291,19 +282,16 @@ class Mirror:
             if not path.stem.isdigit() or int(path.stem) > current:
                 path.unlink(missing_ok=True)
         # Readers of the generation before may still be at work: what that one had stays once more.
-        for path in set(self._older()) - head.files.keys() - before.files.keys():
+        past, older = self.folder / "older.json", set[str]()
+        with contextlib.suppress(OSError, ValueError):
+            older = set(json.loads(past.read_bytes()))
+        for path in older - head.files.keys() - before.files.keys():
             (self.folder / path).unlink(missing_ok=True)
-        older = sorted(before.files.keys() - head.files.keys())
-        _write(self.folder / "older.json", json.dumps(older).encode())
+        _write(past, json.dumps(sorted(before.files.keys() - head.files.keys())).encode())
         self._note(head)
 
-    def _older(self) -> list[str]:
-        with contextlib.suppress(OSError, ValueError):
-            return list(json.loads((self.folder / "older.json").read_bytes()))
-        return []
-
     def _load(self, path: str, size: int, sha: str) -> None:
-        raw, _ = self.store.get(f"{self._prefix}objects/{sha}")
+        raw, _ = self.store.get(f"{self._objects}{sha}")
         if len(raw) != size or hashlib.sha256(raw).hexdigest() != sha:
             what = f"object {sha} of the store is not what was written"
             raise Damaged(what, "Index the documents into a new corpus")
@@ -372,43 +360,37 @@ class Mirror:
             return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
         return False
 
-    def push(self, manifest: Generation, raw: bytes) -> None:
-        """Take a commit to the store at once or, where another was first (Busy), not at all."""
+    def push(self, generation: int, shas: Mapping[str, str], raw: bytes) -> None:
+        """Take a commit to the store at once or, where another was first (Busy), not at all. `shas`:
+        of its files, by their path in the folder; `raw`: the manifest."""
         if self._lost:
             raise Busy("another machine has taken over the lease of this corpus", "Run it again")
-        base, files = self._state(), self._files(manifest)
-        there = {sha for _, sha in base.files.values()}
-        new = {sha: path for path, (_, sha) in files.items() if sha not in there}
+        base = self._state()
+        there = [path for path in sorted(shas) if (self.folder / path).exists()]
+        files = {path: [(self.folder / path).stat().st_size, shas[path]] for path in there}
+        stored = {sha for _, sha in base.files.values()}
+        new = {sha: path for path, (_, sha) in files.items() if sha not in stored}
         with ThreadPoolExecutor(TRANSFERS) as pool:
             list(pool.map(self._save, new, new.values()))
         named = {sha for _, sha in files.values()}
-        head = Head(None, raw.decode(), files, sorted(there - named))
+        head = Head(None, raw.decode(), files, sorted(stored - named))
         head.tag = self.store.swap(self._prefix + HEAD, head.raw(), base.tag)
         if head.tag is None:
             raise Busy("another writer has committed meanwhile", "Run it again; nothing was lost")
         self._note(head)
         with contextlib.suppress(GraphRAGError):  # what is left over is swept later
             gone = [sha for sha in base.dropped if sha not in named]
-            self.store.delete([f"{self._prefix}objects/{sha}" for sha in gone])
-            if manifest.generation % SWEPT_EVERY == 0:
-                self._sweep({*named, *head.dropped})
+            self.store.delete([f"{self._objects}{sha}" for sha in gone])
+            if generation % SWEPT_EVERY == 0:  # what killed writers have left
+                old = time.time() - ORPHAN.total_seconds()
+                for one in self.store.listed(self._objects):
+                    sha = one["path"].rpartition("/")[2]
+                    kept = sha in named or sha in head.dropped
+                    if not kept and one["last_modified"].timestamp() < old:
+                        self.store.delete([one["path"]])
 
     def _save(self, sha: str, path: str) -> None:
-        self.store.put(f"{self._prefix}objects/{sha}", self.folder / path)
-
-    def _files(self, manifest: Generation) -> dict[str, list[Any]]:
-        """Every file that a manifest speaks of and that is there."""
-        found = manifest.named_files(self.folder)
-        there = [path for path in sorted(found) if (self.folder / path).exists()]
-        return {path: [(self.folder / path).stat().st_size, found[path]] for path in there}
-
-    def _sweep(self, named: set[str]) -> None:
-        """Delete objects that killed writers have left: old ones that no head names."""
-        old = time.time() - ORPHAN.total_seconds()
-        for one in self.store.listed(f"{self._prefix}objects/"):
-            sha = one["path"].rpartition("/")[2]
-            if sha not in named and one["last_modified"].timestamp() < old:
-                self.store.delete([one["path"]])
+        self.store.put(f"{self._objects}{sha}", self.folder / path)
 
     def remove(self) -> None:
         """Take the corpus out of the store: its head first."""

@@ -28,8 +28,7 @@ EDITS = "edits"  # and that of the edit log
 IMPORTS, GRAPHS = "imports", "import-graphs"
 SCHEMAS = {DOCUMENTS: DOCUMENT_LOG, EDITS: EDIT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
-# Every call opens each segment for its uris: 42 ms of CPU with 64 of them.
-SEGMENTS = 24
+SEGMENTS = 24  # every call opens each segment for its uris: 42 ms of CPU with 64 of them
 DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
 _REPAIR = "Restore that file from a backup, or index the folder again into a new corpus"

@@ -26,8 +26,6 @@ from graphrag_mcp.store.reply_cache import WAIT_SECONDS, AnswerBook, Stored, ins
 if TYPE_CHECKING:
     import sqlite3
 
-    import pyarrow as pa
-
 SEND_SECONDS = 1.0  # after a row was written; rows of that time make one segment
 BACK_OFF = 60.0  # after a failure of the store: a question must not wait for it each time
 TOGETHER = 5_000  # rows of a segment
@@ -196,15 +194,11 @@ class SharedBook(AnswerBook):
             if len(chosen) >= SEGMENTS // 2 and one["size"] > sum(each["size"] for each in chosen):
                 break
             chosen.append(one)
-        newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         with contextlib.suppress(mirror.Absent):  # merged by another machine meanwhile
-            for one in chosen:
-                for row in self._rows(one["path"]):
-                    if row[:3] not in newest or _age(row) > _age(newest[row[:3]]):
-                        newest[row[:3]] = row
+            rows = [row for one in chosen for row in self._rows(one["path"])]
+            newest = {row[:3]: row for row in sorted(rows[::-1], key=lambda row: row[-2:])}
             merged = self._put(kind, _segment([newest[key] for key in sorted(newest)]))
-            whole = self._import([one["path"] for one in chosen])
-            if whole:
+            if self._import([one["path"] for one in chosen]):
                 with self._session(self._writes) as connection:
                     connection.execute("INSERT OR IGNORE INTO fetched VALUES (?)", merged)
             path = f"{self._prefix}{merged[0]}"
@@ -296,10 +290,6 @@ def _take(connection: sqlite3.Connection, row: Mapping[str, Any]) -> None:
         insert(connection, place, [told])
 
 
-def _age(row: Sequence[Any]) -> tuple[str, int]:
-    return row[-2], row[-1]
-
-
 def _segment(rows: Sequence[Sequence[Any]]) -> bytes:
     """Rows as a Parquet file; the same rows give the same bytes."""
     import pyarrow as pa
@@ -307,10 +297,8 @@ def _segment(rows: Sequence[Sequence[Any]]) -> bytes:
 
     types = dict.fromkeys(_FIELDS, pa.string())
     types |= {"vector": pa.binary(), "tokens": pa.int64(), "output": pa.int64(), "gone": pa.int8()}
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(values, types[name]) for name, values in zip(_FIELDS, columns, strict=True)]
-    sink = io.BytesIO()
-    table: pa.Table = pa.Table.from_arrays(arrays, names=list(_FIELDS))
+    sink, schema = io.BytesIO(), pa.schema(list(types.items()))
+    table = pa.table(dict(zip(_FIELDS, map(list, zip(*rows, strict=True)), strict=True)), schema)
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()
 

@@ -29,17 +29,9 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
-from graphrag_mcp.store.schema import (
-    BATCH,
-    FULL_TEXT,
-    KEY,
-    SCALAR,
-    TABLES,
-    VECTORS,
-    check_values,
-    sealed,
-)
+from graphrag_mcp.store.schema import BATCH, FULL_TEXT, KEY, SCALAR, TABLES, VECTORS, sealed
 from graphrag_mcp.text.prose import Furniture, furniture
 
 # ---- LanceDB -------------------------------------------------------------------------------------
@@ -224,11 +216,9 @@ def in_lists(key: str, values: Values) -> Iterator[str]:
     """SQL conditions `key IN (...)` of at most STATEMENT values each."""
     for start in range(0, len(values), STATEMENT):
         part = values[start : start + STATEMENT]
-        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
-
-
-def _literal(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+        texts = (str(one) if isinstance(one, int) else one.replace("'", "''") for one in part)
+        quote = "" if isinstance(part[0], int) else "'"
+        yield f"{key} IN ({', '.join(f'{quote}{text}{quote}' for text in texts)})"
 
 
 class Snapshot:
@@ -352,17 +342,15 @@ class Snapshot:
     def _in_memory(self, table: str, names: Sequence[str]) -> Columns | None:
         """What is kept of a table, where that is these columns or more."""
         if table not in self._kept:
-            self._kept[table] = self._to_keep(table) if self._keep else None
+            made, (most, columns) = None, KEPT.get(table, (-1, None))
+            if self._keep and self.count(table) <= most:
+                whole = [*names_of(table, columns), ROW_ID]
+                # By BATCH rows: at once, Lance would need half as much again beside what it gives.
+                parts = [empty(table, whole), *self.batches(table, whole)]
+                made = Columns(pa.concat_tables(parts))
+            self._kept[table] = made
         kept = self._kept[table]
         return kept if kept is not None and kept.have(names) else None
-
-    def _to_keep(self, table: str) -> Columns | None:
-        """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
-        most, columns = KEPT.get(table, (-1, None))
-        if self.count(table) > most:
-            return None
-        names = [*names_of(table, columns), ROW_ID]
-        return Columns(pa.concat_tables([empty(table, names), *self.batches(table, names)]))
 
     # ---- what Lance gives -----------------------------------------------------------------------
 
@@ -372,21 +360,20 @@ class Snapshot:
             return None
         with self._opening:
             if table not in self._handles:
-                self._look_at_files(table)
+                # Damaged rows are left out where rows have check values; else files are no use.
+                files = [] if self._examine else spoiled(self.folder, self.manifest.files, table)
+                for file in files:
+                    log.warning("%s, %s", file, REPAIR.lower())
+                    data = file.startswith(f"{table}.lance/data/")
+                    if "check" not in TABLES[table].names or not data:
+                        raise self._failed(table, Damaged(file, REPAIR))
+                    self._spoiled.add(table)
                 try:
                     database = connect(self.folder, reader=True)
                     self._handles[table] = wait(database.open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
-
-    def _look_at_files(self, table: str) -> None:
-        """Damaged rows are left out where rows have check values; other files cannot be used."""
-        for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
-            log.warning("%s, %s", file, REPAIR.lower())
-            if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
-                raise self._failed(table, Damaged(file, REPAIR))
-            self._spoiled.add(table)
 
     def _run(self, table: str, query: Any, names: Sequence[str]) -> pa.Table:
         try:
@@ -409,7 +396,7 @@ class Snapshot:
         """Of rows with all columns those that match their check values; others are logged."""
         if not rows.num_rows:
             return rows
-        right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
+        right = pc.equal(rows["check"], schema.check_values(rows.select(TABLES[table].names)))
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
             said = "row %r of %s does not match its check value and is not served"
@@ -606,8 +593,7 @@ def _change_table(
 def _worth_compacting(table: Any, name: str) -> bool:
     if table.stats()["fragment_stats"]["num_fragments"] >= TAIL_FRAGMENTS:
         return True
-    column = FULL_TEXT.get(name) or SCALAR[name][0]
-    stats = table.index_stats(f"{column}_idx")
+    stats = table.index_stats(f"{FULL_TEXT.get(name) or SCALAR[name][0]}_idx")
     most = max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
     return stats is not None and stats.num_unindexed_rows > most
 

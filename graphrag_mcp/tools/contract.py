@@ -225,10 +225,6 @@ def meta_of(result: types.Result) -> dict[str, Any] | None:
     return {EXPLORER: {"view": view, "corpus": corpus}} if view and "," not in corpus else None
 
 
-def search_view(query: str) -> str:
-    return f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
-
-
 def _base_of_page(ctx: Ctx) -> str:
     """The address of the page as this client reaches the server; "" where no page is served."""
     app, request = desk_of(ctx).app, ctx.request_context.request
@@ -336,7 +332,6 @@ def telling(tool: str) -> Iterator[None]:
 
 
 def _explained(tool: str, error: Exception) -> str:
-    """What a model is told of a failure."""
     if out_of_files(error):
         log.error("%s could not open a file", tool, exc_info=error)
         return str(too_many_files())

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,8 +52,7 @@ async def remove_documents(
 ) -> Annotated[CallToolResult, RemoveResult]:
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
     itself brings it back."""
-    by = "agent:" + contract.who(ctx)
-    given = corpus, ids, by, dry_run
+    given = corpus, ids, f"agent:{contract.who(ctx)}", dry_run
     return await contract.serve(ctx, "remove_documents", lambda app: remove(app, *given))
 
 
@@ -67,8 +66,7 @@ async def edit_graph(
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
     undone."""
-    by = "agent:" + contract.who(ctx)
-    given = corpus, op, ids, fields, by, dry_run
+    given = corpus, op, ids, fields, f"agent:{contract.who(ctx)}", dry_run
     return await contract.serve(ctx, "edit_graph", lambda app: edit(app, *given))
 
 
@@ -93,7 +91,10 @@ def edit(
         found = duplicates.log(snapshot) if listed else duplicates.proposals(snapshot, ids)
         found.corpus = name
         return found
-    values = _split(fields)
+    if wrong := [one for one in fields if "=" not in one]:
+        what = f"the field {wrong[0][:60]!r} has no value"
+        raise BadInput(what, 'Give fields=["description=..."]')
+    values = dict(one.split("=", 1) for one in fields)
     if op == "create" and not ids:
         ids = [title] if (title := values.pop("title", "") or values.pop("name", "")) else []
     _check_ids(op, ids)
@@ -125,13 +126,6 @@ def _again(given: Sequence[str]) -> str:
     """A list of the call for the next call; a long one is the caller's own, and is not sent back."""
     said = json.dumps(list(given), ensure_ascii=False)
     return said if len(said) <= ECHOED else "[...]"
-
-
-def _split(fields: Sequence[str]) -> dict[str, str]:
-    if wrong := [one for one in fields if "=" not in one]:
-        what = f"the field {wrong[0][:60]!r} has no value"
-        raise BadInput(what, 'Give fields=["description=..."]')
-    return dict(one.split("=", 1) for one in fields)
 
 
 def _targets(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
@@ -208,7 +202,9 @@ def remove(
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
     chosen = edits.choose(folder, ids)
-    unknown = _listed_unknown(chosen.unknown)
+    told = [(f"{one[:80]!r}", ", ".join(near)) for one, near in chosen.unknown.items()]
+    listed = [f"{one}, nearest {near}" if near else one for one, near in told[:10]]
+    unknown = "; ".join(listed) + (f" and {len(told) - 10} more" if len(told) > 10 else "")
     if not chosen.documents:
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")
@@ -228,8 +224,8 @@ def remove(
     if unknown:
         lines.append(f"Unknown: {unknown}.")
     if dry_run:
-        listed = json.dumps(list(ids), ensure_ascii=False)
-        result.next_call = f'remove_documents(ids={listed}, corpus="{name}", dry_run=false)'
+        given = json.dumps(list(ids), ensure_ascii=False)
+        result.next_call = f'remove_documents(ids={given}, corpus="{name}", dry_run=false)'
     else:
         result.undo_id = edits.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
@@ -243,14 +239,6 @@ def remove(
         )
     result.text = "\n".join(lines)
     return result
-
-
-def _listed_unknown(unknown: Mapping[str, Sequence[str]]) -> str:
-    pairs = list(unknown.items())[:10]
-    nearest = (f", nearest {', '.join(near)}" if near else "" for _, near in pairs)
-    listed = [f"{one[:80]!r}{near}" for (one, _), near in zip(pairs, nearest, strict=True)]
-    more = f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
-    return "; ".join(listed) + more
 
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:

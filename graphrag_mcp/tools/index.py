@@ -138,8 +138,7 @@ def _request(
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
     within = tuple(str(root.resolve()) for root in app.settings.roots)
-    request = IndexRequest(found, good, method, remove_missing, within=within)
-    return name, request, errors
+    return name, IndexRequest(found, good, method, remove_missing, within=within), errors
 
 
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +61,7 @@ async def explore_graph(
 
 
 def _rest(
-    found: ExploreResult,
-    hops: int,
-    most: int,
-    kinds: Sequence[str],
-    direction: str,
-    max_tokens: int,
+    found: ExploreResult, hops: int, most: int, kinds: list[str], direction: str, max_tokens: int
 ) -> str:
     """The call for what did not fit. There are no pages: a larger budget from a caller that gives
     one, else less at a time, since the list of tools names no budget here (SELDOM)."""
@@ -79,7 +73,7 @@ def _rest(
     elif not larger:
         return found.next_call
     ends = f'goal="{found.goal}"' if found.goal else f"hops={hops}"
-    over = f", kinds={json.dumps(list(kinds))}" if kinds else ""
+    over = f", kinds={json.dumps(kinds)}" if kinds else ""
     over += f', direction="{direction}"' if direction else ""
     over += f", max_nodes={most}" if most != NODES else ""
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'

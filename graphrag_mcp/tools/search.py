@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import anyio
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
 from graphrag_mcp.tools import contract
-from graphrag_mcp.tools.contract import Ctx, budgets, clamp, desk_of, read, remark, search_view
+from graphrag_mcp.tools.contract import Ctx, budgets, clamp, desk_of, read, remark
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ async def global_search(
         several = len(parts) > 1
         askers = {} if several else _askers(ctx, parts, corpus, answer)
         found = global_.search(parts, request, askers)
-        found.view = "" if several else search_view(query)
+        asked = quote(" ".join(query.split())[:2_000], safe="")
+        found.view = "" if several else f"search/{asked}"
         return found
 
     call = read(ctx, "global_search", corpus, work, whole, ())

@@ -87,8 +87,18 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
     if (not text.isascii() or "\\u" in text) and _DISGUISE.search(text):
-        plain, places = _undisguised(text)
-        found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
+        # In plain letters, of which `places` says where each stood.
+        letters, places, at = [], [], 0
+        for match in _DISGUISE.finditer(text):
+            letters.append(text[at : match.start()])
+            places += range(at, match.start())
+            at = match.end()
+            if unicodedata.category(match[0][0]) not in ("Cf", "Mn") and match[0][0] != "\\":
+                letters.append(unicodedata.normalize("NFKC", match[0])[:1])
+                places.append(match.start())
+        places += range(at, len(text))
+        plain = _found("".join((*letters, text[at:])))
+        found += [(places[start], places[end - 1] + 1) for start, end in plain]
     apart: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if not apart or start >= apart[-1][1]:
@@ -96,19 +106,6 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
         elif end > apart[-1][1]:
             apart[-1] = (apart[-1][0], end)
     return tuple(apart)
-
-
-def _undisguised(text: str) -> tuple[str, list[int]]:
-    """The text in plain letters, and where each of its characters stood."""
-    letters, places, at = [], [], 0
-    for match in _DISGUISE.finditer(text):
-        letters.append(text[at : match.start()])
-        places += range(at, match.start())
-        at = match.end()
-        if unicodedata.category(match[0][0]) not in ("Cf", "Mn") and match[0][0] != "\\":
-            letters.append(unicodedata.normalize("NFKC", match[0])[:1])
-            places.append(match.start())
-    return "".join((*letters, text[at:])), places + [*range(at, len(text))]
 
 
 def _found(text: str) -> list[tuple[int, int]]:
@@ -123,7 +120,14 @@ def _found(text: str) -> list[tuple[int, int]]:
         start, end = match.span(match.lastindex or 0)
         if text[start:end].lower() not in EXAMPLES:
             found.append((start, end))
-    found += _blocks(text)
+    at = 0
+    # Private keys between first and last line; what is above a last line without a first.
+    while begin := _BLOCK.search(text, at):
+        found += _above(text, at, begin.start())
+        last = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
+        at = last.end() if last else min(len(text), begin.end() + _LONGEST_BLOCK)
+        found.append((begin.end(), last.start() if last else at))
+    found += _above(text, at, len(text))
     return found + [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
 
 
@@ -166,17 +170,6 @@ def _of_a_key(lines: str) -> bool:
     """Lines of base64 that hold the numbers of a private key, and no picture or gene."""
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
-
-
-def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between first and last line; what is above a last line without a first."""
-    found, at = [], 0
-    while begin := _BLOCK.search(text, at):
-        found += _above(text, at, begin.start())
-        end = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
-        at = end.end() if end else min(len(text), begin.end() + _LONGEST_BLOCK)
-        found.append((begin.end(), end.start() if end else at))
-    return found + _above(text, at, len(text))
 
 
 def _above(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -19,15 +19,12 @@ def keep_private(home: Path) -> None:
     for name in OURS:
         folder = home / name
         with contextlib.suppress(OSError):
-            if folder.stat(follow_symlinks=False).st_mode & OTHERS:
-                _close(folder)
-
-
-def _close(folder: Path) -> None:
-    for inner, folders, files in os.walk(folder, topdown=False):
-        for name in (*folders, *files):
-            _without_others(os.path.join(inner, name))
-    _without_others(str(folder))  # last: a walk that was stopped is done again
+            if not folder.stat(follow_symlinks=False).st_mode & OTHERS:
+                continue
+            for inner, folders, files in os.walk(folder, topdown=False):
+                for beneath in (*folders, *files):
+                    _without_others(os.path.join(inner, beneath))
+            _without_others(str(folder))  # last: a walk that was stopped is done again
 
 
 def _without_others(path: str) -> None:
