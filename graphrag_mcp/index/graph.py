@@ -31,7 +31,7 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import fences, introduction, navigation, quotation, relates
+from graphrag_mcp.text.prose import entries, fences, introduction, navigation, quotation, relates
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, lists_of, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -155,7 +155,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     """The unit's names grouped, and every single mention as its start in the unit's text and its
     key. Of a list the best names are kept."""
     core_text = text[core:]
-    left_out = navigation(core_text)
+    left_out = sorted(navigation(core_text) + entries(core_text))
     every = [
         mention
         for mention in mentions(core_text)

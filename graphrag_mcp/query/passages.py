@@ -28,6 +28,7 @@ from graphrag_mcp.text.prose import (
     NOTICE,
     SPEAKER,
     asks_consent,
+    is_bibliography,
     is_menu,
     language_of,
     readable,
@@ -523,6 +524,7 @@ def show(
     if not hits:
         return 0
     told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
+    told = told if form.every else _without_bibliographies(told, worth)
     if NOTICE.isdisjoint(worth):
         told = sorted(told, key=lambda one: asks_consent(one.body))  # notices on cookies come last
     top, literals = told[0].score or 1.0, form.literals
@@ -540,6 +542,15 @@ def show(
         if number == weak or not page.add(_line(hit, worth, literals), hit.cited()):
             return next(at for at, other in enumerate(hits) if other is hit)
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
+
+
+def _without_bibliographies(hits: Sequence[Hit], worth: Worth) -> Sequence[Hit]:
+    """The hits without lists of works, but for those that hold words of the question which no other
+    hit holds, such as the name of an author."""
+    lists = {hit.id for hit in hits if is_bibliography(hit.body)}
+    held = {hit.id: worth.keys() & terms(hit.body) for hit in hits} if lists else {}
+    told = set().union(*(held[id] for id in held.keys() - lists))
+    return [hit for hit in hits if hit.id not in lists or held[hit.id] - told] or hits
 
 
 def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:

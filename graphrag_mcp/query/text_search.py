@@ -248,7 +248,8 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
         defined = passages.defines(text, literals)
-        linked = bool(literals) and not any(one in plain(searched(text)) for one in folded)
+        told = plain(searched(text)) if literals and "](" in text else None
+        linked = told is not None and not any(one in told for one in folded)
         order.append((linked, not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:5])]
     return Retrieved(query, found, terms=worth)

@@ -283,8 +283,13 @@ class Snapshot:
             return empty(table, columns)
         wanted = pa.array(values, TABLES[table].field(key).type)
         read = names if key in names else [*names, key]
-        if len(values) > 500 and len(values) * 20 > self.count(table):
-            parts = [part.filter(pc.is_in(part[key], wanted)) for part in self.batches(table, read)]
+        if len(values) > 500:  # more are looked up faster in one pass over the keys
+            keys = [
+                part.filter(pc.is_in(part[key], wanted))
+                for part in self.batches(table, [key, ROW_ID])
+            ]
+            ids = [id for part in keys for id in part[ROW_ID].to_pylist()]
+            parts = [self._run(table, handle.take_row_ids(ids), read)] if ids else []
         else:
             queries = (handle.query().where(where) for where in in_lists(key, values))
             parts = [self._run(table, query, read) for query in queries]

@@ -221,10 +221,28 @@ def asks_consent(told: str) -> bool:
 
 
 def is_bibliography(told: str) -> bool:
-    """Does it list works, with an author in every CITED characters, and years?"""
-    if len(_YEAR.findall(told)) < 2:
+    """Does it list works: with years, and an author or a sign of such a list in every CITED
+    characters?"""
+    years = len(_YEAR.findall(told))
+    marks = len(_FORMS.works.findall(told)) if years else 0
+    least = 2 if marks > 1 else 4
+    if 2 * years < least:
         return False
-    return CITED * len(_FORMS.cited.findall(told)) > max(len(told), 4 * CITED)
+    return CITED * (marks + len(_FORMS.cited.findall(told))) > max(len(told), least * CITED)
+
+
+def entries(text: str) -> list[tuple[int, int]]:
+    """Where the lines of a bibliography stand: RUN or more with a year, an author and a second one
+    or a sign of such a list. Their names are those of authors and publishers, who take no part in
+    what a text tells."""
+    found, at = list[tuple[int, int]](), 0
+    for line in text.split("\n") if len(_YEAR.findall(text)) >= RUN else ():
+        place, at = (at, at + len(line)), at + len(line) + 1
+        told = _line(line) if _YEAR.search(line) else ""
+        authors = len(_FORMS.cited.findall(told))
+        if authors and 1 < authors + len(_FORMS.works.findall(told)) > len(told) / CITED:
+            found.append(place)
+    return found if len(found) >= RUN else []
 
 
 class Furniture(NamedTuple):
