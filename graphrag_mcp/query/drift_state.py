@@ -95,7 +95,14 @@ class Walk:
     def _follow_up(self, source: str, query: str) -> None:
         """A new node; only an edge when the question is there already; nothing for a repetition."""
         query = clean_query(query)
-        target = self.same_as(query)
+        key, asked = normalise_name(query), words(query)
+        nodes = self.graph.nodes(data=True)
+        same = (
+            id
+            for id, node in nodes  # asks this already, word for word or nearly
+            if normalise_name(node["query"]) == key or near(asked, self.words[id])
+        )
+        target = next(same, "")
         depth = self.graph.nodes[source]["depth"] + 1
         if not target and query and depth <= self.header["depth"]:
             target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)
@@ -113,14 +120,6 @@ class Walk:
         return id
 
     # ---- asking ----------------------------------------------------------------------------------
-
-    def same_as(self, query: str) -> str:
-        """The node that asks this already, word for word or nearly; "" when none does."""
-        key, asked = normalise_name(query), words(query)
-        for id, node in self.graph.nodes(data=True):
-            if normalise_name(node["query"]) == key or near(asked, self.words[id]):
-                return id
-        return ""
 
     def priority(self, id: str) -> float:
         """How promising a frontier node is, 0 to 1.3.
