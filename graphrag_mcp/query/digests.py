@@ -93,7 +93,12 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
     their time or else their order, none of a passage twice."""
     facts = times.documents(snapshot)
     rows = snapshot.by_key("passages", list(ids), "document_id", ["id", "document_id", "position"])
-    order = sorted(rows.to_pylist(), key=lambda row: _order(row, facts))
+
+    def place(row: dict[str, Any]) -> tuple[str, str, int]:
+        fact = facts[row["document_id"]]
+        return fact["moment"] or "9999", fact["uri"], row["position"]
+
+    order = sorted(rows.to_pylist(), key=place)
     step = max(len(order) / READ, 1.0)
     some = [order[int(at * step)] for at in range(int(len(order) / step))]
     hits = passages.read(snapshot, [(row["id"], 1.0) for row in some], corpus)
@@ -106,8 +111,3 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
         if best:
             chosen.append(max(best, key=lambda one: one[1].value))
     return [Line(hit, one_line(one.text, SENTENCE + SHORT), one.value) for hit, one in chosen]
-
-
-def _order(row: dict[str, Any], facts: dict[str, dict[str, Any]]) -> tuple[str, str, int]:
-    fact = facts[row["document_id"]]
-    return fact["moment"] or "9999", fact["uri"], row["position"]

@@ -142,7 +142,12 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         row, _ = resolve(snapshot, name.strip().strip("[]` "))
         found += of_entity(snapshot, row) if row is not None else []
     if not names:
-        found = _all(snapshot)
+        rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
+        of_name = {name: row for row in rows for name in row["names"]}
+        every = list(_alike(rows))
+        for batch in snapshot.batches("text_units", ["text"]):
+            every += _glossed(batch["text"].to_pylist(), of_name.get)
+        found = _ranked(every, in_force(snapshot))
     shown = found[:MOST]
     result = EditResult(op="proposals")
     result.proposals = [
@@ -187,15 +192,6 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
 
     found += _glossed([one["text"] for one in row.get("evidence", ())], entity)
     return _ranked([one for one in found if row["id"] in (one.one["id"], one.other["id"])], overlay)
-
-
-def _all(snapshot: Snapshot) -> list[Proposal]:
-    rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
-    of_name = {name: row for row in rows for name in row["names"]}
-    found = list(_alike(rows))
-    for batch in snapshot.batches("text_units", ["text"]):
-        found += _glossed(batch["text"].to_pylist(), of_name.get)
-    return _ranked(found, in_force(snapshot))
 
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:

@@ -52,7 +52,10 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
         for id in passage.entity_ids:
             held[id] += passage.score / place
     often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
-    near = _near_in_meaning(snapshot, found.vector, count)
+    near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
+    if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, CANDIDATES)):
+        high, low = nearest[0][1], nearest[len(nearest) // 2][1]
+        near = {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
     rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
     keys = {mention.key for mention in found.names}
     if not any(row["key"] in keys for row in rows):
@@ -73,15 +76,6 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
             parts["vector"] = MEANING * found.trust * near[row["id"]]
         scored[row["id"]] = Scored(row, parts)
     return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
-
-
-def _near_in_meaning(snapshot: Snapshot, vector: bytes, count: int) -> dict[str, float]:
-    """The nearest entities, best first: 1 for the best, 0 for the middle of the candidates."""
-    nearest = tables.nearest(snapshot, "entities", vector, CANDIDATES) if vector else []
-    if not nearest:
-        return {}
-    high, low = nearest[0][1], nearest[len(nearest) // 2][1]
-    return {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
 
 
 def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:

@@ -280,7 +280,18 @@ def _apart(
         among = ", ".join(_named(rows[id]) for id in near if id in rows and id != row["id"])
         among = f", among them {among}" if among else ""
         lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
-    meeting = _meeting(snapshot, ends)
+    documents = []
+    for row in ends:
+        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
+        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
+    both = [id for id in documents[0] if id in documents[1]][:5]
+    found = snapshot.served("documents", both, ["n", "title"])
+    meeting = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in found]
+    ids = [row["id"] for row in ends]
+    ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
+    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
+        meeting.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
     near = f"Nearest to a meeting: {'; '.join(meeting)}."
     lines.append(near if meeting else "No document names both.")
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
@@ -288,23 +299,6 @@ def _apart(
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
     result.next_call = f'local_search(query="{query}")'
     return finish(result, budget)
-
-
-def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
-    """Documents that name both, and the smallest community that holds both."""
-    documents = []
-    for row in ends:
-        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
-    both = [id for id in documents[0] if id in documents[1]][:5]
-    rows = snapshot.served("documents", both, ["n", "title"])
-    found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
-    ids = [row["id"] for row in ends]
-    ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
-    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
-    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
-        found.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
-    return found
 
 
 # ---- where to begin ------------------------------------------------------------------------------

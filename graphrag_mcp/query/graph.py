@@ -195,12 +195,21 @@ def connect(snapshot: Snapshot, start: str, goal: str) -> list[Path]:
         way = _cheapest(graph, cost, *ends, longest)
         if way and way not in found:
             found.append(way)
-        if longest > length:
-            for way in found:
-                _avoid(graph, cost, way)
+        for way in found if longest > length else ():  # dear or impassable for the next one
+            cost[np.isin(graph.there, way[1:-1])] += TOLL
+            if len(way) == 2:
+                positions, _ = graph.links(np.array(way[:1]))
+                cost[positions[graph.there[positions] == way[1]]] = np.inf
     named = [graph.named(way) for way in found[:PATHS]]
     edges = between(snapshot, dict.fromkeys(id for way in named for id in way))
-    return [_path(graph, *parts, edges) for parts in zip(found, named, strict=False)]
+    paths = []
+    for way, ids in zip(found, named, strict=False):
+        links = [edges[_pair(*ends)] for ends in pairwise(ids)]
+        degrees = graph.degree[way].astype("f8")
+        steps = [weight for weight, _ in links] / np.sqrt(degrees[1:] * degrees[:-1])
+        strength = float(np.prod(np.minimum(0.99, steps)))
+        paths.append(Path(ids, [id for _, id in links], strength))
+    return paths
 
 
 def _cheapest(graph: Graph, cost: Array, start: int, goal: int, longest: int) -> list[int]:
@@ -224,18 +233,3 @@ def _cheapest(graph: Graph, cost: Array, start: int, goal: int, longest: int) ->
         if way[-1] in step and way[-1] != start:
             way.append(step[way[-1]])
     return way[::-1]
-
-
-def _avoid(graph: Graph, cost: Array, way: Sequence[int]) -> None:
-    """Make the entities of a path dear for the next one, and the link of two ends impassable."""
-    cost[np.isin(graph.there, way[1:-1])] += TOLL
-    if len(way) == 2:
-        positions, _ = graph.links(np.array(way[:1]))
-        cost[positions[graph.there[positions] == way[1]]] = np.inf
-
-
-def _path(graph: Graph, way: Sequence[int], ids: list[str], edges: Mapping[Pair, Edge]) -> Path:
-    links = [edges[_pair(*ends)] for ends in pairwise(ids)]
-    degrees = graph.degree[way].astype("f8")
-    steps = [weight for weight, _ in links] / np.sqrt(degrees[1:] * degrees[:-1])
-    return Path(ids, [id for _, id in links], float(np.prod(np.minimum(0.99, steps))))

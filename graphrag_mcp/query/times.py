@@ -294,16 +294,15 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])
-    return {
-        row["id"]: _times(row, known.get(row["document_id"], ([], None)), facts) for row in rows
-    }
-
-
-def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:
-    start, end = row["char_start"], row["char_end"]
-    above = [one._replace(at=start) for one in known[0] if one.at <= start][-1:]
-    here = (*above, *(one for one in known[0] if start < one.at < end))
-    return Times(row["text"], start, here, known[1], facts.get(row["document_id"], {}))
+    found = {}
+    for row in rows:
+        anchored, day_first = known.get(row["document_id"], ([], None))
+        start, end = row["char_start"], row["char_end"]
+        above = [one._replace(at=start) for one in anchored if one.at <= start][-1:]
+        here = (*above, *(one for one in anchored if start < one.at < end))
+        fact = facts.get(row["document_id"], {})
+        found[row["id"]] = Times(row["text"], start, here, day_first, fact)
+    return found
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
