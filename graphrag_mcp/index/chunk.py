@@ -377,7 +377,9 @@ def _parts(
             end = first + max(1, (end - first) * longest // (tokens + 1))
             tokens = count_tokens(text[first:end])
         if end < last:
-            end = _blank(text, first, end)
+            late = range(end, first + (end - first) // 2, -1)  # in the second half a blank
+            blanks = (at for at in late if text[at].isspace() or text[at - 1].isspace())
+            end = next(blanks, 0) or _whole(text, first, end)
             # One character of many code points: whole, unless it is too large by itself.
             if _joined(text, end):
                 ahead = range(end + 1, min(last, end + 64) + 1)
@@ -390,14 +392,6 @@ def _parts(
         while end < last and text[end].isspace():
             end += 1
         first = end
-
-
-def _blank(text: str, first: int, end: int) -> int:
-    """The last blank in the second half of `first:end`, else the last place between characters."""
-    for at in range(end, first + (end - first) // 2, -1):
-        if text[at].isspace() or text[at - 1].isspace():
-            return at
-    return _whole(text, first, end)
 
 
 def _whole(text: str, first: int, at: int) -> int:

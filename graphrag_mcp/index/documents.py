@@ -131,7 +131,9 @@ def derive(
         cuts = given.cut(text, params)
     else:
         cuts = [(unit, None) for unit in chunk(text, params, code.breaks(text) if code else None)]
-    rows = DocumentRows(_document_row(document), is_source_code=code is not None)
+    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
+    row |= {"n": 0, "metadata": metadata_json(document.metadata)}
+    rows = DocumentRows(row, is_source_code=code is not None)
     name_of, table = unit_ids(document.uri), _Passages(document, code)
     for unit, record in cuts:
         check()
@@ -182,11 +184,6 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
         return content_id("unit", same, str(seen[same] - 1))
 
     return name
-
-
-def _document_row(document: Document) -> Row:
-    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
-    return {**row, "n": 0, "metadata": metadata_json(document.metadata)}
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
@@ -515,8 +512,18 @@ def _merged(
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said; `moved` gains how the counters move."""
-    read = _read(run, snapshot, batch, gone_units, numbers)
+    """Changes of the graph and of what models said, for which it waits; `moved` gains how the
+    counters move."""
+    known: dict[str, int] = {}  # claims of these units: id -> n
+    if snapshot is not None:
+        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
+        known = dict(rows_of(before))
+    read = settle(
+        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
+    )
+    run.losses += read["losses"]
+    for unit, claims in batch.claims.items():
+        read["claims"] += claim_rows(unit, claims, known, numbers)
     units = gone_units | batch.fresh.keys()
     linked = _linked(run, snapshot, batch, gone_units, last)
     merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long, run.edits)
@@ -527,7 +534,15 @@ def _merged(
         read["pending"].append(pending(merged.long[id], id, "", "not yet asked"))
     moved.update(entities=merged.entities, relationships=merged.relationships)
     run.capped |= merged.capped
-    return {**merged.changes, **_side_tables(run, units, read), **linked}
+    changes, there = {**merged.changes, **linked}, run.draft.tables
+    if read["claims"] or "claims" in there:
+        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
+    for name in ("pending", "losses"):
+        if read[name] or name in there:
+            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            gone.update(row["id"] for row in read[name])
+            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
+    return changes
 
 
 def _linked(
@@ -558,38 +573,6 @@ def _linked(
 
 def _ids_of(rows: Sequence[Row]) -> str:
     return content_id(*sorted(row["id"] for row in rows))
-
-
-def _read(
-    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
-) -> dict[str, list[Row]]:
-    """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
-    known: dict[str, int] = {}
-    if snapshot is not None:
-        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(rows_of(before))
-    read = settle(
-        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
-    )
-    run.losses += read["losses"]
-    for unit, claims in batch.claims.items():
-        read["claims"] += claim_rows(unit, claims, known, numbers)
-    return read
-
-
-def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
-    """Changes of claims and of the lists of what is pending and of what was lost; nothing where
-    there was and is none."""
-    there = run.draft.tables
-    changes = {}
-    if read["claims"] or "claims" in there:
-        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
-    for name in ("pending", "losses"):
-        if read[name] or name in there:
-            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
-            gone.update(row["id"] for row in read[name])
-            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
-    return changes
 
 
 def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:

@@ -453,11 +453,22 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 
 def _result(run: Run, plan: Plan, status: str) -> IndexResult:
-    pending, degraded = _pending(run)
+    rows = run.snapshot().rows("pending").to_pylist() if run.manifest else []
+    rows.sort(key=lambda row: row["id"])
+    pending, degraded = (
+        dict(sorted(Counter(row["kind"] for row in rows).items())),
+        _degraded(run, rows),
+    )
     if run.models.embedding and (without := vectors.missing(run.snapshot())):
         pending["embedding"] = without
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    capped = ""
+    if run.capped:
+        one = len(run.capped) == 1
+        capped = "1 text unit lists" if one else f"{len(run.capped):,} text units list"
+        capped += " more names, or pairs of names, than the graph keeps of one: "
+        capped += "search_text finds the others."
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
     degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}
@@ -476,18 +487,10 @@ def _result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
         losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
-
-
-def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
-    """What a model has still to answer: how many by kind, and the first of them with the reason."""
-    if run.manifest is None:
-        return {}, []
-    rows = sorted(run.snapshot().rows("pending").to_pylist(), key=lambda row: row["id"])
-    return dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows)
 
 
 def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
@@ -508,14 +511,3 @@ def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]
         }
         for row in shown
     ]
-
-
-def _capped(run: Run) -> str:
-    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
-    if not run.capped:
-        return ""
-    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
-    return (
-        f"{units} more names, or pairs of names, than the graph keeps of one: "
-        "search_text finds the others."
-    )
