@@ -264,14 +264,9 @@ def from_records(
         statement = Said(source, target, told, keywords, relation.strength, start, end)
         said.setdefault((source, target, told), statement)
     for row in named.values():
-        row.alias_of = (aliases or {}).get(row.key, "") or _with_blanks(row)
+        spaced = normalise_name(_JOINED.sub(" ", row.form))  # of AnnaBerg: anna berg
+        row.alias_of = (aliases or {}).get(row.key, "") or (spaced if spaced != row.key else "")
     return UnitNames(unit, text, list(named.values()), list(said.values()))
-
-
-def _with_blanks(row: Named) -> str:
-    """The key of a run-together name with blanks (AnnaBerg: anna berg), else ""."""
-    key = normalise_name(_JOINED.sub(" ", row.form))
-    return key if key != row.key else ""
 
 
 def _named(

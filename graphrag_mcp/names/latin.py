@@ -127,8 +127,10 @@ class Names:
         self.names: list[Name] = []
 
     def find(self) -> Iterator[Candidate]:
-        if self.language == "vi":
-            yield from _vietnamese(self.text)
+        # Only the first syllable of a Vietnamese head has a capital: Đại học Lam Sơn, ông Lê Minh Đức
+        for match in _VI.finditer(self.text) if self.language == "vi" else ():
+            kind, whole = _VI_KIND[match["head"].lower()]
+            yield match.start() if whole else match.start("name"), match.end(), kind, True
         for match in _PHRASE.finditer(self.text):
             self._read(match.start(), match.end())
         known = frozenset()
@@ -381,6 +383,7 @@ _DE_NOUN = re.compile(
     r"(?:ung|heit|keit|tion|schaft|tät|ismus|nis|tum|ment|ieren)(?:en|s)?$|^(?:Ge|Ver|Be|Über|Er|Ent|Unter)[a-zäöü]+t$"
 )
 _DE_ARTICLES = frozenset("der die das dem den des am im zum zur vom beim ins".split())
+_DE_NO_GENITIVE = ("us", "is", "as", "os", "es", "ss", "ys")
 _DE_OF = frozenset("von|zu|zur|von der".split("|"))
 _DE_BREAKS = _DE_OF | frozenset("des|der|den|von den|von dem|vom".split("|"))
 _VI_CAP = rf"[{UPPER}][{WORD}]*(?: [{UPPER}][{WORD}]*){{0,4}}"
@@ -434,20 +437,14 @@ def _cut_abroad(
             stops.add(len(out))
         elif language in ("fr", "it") and 0 < mark < 5 and word[mark + 1 : mark + 2].isupper():
             token = _token(word[mark + 1 :], start + mark + 1)  # L'Université
-        elif language == "de" and near and _is_genitive(word):
-            token = _token(word[:-1], start)  # Regensburgs Bürgermeister
-            stops.add(len(out))
+        elif language == "de" and near and len(word) > 5 and word[-1] == "s":
+            if bare(word) not in lex.FOREIGN_GIVEN and word[-2:] not in _DE_NO_GENITIVE:
+                token = _token(word[:-1], start)  # Regensburgs Bürgermeister
+                stops.add(len(out))
         if following and bare(token.low) in lex.ROLES:
             (roles if near else stops).add(len(out))  # Ingenieur Anna Berg
         out.append(token)
     return out, roles, stops
-
-
-def _is_genitive(word: str) -> bool:
-    name = bare(word) in lex.FOREIGN_GIVEN or word.endswith(
-        ("us", "is", "as", "os", "es", "ss", "ys")
-    )
-    return len(word) > 5 and word[-1] == "s" and not name
 
 
 def _breaks_german(gap: str, last: str) -> bool | None:
@@ -505,14 +502,6 @@ def _kind_abroad(text: str, start: int, end: int, words: list[str], language: st
     if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]):
         return "location"  # Ankara'da
     return ""
-
-
-def _vietnamese(text: str) -> Iterator[Candidate]:
-    """Names after the words that say what they are, of which only the first syllable has a capital:
-    Đại học Lam Sơn, ông Lê Minh Đức."""
-    for match in _VI.finditer(text):
-        kind, whole = _VI_KIND[match["head"].lower()]
-        yield match.start() if whole else match.start("name"), match.end(), kind, True
 
 
 # ---- the type of a name --------------------------------------------------------------------------
@@ -700,7 +689,12 @@ def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str])
         return lex.HEAD_TYPE.get(inner[1], "")  # Titanic (1997 film)
     if text[end : end + 1] != " " or before[-2:-1] in _INSIDE:
         return ""  # Ann Herren from Zephyr told
-    return _by_verb(text[end + 1 : end + 40].split(" ", 2), words)
+    after = text[end + 1 : end + 40].split(" ", 2)  # Trent died; Kell lies between; Mara Quill who
+    if after[0] in lex.SAYS_PERSON:
+        return "" if words[-1][1:].rstrip("s").isupper() else "person"
+    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in lex.IS_PLACE):
+        return "location"
+    return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
 def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: bool) -> str:
@@ -715,15 +709,6 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
             "" if words[0].lower() in lex.HEAD_TYPE or words[0].lower() in lex.NAMES else "location"
         )
     return "person" if one in ("starring", "featuring") and len(words) > 1 else ""
-
-
-def _by_verb(after: list[str], words: list[str]) -> str:
-    """Trent died; Kell lies between; Ashby is located; Mara Quill who."""
-    if after[0] in lex.SAYS_PERSON:
-        return "" if words[-1][1:].rstrip("s").isupper() else "person"
-    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in lex.IS_PLACE):
-        return "location"
-    return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
 def subjects(text: str) -> Iterator[Candidate]:

@@ -518,7 +518,9 @@ def compose(
     """
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
-        lighten(result)
+        for name in ("coverage", "communities"):  # accounts go before words
+            if found := getattr(result, name, None):
+                setattr(result, name, type(found)())
     # as long as the real one will be
     result.next_cursor = cursor(tuple(section.offset for section in sections))
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
@@ -599,13 +601,6 @@ def _with_one_head(text: str, items: Sequence[Item]) -> str:
 
 
 # ---- results that are still too long -------------------------------------------------------------
-
-
-def lighten(result: Result) -> None:
-    """Let accounts go before words."""
-    for name in ("coverage", "communities"):
-        if found := getattr(result, name, None):
-            setattr(result, name, type(found)())
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:

@@ -413,7 +413,8 @@ def substance(sentence: str) -> float:
         worth *= 0.25
     elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
         worth *= 0.5
-    return worth * _entry(said) * (1.0 if dense else _clause(said))
+    worth *= 0.2 if _FORMS.reference.search(said) or _FORMS.initials.search(said) else 1.0
+    return worth if dense else worth * _clause(said)
 
 
 def statement(sentence: str) -> str:
@@ -536,17 +537,15 @@ def _place(sentence: str, name: str) -> int:
     return at
 
 
-def _entry(said: str) -> float:
-    return 0.2 if _FORMS.reference.search(said) or _FORMS.initials.search(said) else 1.0
-
-
 def _clause(said: str) -> float:
     """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
     no sentence; less for a heading without a verb."""
     words = [word.strip(_EDGES).casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
-    if not said[:80].isascii() and not _latin(said):
-        return 1.0
+    if not said[:80].isascii():
+        letters = [ch for ch in said[:80] if ch.isalpha()]
+        if sum(ch < "\u0250" for ch in letters) * 2 <= len(letters):
+            return 1.0
     if len(words) < 4:  # Even Stensberg (@evenstensberg)
         return 1.0 if said.rstrip("\"'”’)*_")[-1:] in (".", "!", "?") else 0.2
     grammar = sum(word in _GRAMMAR for word in words)
@@ -560,8 +559,3 @@ def _clause(said: str) -> float:
         return 0.2  # Mr. Kneebone and his Friends.
     plural = any(word.endswith("s") for word in small)
     return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
-
-
-def _latin(said: str) -> bool:
-    letters = [ch for ch in said[:80] if ch.isalpha()]
-    return sum(ch < "\u0250" for ch in letters) * 2 > len(letters)

@@ -149,11 +149,6 @@ def folded(text: str) -> str:
     return text.casefold() if text.isascii() else text.casefold().translate(_FOLD)
 
 
-def unmarked(token: str) -> str:
-    """Without marks, in its own case."""
-    return token if token.isascii() else token.translate(_FOLD)
-
-
 def bare_latin(word: str) -> str:
     """The same for Latin and Greek letters only."""
     return word.casefold() if word.isascii() else word.casefold().translate(_LATIN)
@@ -179,10 +174,6 @@ _CASED_WORD = re.compile(
 )
 
 
-def _open(match: re.Match[str]) -> str:
-    return "о" if match[0] == "і" else "е"
-
-
 @lru_cache(maxsize=1 << 15)
 def _cyrillic(word: str) -> str:
     before = ""
@@ -192,7 +183,7 @@ def _cyrillic(word: str) -> str:
             word = word[:-2] + _SOFTENED[word[-2:]]
         word = _CYRILLIC.sub("", word)
         if word == before and len(word) > 3:
-            word = _WEAK_VOWEL.sub("", _CLOSED.sub(_open, word))
+            word = _WEAK_VOWEL.sub("", _CLOSED.sub(lambda one: "о" if one[0] == "і" else "е", word))
     return word
 
 
@@ -339,7 +330,8 @@ def _expand(token: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
-    plain = unmarked(token).removesuffix("'s").removesuffix("'S")
+    plain = token if token.isascii() else token.translate(_FOLD)  # in its own case
+    plain = plain.removesuffix("'s").removesuffix("'S")
     plain = plain.replace(",", "").strip("_'-")
     whole = folded(plain)
     if not whole:
