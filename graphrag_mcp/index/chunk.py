@@ -54,8 +54,7 @@ class ChunkParams:
 
 
 class _Atoms:
-    """The smallest pieces that are kept whole: parallel arrays, 28 bytes an atom instead of some
-    300 as tuples."""
+    """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
     def __init__(self) -> None:
         self.start, self.end = array("q"), array("q")

@@ -174,8 +174,7 @@ def derive_item(item: tuple[Document | None, ChunkParams]) -> DocumentRows | Non
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
-    """Names the units of one document, in their order: by their text, and equal ones by their place
-    among these."""
+    """Names the units of a document in their order: by their text, equal ones by their place."""
     seen: Counter[str] = Counter()
 
     def name(unit: Unit, text: str) -> str:
@@ -290,8 +289,7 @@ class Cancelled(Exception):
 
 @dataclass
 class Run:
-    """One call while it runs: where it writes, what it has counted, how long each stage took (CPU
-    seconds)."""
+    """One call while it runs: where it writes, what it counted, CPU seconds of each stage."""
 
     folder: Path
     settings: Settings
@@ -360,8 +358,7 @@ class Run:
         return self.opened(self.draft)
 
     def write(self, changes: Mapping[str, Change]) -> None:
-        """Write these changes into the draft; vectors of rows that go or change go with them. NOT a
-        commit."""
+        """Write these changes, and those of vectors, into the draft. NOT a commit."""
         draft = self.draft
         changes = {**changes, **forgotten(changes, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
@@ -588,8 +585,7 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
 def _terms(
     snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
 ) -> tuple[Change, Counter[str]]:
-    """How many passages hold each term, for the terms whose number moves; and by how much the total
-    length moves."""
+    """Terms with how many passages hold each, where that moves; and how the total length moves."""
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):

@@ -175,8 +175,7 @@ def limited(
 def _work(
     run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
 ) -> tuple[Plan, str]:
-    """All of a call, from its first look to its last commit: what was to be done, and "done" or
-    "cancelled"."""
+    """All of a call, from first look to last commit: what was to be done; "done" or "cancelled"."""
     folder, manifest = run.folder, run.manifest
     run.began = 1 + (manifest.generation if manifest else 0)
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
@@ -229,8 +228,7 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
 
 
 def _vector_bytes(run: Run) -> int:
-    """The bytes of a vector that the tables hold, 0 without any: another length does not fit into
-    them."""
+    """The bytes of a vector in the tables, 0 without any: no other length fits into them."""
     for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
         if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
             return 4 * len(row[0]["vector"])
@@ -265,8 +263,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
 def _batches(
     run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
 ) -> Iterator[Batch]:
-    """The edits of the call in batches; questions about a batch's texts are asked while it is being
-    read."""
+    """The edits of the call in batches; a batch's texts are asked about while it is being read."""
     again = set(plan.live) if rederive else _open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
@@ -494,8 +491,7 @@ def _result(run: Run, plan: Plan, status: str) -> IndexResult:
 
 
 def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
-    """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
-    given."""
+    """The first rows of `pending` or `losses`, with their aliases; of `kind`, where given."""
     shown, texts = rows[:DEGRADED], ("text_units", "t")
     ids = lists_of((TABLES_OF.get(row["kind"], texts), row["subject"]) for row in shown)
     alias: dict[str, str] = {}

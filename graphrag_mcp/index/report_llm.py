@@ -77,8 +77,7 @@ class Ref:
 
 @dataclass(slots=True)
 class Line:
-    """One row. `fields` as they are shown after the number; `about` are ids of entities that it
-    speaks of."""
+    """One row. `fields`: shown after the number; `about`: ids of entities that it speaks of."""
 
     fields: tuple[str, ...]
     ref: Ref
@@ -377,8 +376,7 @@ class _Check:
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
 
     def __call__(self, text: str, heading: str) -> str:
-        """The text with stored references; "" when it has none that holds and names no member
-        either."""
+        """The text with stored references; "" when it has none that holds and names no member."""
         parts = iter(replace_references(text, lambda _: _MARK).split(_MARK))
         made: list[str] = []
 
@@ -578,8 +576,7 @@ MOST_WORDS = 2_400  # 2,000 are asked for
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what
-    it says."""
+    """`rating`: 0-10, or None; `findings`: pairs of a heading and what it says."""
 
     title: str
     summary: str

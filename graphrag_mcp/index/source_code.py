@@ -80,9 +80,6 @@ def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence
     return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
-# ---- all files -------------------------------------------------------------------------------------
-
-
 class Links:
     """What `link` found: rows of `code` to write, statements and names by text unit, of all units
     and of those that changed."""

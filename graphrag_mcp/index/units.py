@@ -217,9 +217,6 @@ def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
     return {"id": f"{kind}:{subject}", **row}
 
 
-# ---- records as rows -----------------------------------------------------------------------------
-
-
 def from_records(
     unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
 ) -> UnitNames:

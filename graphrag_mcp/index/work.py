@@ -143,8 +143,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt`
-    is all of it."""
+    """One question. `ask_kind`: extract, claims, describe or report; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str

@@ -160,9 +160,6 @@ def _joined(text: str, loose: list[Span]) -> Iterator[Span]:
         yield begun, ended
 
 
-# ---- words with blanks between them -------------------------------------------------------------
-
-
 Where = tuple[int, int]  # the first and the last word of a name
 
 
@@ -272,9 +269,6 @@ def _repeated(
     return [
         (start, end, "other", False) for start, end in spans if short or counts[text[start:end]] > 1
     ]
-
-
-# ---- Thai: blanks stand between phrases ---------------------------------------------------------
 
 
 def _any_of(words: Iterable[str]) -> str:

@@ -292,8 +292,7 @@ def _jieba() -> ModuleType:
 
 
 def _tokens(text: str) -> Iterator[list[_Token]]:
-    """The words of each unbroken run that begins with Han, traditional characters read as
-    simplified."""
+    """The words of each unbroken run from a Han character on, traditional read as simplified."""
     jieba = _jieba()
     for run in _RUN.finditer(text):
         at, words = run.start(), []
@@ -365,8 +364,7 @@ def nouns(texts: Iterable[str]) -> Counter[str]:
 
 
 def _single_nouns(text: str) -> Iterator[str]:
-    """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end
-    of a name."""
+    """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):
         for at, token in enumerate(run):
             if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not _NOUN(token.tag):
@@ -419,8 +417,7 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 
 def _one_sound(left: _Token, right: _Token) -> bool:
-    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 +
-    罗斯(海峡)?"""
+    """Are these halves of a foreign name that is no known word: 罗迪 + 尼亚, 纳 + 罗斯(海峡)?"""
     if left.end != right.start or not _SOUNDS_ONLY.fullmatch(left.word + right.word):
         return False
     if len(left.word) == 1 and left.tag.startswith("nr"):

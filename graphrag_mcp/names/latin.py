@@ -96,8 +96,7 @@ class Name:
 
 
 def language(lower: set[str]) -> str:
-    """The language whose words of grammar show most among these lower-case words; English when none
-    does."""
+    """The language with most words of grammar among these lower-case words; else English."""
     english = len(LANGUAGES["en"] & lower)
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
     return best if len(LANGUAGES[best] & lower) > english else "en"
@@ -422,8 +421,7 @@ def _script_language(text: str, lower: set[str]) -> str:
 def _cut_abroad(
     text: str, tokens: list[Token], language: str
 ) -> tuple[list[Token], set[int], set[int]]:
-    """The tokens of a phrase without what is no part of a name; which of them are roles; after
-    which a name ends."""
+    """The tokens of a phrase that may be of a name; which are roles; after which a name ends."""
     out: list[Token] = []
     roles: set[int] = set()
     stops: set[int] = set()

@@ -52,8 +52,6 @@ class Walk:
             if fold is not None and bool(self.header) != (event["op"] == "start"):
                 fold(event)
 
-    # ---- folding ---------------------------------------------------------------------------------
-
     def _start(self, event: Mapping[str, Any]) -> None:
         self.header = dict(event)
         self.root = self._node("", str(event["query"]), "primer", 0)
@@ -119,8 +117,6 @@ class Walk:
         self.graph.add_node(id, **place, **state, **spent)
         return id
 
-    # ---- asking ----------------------------------------------------------------------------------
-
     def priority(self, id: str) -> float:
         """How promising a frontier node is, 0 to 1.3.
 
@@ -154,8 +150,6 @@ class Walk:
     def tokens(self) -> int:
         return sum(node["tokens"] for _, node in self.graph.nodes(data=True))
 
-    # ---- a part of it ----------------------------------------------------------------------------
-
     def shortened(self, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
         """This walk with `gone` at its nodes. Answers of at most `longest` characters, without
         bookkeeping (WHOLE: as recorded); only the `most` first nodes (0: all)."""
@@ -188,8 +182,6 @@ class Walk:
                 break
             chosen.add(min(rim, key=place))
         return chosen
-
-    # ---- views -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Node-link JSON of the graph, the session's header beside it."""
@@ -242,9 +234,6 @@ def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, int | float):
             total[name] = total.get(name, 0) + value
     return total
-
-
-# ---- questions and answers -----------------------------------------------------------------------
 
 
 def words(query: str) -> frozenset[str]:

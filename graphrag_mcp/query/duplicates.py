@@ -217,9 +217,6 @@ def _proposal(a: Row, b: Row, kind: str, why: str) -> Proposal:
     return Proposal(one, other, kind, why)
 
 
-# ---- names that look alike ---------------------------------------------------------------------------
-
-
 def _alike(rows: Iterable[Row]) -> Iterator[Proposal]:
     """Pairs of names that share a key of some kind and fit each other."""
     blocks: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
@@ -297,9 +294,6 @@ def _typo(one: str, other: str) -> bool:
 def _other_kinds(a: Row, b: Row) -> bool:
     vague = ("other", "unknown", "")
     return a["type"] != b["type"] and a["type"] not in vague and b["type"] not in vague
-
-
-# ---- names that the text explains ----------------------------------------------------------------------
 
 
 def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Iterator[Proposal]:

@@ -30,9 +30,6 @@ UNITS = 20  # text units of an entity whose passages are looked at
 MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
 
 
-# ---- those that a question is about ----------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Scored:
     """An entity with the parts of its score: its name, its words, the best passages, its meaning."""
@@ -88,8 +85,6 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
     found = (Passage(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
     return [one for one in found if entity["id"] in one.entity_ids]
 
-
-# ---- the one that is meant -------------------------------------------------------------------------
 
 SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
 _SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
@@ -226,8 +221,6 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
     return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]
 
 
-# ---- names that look alike -------------------------------------------------------------------------
-
 LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
 # Ids and keys of all entities; the words of names with several, and the place of each.
 Names = tuple[list[str], list[str], list[str], Sequence[int]]
@@ -272,9 +265,6 @@ def _spelled(snapshot: Snapshot) -> Names:
 
 def named_list(found: Iterable[Row]) -> str:
     return ", ".join(f"{one_line(row['title'], 60)} (e{row['n']})" for row in found)
-
-
-# ---- all of them -----------------------------------------------------------------------------------
 
 
 @once

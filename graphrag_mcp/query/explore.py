@@ -181,8 +181,7 @@ def _edge_items(snapshot: Snapshot, ids: Sequence[str], budget: int, start: str 
 def _composed(
     result: ExploreResult, sections: Sequence[Section], budget: int, intro: str
 ) -> ExploreResult:
-    """The sections within the budget, the first of them before others; of nodes, which come in
-    groups, each one."""
+    """The sections within the budget, the first before others; of groups of nodes each node."""
     nodes, first = result.nodes, sections[0].name
     result = compose(result, sections, budget, intro=intro, first=first, into=INTO)
     result.nodes = nodes or [one for group in result.nodes for one in group["group"]]

@@ -196,8 +196,7 @@ class Filters:
 
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
-    """The filters of a call; None when there are none. BadInput says what cannot be read, and the
-    known fields."""
+    """The filters of a call; None when there are none. BadInput says what cannot be read."""
     written = [one for one in wanted if one.strip()]
     if len(written) > MOST:
         what = f"{len(written)} filters were given, and a call takes at most {MOST}"

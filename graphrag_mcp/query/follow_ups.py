@@ -70,8 +70,7 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
 
 
 def language_of(query: str) -> str:
-    """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
-    small words."""
+    """ "zh" of Han without kana or hangul, "en" by its small words, or "" for any other."""
     if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
         return ""
     if any(is_cjk(ch) for ch in query):

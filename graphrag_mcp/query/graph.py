@@ -102,9 +102,6 @@ def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:
     return {(min(a, b), max(a, b)): (weight, id) for a, b, weight, id in rows_of(rows)}
 
 
-# ---- neighbours ----------------------------------------------------------------------------------
-
-
 @dataclass
 class Around:
     """Entities around one by their steps from it: the nearest ring first, in a ring the strongest
@@ -162,9 +159,6 @@ def _places(found: Sequence[int], most: int) -> list[int]:
 
 def _pair(one: str, other: str) -> Pair:
     return min(one, other), max(one, other)
-
-
-# ---- paths ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

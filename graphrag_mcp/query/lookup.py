@@ -325,15 +325,7 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
     if _SECTION.fullmatch(alone) or _ALIAS.fullmatch(alone):
         return [alone.lower()]
     if _FULL_ID.fullmatch(alone):
-        for letter, table in [
-            ("t", "text_units"),
-            *((one, kind[0]) for one, kind in KINDS.items()),
-        ]:
-            for row in snapshot.served(table, [alone]):
-                return [
-                    packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"
-                ]
-        return []
+        return _of_full_id(snapshot, alone)
     if found := _by_uri(snapshot, given, alone) or _aliases(given):
         return found
     if named := entities.symbols_named(snapshot, alone[:300])[: symbols.SAME]:
@@ -345,6 +337,14 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
 
 def _sql(text: str) -> str:
     return text[:1_000].replace("'", "''")
+
+
+def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
+    """The short id of the row with this content id."""
+    for letter, table in [("t", "text_units"), *((one, kind[0]) for one, kind in KINDS.items())]:
+        for row in snapshot.served(table, [id]):
+            return [packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
+    return []
 
 
 def _aliases(given: str) -> list[str]:

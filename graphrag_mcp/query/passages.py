@@ -132,8 +132,7 @@ class Hit:
         return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
 
     def head(self) -> str:
-        """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
-        file's name."""
+        """`[t33.2] Title (uri:12-40) 2024-05-03`; no title that only repeats the file's name."""
         uri, title = one_line(self.uri, 300), one_line(self.citation.title, 120)
         if repeats(uri, title):
             title = ""

@@ -129,9 +129,6 @@ def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
     return replace(item, id=id, text=text, citation=cited, data=data or None, tokens=0)
 
 
-# ---- sources ---------------------------------------------------------------------------------------
-
-
 def source_items(source: Source, count: int) -> list[Item]:
     """The best passages as items; damaged ones are missing."""
     snapshot, found = source.snapshot, source.found
@@ -144,9 +141,6 @@ def source_items(source: Source, count: int) -> list[Item]:
         item = source_item(row, score[row["id"]], alias.get(row["document_id"], ""))
         items.append(explained(item, why[row["id"]]) if why else item)
     return items
-
-
-# ---- entities and what is around them --------------------------------------------------------------
 
 
 def _chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> list[entities.Scored]:
@@ -235,8 +229,6 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
     return items
 
-
-# ---- why a row is there ----------------------------------------------------------------------------
 
 ENTITY_PARTS: Mapping[str, str] = TABLES["entity_parts"]
 

@@ -30,8 +30,6 @@ Row = Mapping[str, Any]
 Fact = Mapping[str, Any]
 
 
-# ---- documents -----------------------------------------------------------------------------------
-
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
 )
@@ -175,8 +173,6 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
     }
     return {one: pairs[one] for one, same in held.items() if same > SAME * len(runs[one])}
 
-
-# ---- passages ------------------------------------------------------------------------------------
 
 # The anchors of a document, and whether it writes the day before the month.
 Known = tuple[list[Anchor], bool | None]

@@ -307,8 +307,7 @@ def _to(first: date, last: date) -> Interval:
 
 
 def _period(anchor: date, unit: str, shift: int) -> Interval:
-    """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
-    anchor."""
+    """The day, week, weekend, month, quarter, year or decade `shift` after that of the anchor."""
     if unit == "day":
         return (anchor + timedelta(days=shift),) * 2
     if unit in ("week", "weekend"):
@@ -323,8 +322,7 @@ _MULTIPLES = {"decade": ("year", 10), "fortnight": ("week", 2)}
 
 
 def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
-    """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
-    units more."""
+    """The day, the week around it, the month or year `shift` units away; `slack` units more."""
     unit, times = _MULTIPLES.get(unit, (unit, 1))
     shift *= times
     if unit == "week":
@@ -527,8 +525,7 @@ def _weekday_of_week(anchor: date, values: Values) -> Interval:
 
 
 def _unit(anchor: date, values: Values) -> Interval:
-    """This, the last or the next week, month, ...; in English the last week is the seven days
-    before."""
+    """This, the last or the next unit; in English the last week is the seven days before."""
     unit, which = values["unit"], values["which"]
     # "The last day", "this day"; the last decade is not over at a round year.
     if unit in ("day", "fortnight") or (unit == "decade" and which == -1):
@@ -719,8 +716,7 @@ class _Vocabulary:
             self._rules.append((pattern, rule, kind, given[0] if given else {}))
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, Values]]:
-        """Patterns are tried only around words of their key kind: a third of the time of trying
-        them everywhere."""
+        """Patterns are tried only around words of their key kind, in a third of the time."""
         windows = self._windows(text)
         for pattern, rule, kind, given in self._rules:
             for start, end in windows.get(kind, ()):

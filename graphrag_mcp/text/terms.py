@@ -47,8 +47,7 @@ _CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
 
 
 def composed(text: str) -> str:
-    """The text with letters written in pieces put together (NFC); nearly always the very text that
-    was given."""
+    """The text with letters in one piece each (NFC); nearly always the very text given."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -123,8 +122,7 @@ def _latin_table() -> dict[int, str | None]:
 
 
 def _script_table() -> dict[int, str | None]:
-    """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta;
-    and its digits."""
+    """Letters with several forms within a script (ё, hamza, Persian kaf, nukta), and digits."""
     table: dict[int, str | None] = {
         0x93C: None,
         0x5F3: "'",
@@ -197,8 +195,7 @@ def _without_case(match: re.Match[str]) -> str:
 
 
 def without_suffix(word: str, single: bool = False) -> str:
-    """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if
-    `single`."""
+    """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
     bare = _TURKISH.sub("", word)
     return (
         word[:-2]
@@ -252,8 +249,7 @@ _IN_LATIN = {
 
 
 def latin_language(text: str) -> str:
-    """The language, written in Latin letters, that this text shows to be in; "" for English and
-    where none shows."""
+    """The language in Latin letters that this text is in; "" for English and where none shows."""
     if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
         return ""
     known = _IN_LATIN.keys() & text.lower().split()
@@ -269,8 +265,7 @@ def latin_language(text: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def stem_in(language: str, word: str) -> str:
-    """The stem of a word of a language that is written in Latin letters; its marks tell endings
-    apart."""
+    """The stem of a word of a language in Latin letters; its marks tell endings apart."""
     return bare_latin(stemmer(language).stemWord(word.casefold()))
 
 
@@ -372,8 +367,7 @@ def _grams(run: str) -> tuple[str, ...]:
 
 
 def unwrapped(text: str) -> str:
-    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF,
-    mail, manuals)."""
+    """Chinese and Japanese text without line breaks within words (PDF, mail, manuals)."""
     return text if text.isascii() else _WRAP.sub("", text)
 
 
@@ -455,8 +449,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 
 
 def _searched(grams: Sequence[str]) -> tuple[str, ...]:
-    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one
-    character (猫の寿命)."""
+    """Of the terms of a CJK run the pairs of one word and words of one character (猫の寿命)."""
     if len(grams) == 1:
         return () if stop_word(grams[0]) else tuple(grams)
     pairs = [term for term in grams if len(term) > 1]
