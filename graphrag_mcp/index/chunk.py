@@ -56,12 +56,12 @@ class ChunkParams:
 class _Atoms:
     """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: bool) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
-        self.source = False  # of source code, whose passages are its definitions
+        self.source = source  # of source code, whose passages are its definitions
 
     def __len__(self) -> int:
         return len(self.start)
@@ -80,7 +80,21 @@ def chunk(text: str, params: ChunkParams, breaks: Mapping[int, int] | None = Non
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
-        atoms = _atoms(text, start, end, longest, most, breaks)
+        # Sentences, of source code blocks between blank lines and definitions; long ones in parts.
+        atoms, before, total = _Atoms(breaks is not None), start, 0
+        parts = _sentences(text, start, end)
+        if breaks is not None:
+            parts = _blocks(text, start, end, breaks)
+        for first, last in parts:
+            tokens = count_tokens(text[first:last])
+            atoms.opening.append(len(atoms))
+            whole = [(first, last, tokens)] if tokens <= longest else None
+            for at, to, tokens in whole or _parts(text, first, last, longest, most):
+                atoms.start.append(at)
+                atoms.end.append(to)
+                total += tokens + _joint(text, before, at)
+                atoms.total.append(total)
+                before = to
         if not len(atoms):
             continue
         if breaks is not None:
@@ -234,34 +248,6 @@ _ADDED = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\U000e0020-\U000e007f]")
 _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # letters, of which two make a flag
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
-
-
-def _atoms(
-    text: str,
-    start: int,
-    end: int,
-    longest: int,
-    most: int,
-    breaks: Mapping[int, int] | None = None,
-) -> _Atoms:
-    """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may
-    take `most`. Of source code the blocks between blank lines and definitions."""
-    atoms = _Atoms()
-    atoms.source = breaks is not None
-    before = start
-    total = 0
-    spans = _sentences(text, start, end) if breaks is None else _blocks(text, start, end, breaks)
-    for first, last in spans:
-        tokens = count_tokens(text[first:last])
-        atoms.opening.append(len(atoms))
-        whole = [(first, last, tokens)] if tokens <= longest else None
-        for at, to, tokens in whole or _parts(text, first, last, longest, most):
-            atoms.start.append(at)
-            atoms.end.append(to)
-            total += tokens + _joint(text, before, at)
-            atoms.total.append(total)
-            before = to
-    return atoms
 
 
 def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:

@@ -268,10 +268,41 @@ def _batches(
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
-    batch = Batch(imports=run.apart)
+    batch, params = Batch(imports=run.apart), documents.chunk_params(run.settings)
+
+    def add(edit: Edit, derived: DocumentRows | None) -> None:
+        run.check()
+        known, document = plan.live.get(edit.uri), edit.document
+        if document is None:
+            batch.gone.add(known["id"])
+            batch.log.append(_log_row("gone", edit.uri, known["n"]))
+            run.counts["removed"] += 1
+            return
+        if edit.what == "relog":
+            batch.log.append(_log_row("put", edit.uri, known["n"], document))
+            return
+        given = run.imports.of(document) if run.imports else None
+        before = Before()
+        if known is not None:
+            with run.stage("merge"):
+                before = _before(run, known, rederive or given is not None)
+            batch.gone.add(known["id"])
+        with run.stage("extract"):
+            rows = derived or documents.derive(document, params, before, given, run.check)
+            documents.assign_numbers(rows, before, numbers)
+        if edit.what == "put":
+            plan.quota.text_units += len(rows.units)
+            batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
+            run.counts["changed" if known else "added"] += 1
+        batch.add(rows)
+        if given is not None:
+            batch.imports += run.imports.rows(document)
+        elif run.models.extract is not None and not rows.is_source_code:
+            batch.ask(run, document, rows)
+
     found = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
     for edit, derived in _derived(run, plan, chain(found, run.brought), total):
-        _add(run, plan, batch, edit, numbers, rederive, derived)
+        add(edit, derived)
         done += 1
         size = batch.size
         full = size >= BATCH_PASSAGES and (
@@ -329,46 +360,6 @@ def _derived(
 
 def _weight(item: tuple[Document | None, ChunkParams]) -> int:
     return len(item[0].text) if item[0] is not None else 0
-
-
-def _add(
-    run: Run,
-    plan: Plan,
-    batch: Batch,
-    edit: Edit,
-    numbers: dict[str, int],
-    rederive: bool,
-    derived: DocumentRows | None,
-) -> None:
-    run.check()
-    known, document = plan.live.get(edit.uri), edit.document
-    if document is None:
-        batch.gone.add(known["id"])
-        batch.log.append(_log_row("gone", edit.uri, known["n"]))
-        run.counts["removed"] += 1
-        return
-    if edit.what == "relog":
-        batch.log.append(_log_row("put", edit.uri, known["n"], document))
-        return
-    given = run.imports.of(document) if run.imports else None
-    before = Before()
-    if known is not None:
-        with run.stage("merge"):
-            before = _before(run, known, rederive or given is not None)
-        batch.gone.add(known["id"])
-    with run.stage("extract"):
-        params = documents.chunk_params(run.settings)
-        rows = derived or documents.derive(document, params, before, given, run.check)
-        documents.assign_numbers(rows, before, numbers)
-    if edit.what == "put":
-        plan.quota.text_units += len(rows.units)
-        batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
-        run.counts["changed" if known else "added"] += 1
-    batch.add(rows)
-    if given is not None:
-        batch.imports += run.imports.rows(document)
-    elif run.models.extract is not None and not rows.is_source_code:
-        batch.ask(run, document, rows)
 
 
 def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:
