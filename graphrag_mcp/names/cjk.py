@@ -392,12 +392,8 @@ def _repaired(words: list[_Token]) -> list[_Token]:
             continue
         surname = last.word in lex.ZH_SURNAMES_TWO or last.word in lex.ZH_SURNAMES
         half = last.word[:2] in lex.ZH_SURNAMES_TWO and len(word) == 1
-        if (
-            len(word) < 3
-            and loose
-            and is_han(word)
-            and (half or (surname and last.tag[0] in "njx"))
-        ):
+        begun = half or (surname and last.tag[0] in "njx")
+        if begun and len(word) < 3 and loose and is_han(word):
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄
             continue
         if last.word + word[0] in lex.ZH_SURNAMES_TWO:
@@ -513,13 +509,8 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     if tag == "nt":
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
-    wide = (
-        word[-1] in _OF_THINGS
-        or len(word) == 2
-        and word[0] in lex.ZH_WIDE
-        and word[1] in lex.ZH_HEAD_TYPE
-    )  # 海港, 新村
-    return known and not wide and word[-1] != "人"
+    wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
+    return known and not wide and word[-1] not in _OF_THINGS and word[-1] != "人"
 
 
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:

@@ -585,11 +585,9 @@ def _phrases(
             # Verbs and adjectives of another language cannot be told: longer words only.
             rare = short and (len(head) > 4 if grammar else len(head) > 2 and not common(head))
             size = 1
-            while (
-                index - size > 0
-                and size < 4
-                and pairs[words[index - size - 1], words[index - size]] > 1
-            ):
+            for one, two in pairwise(reversed(words[max(index - 4, 0) : index])):
+                if pairs[two, one] < 2:
+                    break
                 size += 1
             if size == 1 and index > 1 and not grammar and words[index - 2][-2:] != "ly":
                 known = head in lex.PHRASE_HEADS or head.endswith(_LEARNED)

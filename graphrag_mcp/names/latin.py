@@ -237,9 +237,7 @@ class Names:
         """Is this word no part of any name? The name before it ends."""
         word, low = token.word, token.low
         if low in lex.MONTHS and (not name.tokens or (following and following.word[0].isdigit())):
-            return (
-                following is None or following.low not in lex.EVENT_HEADS
-            )  # May 5, not March Fair
+            return not following or following.low not in lex.EVENT_HEADS  # May 5, not March Fair
         if name.tokens:
             return False
         if word[0].isdigit():
@@ -396,10 +394,8 @@ _VI_WORDS = {
     for words in _VI_KIND
     for form in ((words, words.capitalize()) if " " in words else (words,))
 }
-_VI_WORDS |= {words for listed in lex.VI_HEADS.values() for words in listed.split("|")} | {
-    "Ông",
-    "Bà",
-}
+_VI_WORDS |= {words for listed in lex.VI_HEADS.values() for words in listed.split("|")}
+_VI_WORDS |= {"Ông", "Bà"}
 _VI = re.compile(
     rf"(?<![{WORD}])(?P<head>{'|'.join(sorted(_VI_WORDS, key=lambda words: (-len(words), words)))}) (?P<name>{_VI_CAP})"
 )
@@ -703,9 +699,8 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
     if one == "near":
         return "location"
     if one == "in" and after[:1] in _ENDS and len(words) < 3 and words[0].istitle():
-        return (
-            "" if words[0].lower() in lex.HEAD_TYPE or words[0].lower() in lex.NAMES else "location"
-        )
+        first = words[0].lower()
+        return "" if first in lex.HEAD_TYPE or first in lex.NAMES else "location"
     return "person" if one in ("starring", "featuring") and len(words) > 1 else ""
 
 
@@ -728,12 +723,8 @@ def _one_name(words: list[str]) -> bool:
     tail, comma = 0, False
     for word in words:
         low = word[:1].islower()
-        if (
-            not word
-            or (tail and (not low or word in lex.SMALL_WORDS))
-            or tail > 3
-            or (comma and low)
-        ):
+        behind = tail > 3 or (tail and (not low or word in lex.SMALL_WORDS))
+        if not word or behind or (comma and low):
             return False
         if low and word not in lex.SMALL_WORDS:
             if word in lex.STARTERS:
@@ -754,8 +745,7 @@ def common(word: str) -> bool:
     if word in lex.COMMON or word in lex.DULL or stop_word(word):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
-        if word.endswith(end) and (
-            word[: -len(end)] in lex.COMMON or word[: -len(end)] + "e" in lex.COMMON
-        ):
+        stem = word.removesuffix(end)
+        if stem != word and (stem in lex.COMMON or f"{stem}e" in lex.COMMON):
             return True
     return word.endswith(("ies", "ied")) and word[:-3] + "y" in lex.COMMON

@@ -41,13 +41,10 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
     own = {title.casefold() for title in titles}
     every: list[list[str]] = []
     for text in texts:
-        said = (
-            _STAGE.sub("", passages.with_speaker(text, start, text[start:end].strip()))
-            for start, end in sentences(text)
-        )
-        every.append(
-            [one for one in said if says_something(one) and one.strip("# *").casefold() not in own]
-        )
+        spans = ((start, text[start:end].strip()) for start, end in sentences(text))
+        said = [_STAGE.sub("", passages.with_speaker(text, start, one)) for start, one in spans]
+        said = [one for one in said if one.strip("# *").casefold() not in own]
+        every.append(list(filter(says_something, said)))
     # in their order, by which a stem belongs to its form
     words = [[dict.fromkeys(terms(one)) for one in said] for said in every]
     counts = [Counter(term for some in held for term in some) for held in words]
@@ -58,16 +55,12 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
         weight = math.fsum(worth.get(term, 0.0) * math.log1p(counter[term]) for term in held)
         return (1 + 1 / (2 + place)) * telling(said) * weight / (len(held) + LENGTH) ** 0.3
 
-    return [
-        sorted(
-            (
-                Said(value(one, some, place, counter), place, one)
-                for place, (one, some) in enumerate(zip(said, held, strict=True))
-            ),
-            key=lambda one: (-one.value, one.place),
-        )
-        for said, held, counter in zip(every, words, counts, strict=True)
-    ]
+    found = []
+    for said, held, counter in zip(every, words, counts, strict=True):
+        listed = enumerate(zip(said, held, strict=True))
+        some = [Said(value(one, own, at, counter), at, one) for at, (one, own) in listed]
+        found.append(sorted(some, key=lambda one: (-one.value, one.place)))
+    return found
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:

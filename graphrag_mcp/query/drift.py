@@ -191,9 +191,8 @@ class Drift:
         if not again or (queries and queries != last["follow_ups"]):
             if answer and not queries:
                 queries = propose(self.snapshot, walk, node_id, answer)
-                notes += (
-                    ["No follow-ups were given, so the graph proposed some."] if queries else []
-                )
+                proposed = "No follow-ups were given, so the graph proposed some."
+                notes += [proposed] if queries else []
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)

@@ -95,12 +95,8 @@ class Walk:
         query = clean_query(query)
         key, asked = normalise_name(query), words(query)
         nodes = self.graph.nodes(data=True)
-        same = (
-            id
-            for id, node in nodes  # asks this already, word for word or nearly
-            if normalise_name(node["query"]) == key or near(asked, self.words[id])
-        )
-        target = next(same, "")
+        held = {id: normalise_name(node["query"]) == key for id, node in nodes}
+        target = next((id for id in held if held[id] or near(asked, self.words[id])), "")
         depth = self.graph.nodes[source]["depth"] + 1
         if not target and query and depth <= self.header["depth"]:
             target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)

@@ -265,8 +265,21 @@ def with_answer(
     if chosen.unrated:
         unrated = f"{chosen.coverage['unrated']} reports got no rating from the model"
         note(result, f"{unrated} ({chosen.unrated}), so their words decided.")
-    if not found.points:
-        return _without_points(result, chosen, found, plain)
+    if not found.points:  # nothing relevant was found, or the model did not answer
+        state = ""
+        if chosen.unrated and not chosen.reports:
+            state = "failed"
+            note(result, failed(chosen.unrated))
+        elif not found.failed:
+            looked = max(found.reports, chosen.coverage.get("rated", 0))
+            result.method = ""
+            note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
+        else:
+            state = "failed" if found.failed == found.batches else "partial"
+            note(result, failed(found.reason) if state == "failed" else found.failures())
+        result = plain(result)
+        result.state = state or result.state
+        return result
     if found.answer is None or not found.answer.by:
         result.state = "failed"
         note(result, failed(found.answer.reason if found.answer else ""))
@@ -280,29 +293,6 @@ def with_answer(
     note(result, found.failures())
     result = answers.answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
     result.state = "partial" if found.failed or chosen.unrated else "answered"
-    return result
-
-
-def _without_points(
-    result: SearchResult,
-    chosen: Chosen,
-    found: Points,
-    plain: Callable[[SearchResult], SearchResult],
-) -> SearchResult:
-    """The model gave no point: it found nothing relevant, or it did not answer."""
-    state = ""
-    if chosen.unrated and not chosen.reports:
-        state = "failed"
-        note(result, failed(chosen.unrated))
-    elif not found.failed:
-        looked = max(found.reports, chosen.coverage.get("rated", 0))
-        result.method = ""
-        note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
-    else:
-        state = "failed" if found.failed == found.batches else "partial"
-        note(result, failed(found.reason) if state == "failed" else found.failures())
-    result = plain(result)
-    result.state = state or result.state
     return result
 
 

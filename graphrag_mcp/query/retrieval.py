@@ -528,11 +528,8 @@ def _demote_unnamed(
 ) -> None:
     """A passage that holds no rare name of the question, that is not next to one that does, and
     that no title or name connects with one, counts less by its words."""
-    known = (
-        [term for term in terms_of(one.form) if term in found.terms]
-        for one in found.names
-        if one.strong
-    )
+    strong = (terms_of(one.form) for one in found.names if one.strong)
+    known = ([term for term in name if term in found.terms] for name in strong)
     names = [name for name in known if not {*rare}.isdisjoint(name)]
     holding = {
         (one.document_id, one.position)

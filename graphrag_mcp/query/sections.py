@@ -192,22 +192,13 @@ def _relationships(
     outward = [id for id in order if linked[id]][: RELATIONSHIPS * len(chosen)]
     found = snapshot.served("relationships", network + outward)
     titles = context.titles(snapshot, found)
-    return [
-        Item(
-            f"r{row['n']}",
-            columns(
-                f"r{row['n']}",
-                titles.get(row["source_id"], "?"),
-                titles.get(row["target_id"], "?"),
-                one_line(row["description"], 300),
-                f"{row['weight']:g}",
-                linked[row["id"]],
-            ),
-            None,
-            "Relationships",
-        )
-        for row in found
-    ]
+    items = []
+    for row in found:
+        ends = (titles.get(row[end], "?") for end in ("source_id", "target_id"))
+        rest = one_line(row["description"], 300), f"{row['weight']:g}", linked[row["id"]]
+        text = columns(f"r{row['n']}", *ends, *rest)
+        items.append(Item(f"r{row['n']}", text, None, "Relationships"))
+    return items
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:

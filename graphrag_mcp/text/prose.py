@@ -93,11 +93,8 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     if key in _ENDS["may_end"] or initial or _DOTTED.fullmatch(word):
         # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
         following = _LETTERS.match(after)
-        return not after or (
-            following is not None
-            and following[0].istitle()
-            and following[0].casefold() in _ENDS["starters"]
-        )
+        first = following[0] if following else ""
+        return not after or (first.istitle() and first.casefold() in _ENDS["starters"])
     return True
 
 
@@ -119,10 +116,8 @@ def _is_versus(before: str, after: str) -> bool:
     following = _LETTERS.match(after)
     if not party[:1].isupper() or following is None or not following[0][0].isupper():
         return False
-    return following[0].casefold() not in _ENDS["starters"] or following[0].casefold() in (
-        "the",
-        "a",
-    )
+    first = following[0].casefold()
+    return first not in _ENDS["starters"] or first in ("the", "a")
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -394,14 +389,9 @@ def substance(sentence: str) -> float:
     row, code, a notice, a menu or a bibliography's entry; less for a question or an exclamation."""
     bare = spoken(sentence)
     said = bare or sentence
-    worth = (
-        _NOISE
-        if any(
-            (_FORMS.noise.search(sentence), _ITEM.fullmatch(sentence), _FORMS.greeting.match(said))
-        )
-        or _FORMS.talk.search(said)
-        else 1.0
-    )
+    noise = _FORMS.noise.search(sentence) or _ITEM.fullmatch(sentence)
+    noise = noise or _FORMS.greeting.match(said) or _FORMS.talk.search(said)
+    worth = _NOISE if noise else 1.0
     worth *= 0.4 if _FORMS.reaction.match(said) else 1.0
     dense = not said.isascii() and any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:
@@ -438,9 +428,8 @@ def telling(sentence: str) -> float:
 
 def eventful(sentence: str) -> float:
     """Up to 4 for what a speaker did or plans; below 1 for what addresses the other or points back."""
-    worth = (2.0 if _FORMS.did.search(sentence) else 1.0) * (
-        0.5 if _ADDRESSED.search(sentence) else 1.0
-    )
+    worth = 2.0 if _FORMS.did.search(sentence) else 1.0
+    worth *= 0.5 if _ADDRESSED.search(sentence) else 1.0
     worth *= 2.0 if OWN.search(sentence) and _FORMS.when.search(sentence) else 1.0
     return worth * (0.5 if _FORMS.pointing.match(spoken(sentence)) else 1.0)
 

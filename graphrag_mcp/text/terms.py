@@ -197,11 +197,9 @@ def _without_case(match: re.Match[str]) -> str:
 def without_suffix(word: str, single: bool = False) -> str:
     """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
     bare = _TURKISH.sub("", word)
-    return (
-        word[:-2]
-        if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu"
-        else bare
-    )
+    if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu":
+        return word[:-2]
+    return bare
 
 
 def without_cases(key: str) -> str:
@@ -436,12 +434,9 @@ def query_terms(text: str, most: int = 64) -> list[str]:
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
             expanded = _searched(expanded)
-        elif (
-            expanded
-            and (stop_word(expanded[0]) or token.lower() in grammar)
-            and (shouted or len(token) < 2 or not token.isupper())
-        ):
-            continue
+        elif expanded and (shouted or len(token) < 2 or not token.isupper()):
+            if stop_word(expanded[0]) or token.lower() in grammar:
+                continue
         found.update(dict.fromkeys(expanded))
         if len(found) >= most:
             break
@@ -536,12 +531,8 @@ def _unwrapped(key: str) -> str:
 def _singular(key: str) -> str:
     """The plural s of the last English word folded, where no other name is likely to be hit by it."""
     head, space, last = key.rpartition(" ")
-    if (
-        len(last) < 4
-        or last in _WORDS["keep_s"]
-        or not _PLURAL.fullmatch(last)
-        or not (space or _LONE_PLURAL.fullmatch(last))
-    ):
+    plural = len(last) > 3 and last not in _WORDS["keep_s"] and _PLURAL.fullmatch(last)
+    if not plural or not (space or _LONE_PLURAL.fullmatch(last)):
         return key
     if last.endswith("ies"):
         return head + space + last[:-3] + "y"
