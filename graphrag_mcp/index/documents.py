@@ -479,19 +479,15 @@ def commit_batch(
     )
     with run.stage("write"):
         segments = run.originals(batch)
-        run.write(
-            {
-                "terms": term_change,
-                "documents": Change(
-                    sorted(batch.gone), graph_to_table("documents", batch.documents)
-                ),
-                "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
-                "passages": Change(
-                    sorted(old_passages), graph_to_table("passages", batch.passages)
-                ),
-            }
-        )
-        del term_change
+        changes = {"terms": term_change}
+        for name, gone, rows in (
+            ("documents", batch.gone, batch.documents),
+            ("text_units", old_units, batch.units),
+            ("passages", old_passages, batch.passages),
+        ):
+            changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+        run.write(changes)
+        del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory
     with run.stage("merge"):
         changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)

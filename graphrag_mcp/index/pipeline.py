@@ -365,15 +365,9 @@ def _weight(item: tuple[Document | None, ChunkParams]) -> int:
 def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:
     row: Row = dict.fromkeys(DOCUMENT_LOG.names, "") | {"op": op, "uri": uri, "n": n}
     if document is not None:
-        row |= {
-            "id": document.id,
-            "file": document.file,
-            "file_sha": document.file_sha,
-            "title": document.title,
-            "text": document.text,
-            "metadata": documents.metadata_json(document.metadata),
-            "created": document.created,
-        }
+        own = ("id", "file", "file_sha", "title", "text", "created")
+        row |= {name: getattr(document, name) for name in own}
+        row["metadata"] = documents.metadata_json(document.metadata)
     return row
 
 
@@ -386,12 +380,9 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
     passages = []
     if not rederive:
         passages = snapshot.by_key("passages", ids, "document_id", ["id", "entity_ids"]).to_pylist()
-    return Before(
-        known["n"],
-        {row["id"]: row["n"] for row in units},
-        {row["id"]: row["entity_ids"] for row in passages},
-        run.redo.get(known["uri"], frozenset()),
-    )
+    numbers = {row["id"]: row["n"] for row in units}
+    names = {row["id"]: row["entity_ids"] for row in passages}
+    return Before(known["n"], numbers, names, run.redo.get(known["uri"], frozenset()))
 
 
 # ---- text units that a model is asked about again -----------------------------------------------

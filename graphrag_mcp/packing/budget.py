@@ -647,17 +647,10 @@ def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> types.Citation:
     """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
-    return types.Citation(
-        id=passage_alias(row),
-        title=row["title"],
-        uri=row["uri"],
-        document_id=document or row["document_id"],
-        char_start=row["char_start"],
-        char_end=row["char_end"],
-        line_start=row["line_start"] if lines else 0,
-        line_end=row["line_end"] if lines else 0,
-        score=round(score, 3),
-    )
+    place = {name: row[name] for name in ("title", "uri", "char_start", "char_end")}
+    place |= {name: row[name] if lines else 0 for name in ("line_start", "line_end")}
+    of = document or row["document_id"]
+    return types.Citation(id=passage_alias(row), document_id=of, score=round(score, 3), **place)
 
 
 def repeats(uri: str, title: str) -> bool:
