@@ -190,15 +190,8 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
 
 
 def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
-    return {
-        "id": id,
-        "n": 0,
-        "document_id": document,
-        "chunk_index": unit.index,
-        **_place(unit.span),
-        "n_tokens": unit.n_tokens,
-        "text": text,
-    }
+    own = {"id": id, "n": 0, "document_id": document, "chunk_index": unit.index}
+    return {**own, **_place(unit.span), "n_tokens": unit.n_tokens, "text": text}
 
 
 def _place(span: Span) -> Row:

@@ -480,12 +480,9 @@ def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]
     for (table, letter), subjects in ids.items():
         found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
         alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
-    return [
-        {
-            "kind": kind or row["kind"],
-            "id": alias.get(row["subject"], row["subject"]),
-            "document": row["uri"],
-            "reason": row["reason"],
-        }
-        for row in shown
-    ]
+    found = []
+    for row in shown:
+        subject = alias.get(row["subject"], row["subject"])
+        own = {"kind": kind or row["kind"], "id": subject}
+        found.append(own | {"document": row["uri"], "reason": row["reason"]})
+    return found

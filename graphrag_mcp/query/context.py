@@ -129,19 +129,14 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     units = snapshot.served("text_units", list(ids), names)
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
     rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
-    documents = {
-        row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
-        for row in rows
-    }
-    return {
-        unit["id"]: Citation(
-            id=f"t{unit['n']}",
-            **documents[unit["document_id"]],
-            **{name: unit[name] for name in names[3:]},
-        )
-        for unit in units
-        if unit["document_id"] in documents
-    }
+    documents = {row["id"]: row for row in rows}
+    found = {}
+    for unit in units:
+        if row := documents.get(unit["document_id"]):
+            place = {name: unit[name] for name in names[3:]}
+            of = {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
+            found[unit["id"]] = Citation(id=f"t{unit['n']}", **of, **place)
+    return found
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:

@@ -150,22 +150,17 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         found = _ranked(every, in_force(snapshot))
     shown = found[:MOST]
     result = EditResult(op="proposals")
-    result.proposals = [
-        {
-            "ids": [f"e{one.one['n']}", f"e{one.other['n']}"],
-            "names": [_short(one.one), _short(one.other)],
-            "kind": one.kind,
-            "why": one.why,
-            "score": SCORE[one.kind],
-        }
-        for one in shown
-    ]
+    for one in shown:
+        both = (one.one, one.other)
+        facts = {"ids": [f"e{row['n']}" for row in both], "names": [_short(row) for row in both]}
+        why = {"kind": one.kind, "why": one.why, "score": SCORE[one.kind]}
+        result.proposals.append(facts | why)
     head = "No two names look like one entity."
     if shown:
         head = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
-        both = '", "'.join(result.proposals[0]["ids"])
+        ids = '", "'.join(result.proposals[0]["ids"])
         result.hint = 'To accept a pair, merge its ids with dry_run=false; to refuse it for good, op="reject".'
-        result.next_call = f'edit_graph(op="merge", ids=["{both}"])'
+        result.next_call = f'edit_graph(op="merge", ids=["{ids}"])'
     result.text = "\n".join([head, *map(line, shown)])
     return result
 
