@@ -72,8 +72,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
 
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
-    """What the derived rows depend on besides the documents; another value here means deriving
-    everything again."""
+    """What derived rows depend on besides the documents; another value derives all again."""
     named = chosen.parameters()
     return {
         "derivation": DERIVATION,
@@ -313,8 +312,7 @@ class Run:
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
-        """The result of work on the asker's loop, looking now and then whether the call was
-        cancelled meanwhile."""
+        """The result of work on the asker's loop; looks now and then for a cancelled call."""
         while True:
             try:
                 return future.result(0.25)
@@ -498,8 +496,7 @@ def _merged(
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said, for which it waits; `moved` gains how the
-    counters move."""
+    """Changes of the graph and of what models said (waits for it); `moved` gains counters."""
     known: dict[str, int] = {}  # claims of these units: id -> n
     if snapshot is not None:
         before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])

@@ -188,8 +188,7 @@ class ImitatedChat:
 
 
 class ImitatedEmbedder:
-    """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts
-    before a text."""
+    """Vectors of `length` bytes, all alike; `text_prompt`: what its model puts before a text."""
 
     def __init__(self, name: str, text_prompt: str = "") -> None:
         self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4

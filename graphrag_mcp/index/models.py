@@ -35,8 +35,7 @@ TOP_TOKENS = 3_000  # of what it is shown of one
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`extract` and what follows it are None where no one reads texts; `embedding` is "" without
-    vectors."""
+    """`extract` and what follows: None where no one reads texts; `embedding`: "" for none."""
 
     asker: Asker
     settings: Settings
@@ -56,8 +55,7 @@ class Models:
         return self.describe is not None and needs_summary(fragments, self.settings)
 
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; all but the last two decide about
-        documents' rows."""
+        """What rows depend on besides documents and settings; the last two only other rows."""
         descriptions = ""
         if self.describe:
             limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))

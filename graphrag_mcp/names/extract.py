@@ -394,8 +394,7 @@ _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 
 def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
-    """Acronyms that the text spells out: both names as candidates, and span of the short form ->
-    span of the long."""
+    """Acronyms that the text spells out: both names as candidates; span of short -> of long."""
     found: list[Candidate] = []
     aliases: dict[Span, Span] = {}
     for match in _BRACKET.finditer(text):

@@ -458,8 +458,7 @@ def _de_part(low: str) -> str:
 
 
 def _longer(text: str, end: int, words: list[str], language: str) -> tuple[int, str]:
-    """Where a name of Cyrillic letters ends whose noun is not capitalised, and its kind: Заречном
-    университете."""
+    """Where a Cyrillic name ends whose noun is in lower case; its kind: Заречном университете."""
     if language not in ("ru", "uk") or not _ADJECTIVE.search(words[-1].lower()):
         return end, ""
     tail = _TAIL.match(text, end)

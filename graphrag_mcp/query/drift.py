@@ -107,8 +107,7 @@ def marked(answer: str, gone: set[str]) -> str:
 
 
 class Drift:
-    """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then
-    `.finish()`."""
+    """One session: `Drift(snapshot, path).start(query)`, `.step(...)` per node, `.finish()`."""
 
     def __init__(self, snapshot: Snapshot, path: Path) -> None:
         self.snapshot = snapshot
@@ -478,8 +477,7 @@ def checked(form: str) -> str:
 
 
 def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
-    """One form of what is shown. The hint stands inside of JSON and charts: behind them it would
-    break them."""
+    """One form of what is shown, the hint inside: behind JSON and charts it would break them."""
     if form == "mermaid":
         return shown.to_mermaid() + (f"\n  %% {hint}" if hint else "")
     if form == "json":

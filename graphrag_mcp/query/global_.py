@@ -427,8 +427,7 @@ def _line(row: Row) -> str:
 
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch in the order
-    of the rows."""
+    """Shuffled by a hash, so that none is one corner of the tree; inside in the order of rows."""
     batches: list[list[Row]] = []
     size = 0
     for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):

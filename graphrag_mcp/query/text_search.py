@@ -105,8 +105,7 @@ def search_text(
     cursor: str = "",
     filters: Sequence[str] = (),
 ) -> SearchResult:
-    """Full text over the original passages. What stands in quotes must occur literally (case and
-    width aside)."""
+    """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
     return search([("", snapshot)], query, max_tokens=max_tokens, cursor=cursor, filters=filters)
 
 
