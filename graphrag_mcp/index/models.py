@@ -55,7 +55,8 @@ class Models:
         return self.describe is not None and needs_summary(fragments, self.settings)
 
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; the last two only other rows."""
+        """What rows depend on besides documents and settings; all but the last two decide about
+        documents' rows."""
         descriptions = ""
         if self.describe:
             limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))
