@@ -54,15 +54,14 @@ class ChunkParams:
 
 
 class _Atoms:
-    """The smallest pieces that are kept whole: parallel arrays, 28 bytes an atom instead of some
-    300 as tuples."""
+    """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: bool) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
-        self.source = False  # of source code, whose passages are its definitions
+        self.source = source  # of source code, whose passages are its definitions
 
     def __len__(self) -> int:
         return len(self.start)
@@ -81,7 +80,21 @@ def chunk(text: str, params: ChunkParams, breaks: Mapping[int, int] | None = Non
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
-        atoms = _atoms(text, start, end, longest, most, breaks)
+        # Sentences, of source code blocks between blank lines and definitions; long ones in parts.
+        atoms, before, total = _Atoms(breaks is not None), start, 0
+        parts = _sentences(text, start, end)
+        if breaks is not None:
+            parts = _blocks(text, start, end, breaks)
+        for first, last in parts:
+            tokens = count_tokens(text[first:last])
+            atoms.opening.append(len(atoms))
+            whole = [(first, last, tokens)] if tokens <= longest else None
+            for at, to, tokens in whole or _parts(text, first, last, longest, most):
+                atoms.start.append(at)
+                atoms.end.append(to)
+                total += tokens + _joint(text, before, at)
+                atoms.total.append(total)
+                before = to
         if not len(atoms):
             continue
         if breaks is not None:
@@ -237,34 +250,6 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 
 
-def _atoms(
-    text: str,
-    start: int,
-    end: int,
-    longest: int,
-    most: int,
-    breaks: Mapping[int, int] | None = None,
-) -> _Atoms:
-    """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may
-    take `most`. Of source code the blocks between blank lines and definitions."""
-    atoms = _Atoms()
-    atoms.source = breaks is not None
-    before = start
-    total = 0
-    spans = _sentences(text, start, end) if breaks is None else _blocks(text, start, end, breaks)
-    for first, last in spans:
-        tokens = count_tokens(text[first:last])
-        atoms.opening.append(len(atoms))
-        whole = [(first, last, tokens)] if tokens <= longest else None
-        for at, to, tokens in whole or _parts(text, first, last, longest, most):
-            atoms.start.append(at)
-            atoms.end.append(to)
-            total += tokens + _joint(text, before, at)
-            atoms.total.append(total)
-            before = to
-    return atoms
-
-
 def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
     """How good a place to cut each atom's start is; needed only where something must be cut."""
     levels = bytearray(len(atoms))  # _INSIDE
@@ -377,7 +362,9 @@ def _parts(
             end = first + max(1, (end - first) * longest // (tokens + 1))
             tokens = count_tokens(text[first:end])
         if end < last:
-            end = _blank(text, first, end)
+            late = range(end, first + (end - first) // 2, -1)  # in the second half a blank
+            blanks = (at for at in late if text[at].isspace() or text[at - 1].isspace())
+            end = next(blanks, 0) or _whole(text, first, end)
             # One character of many code points: whole, unless it is too large by itself.
             if _joined(text, end):
                 ahead = range(end + 1, min(last, end + 64) + 1)
@@ -390,14 +377,6 @@ def _parts(
         while end < last and text[end].isspace():
             end += 1
         first = end
-
-
-def _blank(text: str, first: int, end: int) -> int:
-    """The last blank in the second half of `first:end`, else the last place between characters."""
-    for at in range(end, first + (end - first) // 2, -1):
-        if text[at].isspace() or text[at - 1].isspace():
-            return at
-    return _whole(text, first, end)
 
 
 def _whole(text: str, first: int, at: int) -> int:

@@ -85,9 +85,6 @@ def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
     )
 
 
-# ---- asking ---------------------------------------------------------------------------------------
-
-
 async def claims_of_unit(
     asker: Asker,
     text: str,
@@ -138,8 +135,6 @@ def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
 def _identity(claim: Claim) -> tuple[object, ...]:
     return normalise_name(claim.subject), normalise_name(claim.object), claim.type, claim.spans[:1]
 
-
-# ---- reading a reply ------------------------------------------------------------------------------
 
 _DELIMITER = re.compile(FULL)
 # between several quotes in one field, or where words of one were left out

@@ -61,8 +61,10 @@ def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
     for one in distinct:
         price = count_tokens(one + "\n")
         if price > left:
-            rest = _shorter(one, left)
-            kept += [rest] if rest else []
+            if left >= 30:
+                short = shorten(one, left)
+                ended = short.endswith((".", "!", "?", "。", "！", "？", "…"))
+                kept.append(short if ended else f"{short}…")
             break
         kept.append(one)
         left -= price
@@ -180,11 +182,3 @@ def _distinct(fragments: Sequence[str]) -> list[str]:
         if flat:
             kept.setdefault(flat.casefold().rstrip(".。"), flat)
     return list(kept.values())
-
-
-def _shorter(text: str, limit: int) -> str:
-    """Whole sentences within the limit; of a single long one its beginning, if it has room."""
-    if limit < 30:
-        return ""
-    short = shorten(text, limit)
-    return short if short.endswith((".", "!", "?", "。", "！", "？", "…")) else short + "…"

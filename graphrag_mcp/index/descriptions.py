@@ -122,7 +122,11 @@ def _told_of_pairs(
 ) -> dict[str, tuple[list[str], list[str]]]:
     """Names of both ends and fragments by relationship id."""
     told = _told_of_links(snapshot, [row["id"] for row in rows])
-    titles = _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
+    ids = sorted({row[end] for row in rows for end in ENDS[1:]})
+    ends = snapshot.served("entities", ids, ["id", "key", "title", "names"])
+    edits = logs.in_force(snapshot)
+    found = _mentions(snapshot, [row for row in ends if "title" in edits.words(row["key"])])
+    titles = {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in ends}
     return {
         row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told.get(row["id"], []))
         for row in rows
@@ -134,11 +138,3 @@ def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str
     pairs = graph.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id"))
     by_pair = lists_of((one.relationship_id, one) for one in pairs)
     return {id: graph.told_of_pair(found) for id, found in by_pair.items()}
-
-
-def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
-    """What the documents call entities, by id."""
-    rows = snapshot.served("entities", ends, ["id", "key", "title", "names"])
-    edits = logs.in_force(snapshot)
-    found = _mentions(snapshot, [row for row in rows if "title" in edits.words(row["key"])])
-    return {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in rows}

@@ -73,8 +73,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
 
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
-    """What the derived rows depend on besides the documents; another value here means deriving
-    everything again."""
+    """What derived rows depend on besides the documents; another value derives all again."""
     named = chosen.parameters()
     return {
         "derivation": DERIVATION,
@@ -132,7 +131,9 @@ def derive(
         cuts = given.cut(text, params)
     else:
         cuts = [(unit, None) for unit in chunk(text, params, code.breaks(text) if code else None)]
-    rows = DocumentRows(_document_row(document), is_source_code=code is not None)
+    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
+    row |= {"n": 0, "metadata": metadata_json(document.metadata)}
+    rows = DocumentRows(row, is_source_code=code is not None)
     name_of, table = unit_ids(document.uri), _Passages(document, code)
     for unit, record in cuts:
         check()
@@ -173,8 +174,7 @@ def derive_item(item: tuple[Document | None, ChunkParams]) -> DocumentRows | Non
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
-    """Names the units of one document, in their order: by their text, and equal ones by their place
-    among these."""
+    """Names the units of a document in their order: by their text, equal ones by their place."""
     seen: Counter[str] = Counter()
 
     def name(unit: Unit, text: str) -> str:
@@ -185,25 +185,13 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
     return name
 
 
-def _document_row(document: Document) -> Row:
-    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
-    return {**row, "n": 0, "metadata": metadata_json(document.metadata)}
-
-
 def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
 def _unit_row(document: str, unit: Unit, id: str, text: str) -> Row:
-    return {
-        "id": id,
-        "n": 0,
-        "document_id": document,
-        "chunk_index": unit.index,
-        **_place(unit.span),
-        "n_tokens": unit.n_tokens,
-        "text": text,
-    }
+    own = {"id": id, "n": 0, "document_id": document, "chunk_index": unit.index}
+    return {**own, **_place(unit.span), "n_tokens": unit.n_tokens, "text": text}
 
 
 def _place(span: Span) -> Row:
@@ -294,8 +282,7 @@ class Cancelled(Exception):
 
 @dataclass
 class Run:
-    """One call while it runs: where it writes, what it has counted, how long each stage took (CPU
-    seconds)."""
+    """One call while it runs: where it writes, what it counted, CPU seconds of each stage."""
 
     folder: Path
     settings: Settings
@@ -326,8 +313,7 @@ class Run:
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
-        """The result of work on the asker's loop, looking now and then whether the call was
-        cancelled meanwhile."""
+        """The result of work on the asker's loop; looks now and then for a cancelled call."""
         while True:
             try:
                 return future.result(0.25)
@@ -364,8 +350,7 @@ class Run:
         return self.opened(self.draft)
 
     def write(self, changes: Mapping[str, Change]) -> None:
-        """Write these changes into the draft; vectors of rows that go or change go with them. NOT a
-        commit."""
+        """Write these changes, and those of vectors, into the draft. NOT a commit."""
         draft = self.draft
         changes = {**changes, **forgotten(changes, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
@@ -486,19 +471,15 @@ def commit_batch(
     )
     with run.stage("write"):
         segments = run.originals(batch)
-        run.write(
-            {
-                "terms": term_change,
-                "documents": Change(
-                    sorted(batch.gone), graph_to_table("documents", batch.documents)
-                ),
-                "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
-                "passages": Change(
-                    sorted(old_passages), graph_to_table("passages", batch.passages)
-                ),
-            }
-        )
-        del term_change
+        changes = {"terms": term_change}
+        for name, gone, rows in (
+            ("documents", batch.gone, batch.documents),
+            ("text_units", old_units, batch.units),
+            ("passages", old_passages, batch.passages),
+        ):
+            changes[name] = Change(sorted(gone), graph_to_table(name, rows))
+        run.write(changes)
+        del term_change, changes, rows
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory
     with run.stage("merge"):
         changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
@@ -516,8 +497,17 @@ def _merged(
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said; `moved` gains how the counters move."""
-    read = _read(run, snapshot, batch, gone_units, numbers)
+    """Changes of the graph and of what models said (waits for it); `moved` gains counters."""
+    known: dict[str, int] = {}  # claims of these units: id -> n
+    if snapshot is not None:
+        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
+        known = dict(rows_of(before))
+    read = settle(
+        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
+    )
+    run.losses += read["losses"]
+    for unit, claims in batch.claims.items():
+        read["claims"] += claim_rows(unit, claims, known, numbers)
     units = gone_units | batch.fresh.keys()
     linked = _linked(run, snapshot, batch, gone_units, last)
     merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long, run.edits)
@@ -528,7 +518,15 @@ def _merged(
         read["pending"].append(pending(merged.long[id], id, "", "not yet asked"))
     moved.update(entities=merged.entities, relationships=merged.relationships)
     run.capped |= merged.capped
-    return {**merged.changes, **_side_tables(run, units, read), **linked}
+    changes, there = {**merged.changes, **linked}, run.draft.tables
+    if read["claims"] or "claims" in there:
+        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
+    for name in ("pending", "losses"):
+        if read[name] or name in there:
+            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            gone.update(row["id"] for row in read[name])
+            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
+    return changes
 
 
 def _linked(
@@ -561,38 +559,6 @@ def _ids_of(rows: Sequence[Row]) -> str:
     return content_id(*sorted(row["id"] for row in rows))
 
 
-def _read(
-    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
-) -> dict[str, list[Row]]:
-    """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
-    known: dict[str, int] = {}
-    if snapshot is not None:
-        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(rows_of(before))
-    read = settle(
-        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
-    )
-    run.losses += read["losses"]
-    for unit, claims in batch.claims.items():
-        read["claims"] += claim_rows(unit, claims, known, numbers)
-    return read
-
-
-def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
-    """Changes of claims and of the lists of what is pending and of what was lost; nothing where
-    there was and is none."""
-    there = run.draft.tables
-    changes = {}
-    if read["claims"] or "claims" in there:
-        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
-    for name in ("pending", "losses"):
-        if read[name] or name in there:
-            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
-            gone.update(row["id"] for row in read[name])
-            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
-    return changes
-
-
 def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:
     """Ids of the text units, and the passages by id, that the documents had."""
     if snapshot is None or not documents:
@@ -606,8 +572,7 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
 def _terms(
     snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
 ) -> tuple[Change, Counter[str]]:
-    """How many passages hold each term, for the terms whose number moves; and by how much the total
-    length moves."""
+    """Terms with how many passages hold each, where that moves; and how the total length moves."""
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):

@@ -26,7 +26,7 @@ from graphrag_mcp.index.documents import Batch, Row, Run
 from graphrag_mcp.index.graph import Named, UnitNames
 from graphrag_mcp.index.records import parse
 from graphrag_mcp.index.units import Reading
-from graphrag_mcp.llm.asker import Asker, BadReply, Spent
+from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Plan
@@ -188,8 +188,7 @@ class ImitatedChat:
 
 
 class ImitatedEmbedder:
-    """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts
-    before a text."""
+    """Vectors of `length` bytes, all alike; `text_prompt`: what its model puts before a text."""
 
     def __init__(self, name: str, text_prompt: str = "") -> None:
         self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4
@@ -308,7 +307,7 @@ def _of_tokens(text: str, tokens: float) -> str:
 def reported(rows: str, habits: Habits) -> str:
     """A summary and findings, each of which says what some rows say, the first rows first."""
     lines = [line for line in rows.splitlines() if re.match(r"\d+,", line)]
-    parts = list(islice(_parts(_pieces(lines)), FINDINGS + 1))
+    parts = list(islice(_parts(lines), FINDINGS + 1))
     if habits.report:
         share = habits.report / (FRAME + sum(tokens_of(one) for part in parts for one in part))
         parts = [[_of_tokens(one, share * tokens_of(one)) for one in part] for part in parts]
@@ -326,20 +325,17 @@ def reported(rows: str, habits: Habits) -> str:
     return json.dumps(report, ensure_ascii=False)
 
 
-def _parts(said: Iterable[str]) -> Iterator[list[str]]:
+def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Their sentences in runs of PART tokens or more."""
     part: list[str] = []
-    for one in said:
-        part.append(one)
+    said = (line[start:end] for line in lines for start, end in sentences(line))
+    for one in (one for one in said if tokens_of(one) >= 10):
+        part.append(_plain(one))
         if sum(map(tokens_of, part)) >= PART:
             yield part
             part = []
     if part:
         yield part
-
-
-def _pieces(lines: Sequence[str]) -> Iterator[str]:
-    said = (line[start:end] for line in lines for start, end in sentences(line))
-    return (_plain(one) for one in said if tokens_of(one) >= 10)
 
 
 Work = Callable[[Run, IndexRequest, Asker], tuple[Plan, str]]
@@ -400,6 +396,13 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
     counts = {"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged}
     counts |= {name: run.counts[name] for name in ("text_units", "passages") if run.counts[name]}
     size = sum(Path(file.path).stat().st_size for file in plan.to_read)
+    habits, spent = run.chat.habits, door.spent()
+    known: dict[str, Any] = {"files": len(plan.to_read), "bytes": size}
+    known |= {**spent.record(), "cost": round(spent.cost, 4)}
+    if "extract" in spent.by_stage:
+        why = "since no answer is known yet of"
+        why = f"as in {habits.answers} answers of" if habits.answers else why
+        known["because"] = f"up to {habits.names} names a text, {why} this model"
     return IndexResult(
         status="estimate" if status == "done" else status,
         corpus=folder.name,
@@ -408,18 +411,5 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
         counts=counts,
         skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
-        estimate={"files": len(plan.to_read), "bytes": size}
-        | _record(door.spent(), run.chat.habits),
+        estimate=known,
     )
-
-
-def _record(spent: Spent, habits: Habits) -> dict[str, Any]:
-    """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed
-    of the model."""
-    found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
-    if "extract" in spent.by_stage:
-        why = "since no answer is known yet of"
-        if habits.answers:
-            why = f"as in {habits.answers} answers of"
-        found["because"] = f"up to {habits.names} names a text, {why} this model"
-    return found

@@ -81,7 +81,13 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list
         return _several(snapshot, overlay, wish, row)
     if wish.op in ("update", "rename"):
         target = _one(wish)
-        fields = _new(cleaned(wish.fields, target.kind), found[0], wish)
+        fields = cleaned(wish.fields, target.kind)
+        if wish.op == "rename" and "title" not in fields:
+            raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
+        if not fields:
+            what = "there is nothing to update"
+            raise BadInput(what, 'Give fields=["description=..."], or type, keywords, weight')
+        fields = {name: value for name, value in fields.items() if found[0][name] != value}
         return _worded(snapshot, overlay, target, fields, row)
     what = f"op {wish.op[:40]!r} is unknown"
     raise BadInput(what, "Use create, update, rename, merge, delete, undo or reject")
@@ -241,16 +247,6 @@ def _weight(value: Any) -> float:
     return round(weight, 6)
 
 
-def _new(fields: Row, row: Row, wish: Wish) -> Row:
-    """The fields that differ from what is stored."""
-    if wish.op == "rename" and "title" not in fields:
-        raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
-    if not fields:
-        what = "there is nothing to update"
-        raise BadInput(what, 'Give fields=["description=..."], or type, keywords, weight')
-    return {name: value for name, value in fields.items() if row[name] != value}
-
-
 def sentence(row: LogRow, overlay: Overlay) -> str:
     names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
     fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
@@ -323,7 +319,13 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         is_long = partial(needs_summary, settings=tuned) if tuned else None
         overlay, merged, given = merged_with(snapshot, every, manifest, numbers, is_long)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
-        _say(result, rows, overlay, snapshot, merged)
+        lines = [sentence(row, overlay) for row in rows[-5:]]
+        for table in ("entities", "relationships"):
+            lines += _moved(result, table, snapshot, merged)
+        if not _moves_graph(merged):
+            lines.append(_dormant(rows, overlay))
+        head = "Dry run, nothing is changed. " if dry_run else ""
+        result.text = head + "\n".join(filter(None, lines))
         if not dry_run:
             kind, added = segment_store.EDITS, logs.to_table(rows)
             segments = segment_store.appended(folder, manifest, kind, added)
@@ -337,25 +339,6 @@ def ready(manifest: Manifest) -> Manifest:
         what = "this index was made by an earlier release"
         raise BadInput(what, "Call index_documents once, then edit")
     return manifest
-
-
-# ---- saying it -----------------------------------------------------------------------------------
-
-
-def _say(
-    result: EditResult,
-    rows: Sequence[LogRow],
-    overlay: logs.Overlay,
-    snapshot: Snapshot,
-    merged: Merge,
-) -> None:
-    lines = [sentence(row, overlay) for row in rows[-5:]]
-    for table in ("entities", "relationships"):
-        lines += _moved(result, table, snapshot, merged)
-    if not _moves_graph(merged):
-        lines.append(_dormant(rows, overlay))
-    head = "Dry run, nothing is changed. " if result.dry_run else ""
-    result.text = head + "\n".join(filter(None, lines))
 
 
 def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) -> list[str]:
@@ -461,22 +444,18 @@ def merged_with(
     own = {one for one in keys if _said(old.entities, one) != _said(new.entities, one)}
     both = {one for one in pairs if _said(old.pairs, one) != _said(new.pairs, one)}
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
-    _number_as_before(merged, manifest.parameters.get(NUMBERS, {}))
+    numbers_before = manifest.parameters.get(NUMBERS, {})
+    change = merged.changes["entities"]
+    rows = change.rows.to_pylist() if numbers_before else []
+    back = [row for row in rows if row["id"] in numbers_before and row["id"] not in change.gone]
+    for row in back:  # an entity that an undo brings back has its alias again
+        row["n"] = numbers_before[row["id"]]
+    if back:
+        merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
     given = {entity_id(key) for key in own if _said(new.entities, key)}
     told = (map(entity_id, pair) for pair in both if _said(new.pairs, pair))
     given |= {relationship_id(*sorted(ends)) for ends in told}
     return new, merged, given
-
-
-def _number_as_before(merged: Merge, numbers: dict[str, int]) -> None:
-    """An entity that an undo brings back has its alias again."""
-    change = merged.changes["entities"]
-    rows = change.rows.to_pylist() if numbers else []
-    back = [row for row in rows if row["id"] in numbers and row["id"] not in change.gone]
-    for row in back:
-        row["n"] = numbers[row["id"]]
-    if back:
-        merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
 
 
 def _said(edits: dict[Any, Any], key: Any) -> Any:
@@ -502,8 +481,12 @@ def written(
     counters = Counter(manifest.counters)
     counters.update(entities=merged.entities, relationships=merged.relationships)
     parameters = {**manifest.parameters, APPLIED: applied}
-    if lost := _lost(folder, manifest, changes.get("entities", Change())):
-        parameters[NUMBERS] = lost
+    lost = dict(manifest.parameters.get(NUMBERS, {}))  # of entities that went by an edit
+    if gone := _vanished(changes.get("entities", Change())):
+        rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
+        lost |= dict(rows_of(rows))
+    if lost:
+        parameters[NUMBERS] = dict(list(lost.items())[-MOST_NUMBERS:])
     moves = _moves_graph(merged)
     kept = {"communities_generation": manifest.communities_generation} if moves else {}
     new = manifest.following(
@@ -527,16 +510,6 @@ def _is_something(change: Change) -> bool:
 def _moves_graph(merged: Merge) -> bool:
     changes = (merged.changes.get(name, Change()) for name in ("entities", "relationships"))
     return any(map(_is_something, changes))
-
-
-def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
-    """The numbers of entities that went by an edit, now and before."""
-    gone = _vanished(change)
-    numbers = dict(manifest.parameters.get(NUMBERS, {}))
-    if gone:
-        rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
-        numbers |= dict(rows_of(rows))
-    return dict(list(numbers.items())[-MOST_NUMBERS:])
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:

@@ -88,7 +88,11 @@ def hierarchy(
     """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
     imported community of most of its entities where all of these are in one."""
     kept = _fitting(found, entities, edges)
-    path = {id: way for root in kept for id, way in _paths(found, root).items()}
+    inside = [id for root in kept for id in _subtree(found, root)]
+    path: dict[str, tuple[str, ...]] = {}
+    for id in inside:  # parents come before children
+        for member in found.communities[id].members:
+            path[member] = (*path.get(member, ()), id)
     held: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     open_ = {unit for id, units in entities.items() if id not in path for unit in units}
     for id in sorted(path.keys() & entities.keys()):
@@ -100,7 +104,7 @@ def hierarchy(
     links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
     rest = communities.cluster(communities.without(texts, placed), left, links, params)
     every = dict(rest.communities)
-    for id in (id for root in kept for id in _subtree(found, root)):
+    for id in inside:
         mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
         every[id] = replace(found.communities[id], units=mine)
     order = sorted(every.values(), key=lambda one: (one.level, one.id))
@@ -140,14 +144,6 @@ def _subtree(found: Given, root: str) -> list[str]:
     for id in ids:
         ids += found.communities[id].children
     return ids
-
-
-def _paths(found: Given, root: str) -> dict[str, tuple[str, ...]]:
-    path: dict[str, tuple[str, ...]] = {}
-    for id in _subtree(found, root):  # parents come before children
-        for member in found.communities[id].members:
-            path[member] = (*path.get(member, ()), id)
-    return path
 
 
 def report(row: Row, base: Report) -> Report:
@@ -351,7 +347,12 @@ class ImportLog:
         at = (document.uri, document.file_sha)
         if at in self.new:
             return record_of(self.new[at])
-        self._open()
+        if self._table is None:
+            self._table = load(self.folder, self.manifest, IMPORTS)
+            pairs = zip(self._table["uri"].to_pylist(), self._table["id"].to_pylist(), strict=True)
+            for place, key in enumerate(pairs):
+                self._place.pop(key, None)  # what was said again is the newest
+                self._place[key] = place
         if at not in self._place:
             what = f"what was imported with {document.uri} is not in the log of imports"
             raise Damaged(what, "Run graphrag-mcp import again with the folder it came from")
@@ -365,15 +366,6 @@ class ImportLog:
     def latest(self, uri: str) -> str:
         """What an import brought last of communities and reports, "" where it never did."""
         return _latest(self.folder, self.manifest).get(uri, "")
-
-    def _open(self) -> None:
-        if self._table is not None:
-            return
-        self._table = load(self.folder, self.manifest, IMPORTS)
-        pairs = zip(self._table["uri"].to_pylist(), self._table["id"].to_pylist(), strict=True)
-        for place, at in enumerate(pairs):
-            self._place.pop(at, None)  # what was said again is the newest
-            self._place[at] = place
 
 
 def _latest(folder: Path, manifest: Manifest | None) -> dict[str, str]:

@@ -45,15 +45,9 @@ class Losses:
         said += [f"repaired {sum(repaired.values())} ({listed(repaired)})"] if repaired else []
         if not said:
             return None
-        return {
-            "id": f"{kind}:{unit}",
-            "kind": kind,
-            "subject": unit,
-            "uri": uri,
-            "dropped": sum(dropped.values()),
-            "repaired": sum(repaired.values()),
-            "reason": "records of the reply " + ", ".join(said),
-        }
+        row: Row = {"id": f"{kind}:{unit}", "kind": kind, "subject": unit, "uri": uri}
+        row |= {"dropped": sum(dropped.values()), "repaired": sum(repaired.values())}
+        return row | {"reason": f"records of the reply {', '.join(said)}"}
 
 
 def counted(*parts: Mapping[str, int]) -> Counter[str]:

@@ -35,8 +35,7 @@ TOP_TOKENS = 3_000  # of what it is shown of one
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`extract` and what follows it are None where no one reads texts; `embedding` is "" without
-    vectors."""
+    """`extract` and what follows: None where no one reads texts; `embedding`: "" for none."""
 
     asker: Asker
     settings: Settings
@@ -58,20 +57,19 @@ class Models:
     def parameters(self) -> dict[str, Any]:
         """What rows depend on besides documents and settings; all but the last two decide about
         documents' rows."""
+        descriptions = ""
+        if self.describe:
+            limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))
+            words = (self.describe.template.template, self.describe.language, *limits)
+            descriptions = content_id("prompt", *words)
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
-            "descriptions": self._descriptions() if self.describe else "",
+            "descriptions": descriptions,
             "reports": self.reports.fingerprint if self.reports else "",
             "embedding": self.embedding,
             "agent": self.agent,
         }
-
-    def _descriptions(self) -> str:
-        assert self.describe is not None
-        limits = map(str, (self.settings.summary_fragments, self.settings.summary_tokens))
-        words = (self.describe.template.template, self.describe.language, *limits)
-        return content_id("prompt", *words)
 
 
 def choose(

@@ -175,8 +175,7 @@ def limited(
 def _work(
     run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
 ) -> tuple[Plan, str]:
-    """All of a call, from its first look to its last commit: what was to be done, and "done" or
-    "cancelled"."""
+    """All of a call, from first look to last commit: what was to be done; "done" or "cancelled"."""
     folder, manifest = run.folder, run.manifest
     run.began = 1 + (manifest.generation if manifest else 0)
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
@@ -229,8 +228,7 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
 
 
 def _vector_bytes(run: Run) -> int:
-    """The bytes of a vector that the tables hold, 0 without any: another length does not fit into
-    them."""
+    """The bytes of a vector in the tables, 0 without any: no other length fits into them."""
     for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
         if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
             return 4 * len(row[0]["vector"])
@@ -265,16 +263,46 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
 def _batches(
     run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
 ) -> Iterator[Batch]:
-    """The edits of the call in batches; questions about a batch's texts are asked while it is being
-    read."""
+    """The edits of the call in batches; a batch's texts are asked about while it is being read."""
     again = set(plan.live) if rederive else _open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
-    batch = Batch(imports=run.apart)
+    batch, params = Batch(imports=run.apart), documents.chunk_params(run.settings)
+
+    def add(edit: Edit, derived: DocumentRows | None) -> None:
+        run.check()
+        known, document = plan.live.get(edit.uri), edit.document
+        if document is None:
+            batch.gone.add(known["id"])
+            batch.log.append(_log_row("gone", edit.uri, known["n"]))
+            run.counts["removed"] += 1
+            return
+        if edit.what == "relog":
+            batch.log.append(_log_row("put", edit.uri, known["n"], document))
+            return
+        given = run.imports.of(document) if run.imports else None
+        before = Before()
+        if known is not None:
+            with run.stage("merge"):
+                before = _before(run, known, rederive or given is not None)
+            batch.gone.add(known["id"])
+        with run.stage("extract"):
+            rows = derived or documents.derive(document, params, before, given, run.check)
+            documents.assign_numbers(rows, before, numbers)
+        if edit.what == "put":
+            plan.quota.text_units += len(rows.units)
+            batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
+            run.counts["changed" if known else "added"] += 1
+        batch.add(rows)
+        if given is not None:
+            batch.imports += run.imports.rows(document)
+        elif run.models.extract is not None and not rows.is_source_code:
+            batch.ask(run, document, rows)
+
     found = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
     for edit, derived in _derived(run, plan, chain(found, run.brought), total):
-        _add(run, plan, batch, edit, numbers, rederive, derived)
+        add(edit, derived)
         done += 1
         size = batch.size
         full = size >= BATCH_PASSAGES and (
@@ -334,58 +362,12 @@ def _weight(item: tuple[Document | None, ChunkParams]) -> int:
     return len(item[0].text) if item[0] is not None else 0
 
 
-def _add(
-    run: Run,
-    plan: Plan,
-    batch: Batch,
-    edit: Edit,
-    numbers: dict[str, int],
-    rederive: bool,
-    derived: DocumentRows | None,
-) -> None:
-    run.check()
-    known, document = plan.live.get(edit.uri), edit.document
-    if document is None:
-        batch.gone.add(known["id"])
-        batch.log.append(_log_row("gone", edit.uri, known["n"]))
-        run.counts["removed"] += 1
-        return
-    if edit.what == "relog":
-        batch.log.append(_log_row("put", edit.uri, known["n"], document))
-        return
-    given = run.imports.of(document) if run.imports else None
-    before = Before()
-    if known is not None:
-        with run.stage("merge"):
-            before = _before(run, known, rederive or given is not None)
-        batch.gone.add(known["id"])
-    with run.stage("extract"):
-        params = documents.chunk_params(run.settings)
-        rows = derived or documents.derive(document, params, before, given, run.check)
-        documents.assign_numbers(rows, before, numbers)
-    if edit.what == "put":
-        plan.quota.text_units += len(rows.units)
-        batch.log.append(_log_row("put", edit.uri, rows.document["n"], document))
-        run.counts["changed" if known else "added"] += 1
-    batch.add(rows)
-    if given is not None:
-        batch.imports += run.imports.rows(document)
-    elif run.models.extract is not None and not rows.is_source_code:
-        batch.ask(run, document, rows)
-
-
 def _log_row(op: str, uri: str, n: int, document: Document | None = None) -> Row:
     row: Row = dict.fromkeys(DOCUMENT_LOG.names, "") | {"op": op, "uri": uri, "n": n}
     if document is not None:
-        row |= {
-            "id": document.id,
-            "file": document.file,
-            "file_sha": document.file_sha,
-            "title": document.title,
-            "text": document.text,
-            "metadata": documents.metadata_json(document.metadata),
-            "created": document.created,
-        }
+        own = ("id", "file", "file_sha", "title", "text", "created")
+        row |= {name: getattr(document, name) for name in own}
+        row["metadata"] = documents.metadata_json(document.metadata)
     return row
 
 
@@ -398,12 +380,9 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> Before:
     passages = []
     if not rederive:
         passages = snapshot.by_key("passages", ids, "document_id", ["id", "entity_ids"]).to_pylist()
-    return Before(
-        known["n"],
-        {row["id"]: row["n"] for row in units},
-        {row["id"]: row["entity_ids"] for row in passages},
-        run.redo.get(known["uri"], frozenset()),
-    )
+    numbers = {row["id"]: row["n"] for row in units}
+    names = {row["id"]: row["entity_ids"] for row in passages}
+    return Before(known["n"], numbers, names, run.redo.get(known["uri"], frozenset()))
 
 
 # ---- text units that a model is asked about again -----------------------------------------------
@@ -453,11 +432,22 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 
 def _result(run: Run, plan: Plan, status: str) -> IndexResult:
-    pending, degraded = _pending(run)
+    rows = run.snapshot().rows("pending").to_pylist() if run.manifest else []
+    rows.sort(key=lambda row: row["id"])
+    pending, degraded = (
+        dict(sorted(Counter(row["kind"] for row in rows).items())),
+        _degraded(run, rows),
+    )
     if run.models.embedding and (without := vectors.missing(run.snapshot())):
         pending["embedding"] = without
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    capped = ""
+    if run.capped:
+        one = len(run.capped) == 1
+        capped = "1 text unit lists" if one else f"{len(run.capped):,} text units list"
+        capped += " more names, or pairs of names, than the graph keeps of one: "
+        capped += "search_text finds the others."
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))
     degraded += _degraded(run, lost, RECORDS)
     counters = run.manifest.counters if run.manifest else {}
@@ -476,46 +466,23 @@ def _result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, capped, run.models.asker.note])),
         losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
 
 
-def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
-    """What a model has still to answer: how many by kind, and the first of them with the reason."""
-    if run.manifest is None:
-        return {}, []
-    rows = sorted(run.snapshot().rows("pending").to_pylist(), key=lambda row: row["id"])
-    return dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows)
-
-
 def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:
-    """The first of rows of `pending` or `losses`, with their aliases; of `kind`, where it is
-    given."""
+    """The first rows of `pending` or `losses`, with their aliases; of `kind`, where given."""
     shown, texts = rows[:DEGRADED], ("text_units", "t")
     ids = lists_of((TABLES_OF.get(row["kind"], texts), row["subject"]) for row in shown)
     alias: dict[str, str] = {}
     for (table, letter), subjects in ids.items():
         found = run.snapshot().by_key(table, sorted(subjects), "id", ["id", "n"]).to_pylist()
         alias |= {row["id"]: f"{letter}{row['n']}" for row in found}
-    return [
-        {
-            "kind": kind or row["kind"],
-            "id": alias.get(row["subject"], row["subject"]),
-            "document": row["uri"],
-            "reason": row["reason"],
-        }
-        for row in shown
-    ]
-
-
-def _capped(run: Run) -> str:
-    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
-    if not run.capped:
-        return ""
-    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
-    return (
-        f"{units} more names, or pairs of names, than the graph keeps of one: "
-        "search_text finds the others."
-    )
+    found = []
+    for row in shown:
+        subject = alias.get(row["subject"], row["subject"])
+        own = {"kind": kind or row["kind"], "id": subject}
+        found.append(own | {"document": row["uri"], "reason": row["reason"]})
+    return found

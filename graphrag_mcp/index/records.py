@@ -483,8 +483,7 @@ class _Found:
         return ""
 
     def _is_echo(self, name: str) -> bool:
-        """Is this a name of the prompt's own example? One that shares a word with the text may be a
-        fuller form."""
+        """Is it a name of the prompt's example? With a word of the text it may be a fuller form."""
         if name in self.text or not (name in self.echoes or name.replace(" ", "_") in PLACEHOLDERS):
             return False
         invented = name in EXAMPLE_NAMES or name not in self.echoes

@@ -193,8 +193,6 @@ def described(row: EntityRow | EdgeRow) -> EntityRow | EdgeRow:
     return replace(row, evidence=found)
 
 
-# ---- how a sentence reads -----------------------------------------------------------------------
-
 _MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list
 _SLANTED = re.compile(r"(?<!\w)_(?=\w)([^_\n]{1,200})_(?!\w)")
 _EMPHASIS = re.compile(r"\*\*|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
@@ -220,8 +218,7 @@ def readable(text: str, limit: int) -> tuple[str, float]:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """The first sentence of several that is long enough to say something; of a single long one its
-    beginning."""
+    """The first of several sentences that is long enough; of a single long one its beginning."""
     pieces = [text[start:end].strip() for start, end in sentences(text)]
     piece = next((one for one in pieces if len(one) >= 40), text)
     if len(piece) <= limit:
@@ -232,8 +229,7 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Do the two sentences say nearly the same: four fifths of the shorter one's words in the
-    other?"""
+    """Do the sentences share four fifths of the shorter one's words?"""
     a, b = _words(one), _words(other)
     return len(a & b) >= 0.8 * max(1, min(len(a), len(b)))
 

@@ -479,16 +479,13 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Candidate], list[Candida
 
 def _docstrings(inside: Inside) -> Iterator[Candidate]:
     """The docstrings of the modules, at most three; with their names where there are several."""
-    said = {row.id: _docstring(row) for row in inside.own_entities if row.type == "module"}
-    modules = [row for row in inside.own_entities if said.get(row.id)]
+    modules = [row for row in inside.own_entities if row.type == "module"]
+    told = {one.id: one.description.replace(f"Module {one.title}.", " ") for one in modules}
+    said = {id: " ".join(text.split()) for id, text in told.items() if text.strip()}
+    modules = [row for row in modules if row.id in said]
     for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:
         text = said[row.id]
         yield _of_row(row, text if len(modules) == 1 else f"{row.title}: {text}")
-
-
-def _docstring(row: EntityRow) -> str:
-    """ "" of a module without one."""
-    return " ".join(row.description.replace(f"Module {row.title}.", " ").split())
 
 
 def _of_row(row: EntityRow, said: str) -> Candidate:

@@ -77,8 +77,7 @@ class Ref:
 
 @dataclass(slots=True)
 class Line:
-    """One row. `fields` as they are shown after the number; `about` are ids of entities that it
-    speaks of."""
+    """One row. `fields`: shown after the number; `about`: ids of entities that it speaks of."""
 
     fields: tuple[str, ...]
     ref: Ref
@@ -377,8 +376,7 @@ class _Check:
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
 
     def __call__(self, text: str, heading: str) -> str:
-        """The text with stored references; "" when it has none that holds and names no member
-        either."""
+        """The text with stored references; "" when it has none that holds and names no member."""
         parts = iter(replace_references(text, lambda _: _MARK).split(_MARK))
         made: list[str] = []
 
@@ -578,8 +576,7 @@ MOST_WORDS = 2_400  # 2,000 are asked for
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what
-    it says."""
+    """`rating`: 0-10, or None; `findings`: pairs of a heading and what it says."""
 
     title: str
     summary: str
@@ -629,18 +626,26 @@ def _draft(found: Mapping[str, Any]) -> Draft | None:
         return None
     why = _line(named.get("rating_explanation"), 600)
     room = MOST_WORDS - words(f"{title} {summary} {why}")
-    pairs = _capped(_findings(named.get("findings")), room)
-    return Draft(title, summary, _number(named.get("rating")), why, tuple(pairs))
+    findings = tuple(_findings(named.get("findings"), room))
+    return Draft(title, summary, _number(named.get("rating")), why, findings)
 
 
-def _findings(value: Any) -> Iterator[tuple[str, str]]:
-    """From a list of objects or of texts."""
+def _findings(value: Any, left: int) -> Iterator[tuple[str, str]]:
+    """From a list of objects or of texts at most MOST_FINDINGS and so many words; what is over is
+    cut at the end of a sentence."""
+    pairs = []
     for one in value if isinstance(value, list) else [value]:
         heading, text = "", _text(one)
         if isinstance(one, Mapping):
             heading, text = _line(one.get("summary"), 300), _text(one.get("explanation"))
-        if text:
-            yield heading or _headline(text), text
+        pairs += [(heading or _headline(text), text)] if text else []
+    for heading, text in pairs[:MOST_FINDINGS]:
+        if left < 40:
+            return
+        if (size := words(heading) + words(text)) > left:
+            text = cut(text, max(1, len(text) * left // size))
+        left -= size
+        yield heading, text
 
 
 def _number(value: Any) -> float | None:
@@ -676,17 +681,3 @@ def _headline(text: str) -> str:
     plain = " ".join(replace_references(text[:600], lambda _: "").split()).strip("#*_ ")
     spans = sentences(plain)
     return one_line(plain[: spans[0][1]] if spans else plain, 120)
-
-
-def _capped(pairs: Iterable[tuple[str, str]], left: int) -> list[tuple[str, str]]:
-    """At most so many findings and words; what is over is cut at the end of a sentence."""
-    kept: list[tuple[str, str]] = []
-    for heading, text in pairs:
-        size = words(heading) + words(text)
-        if len(kept) == MOST_FINDINGS or left < 40:
-            break
-        if size > left:
-            text = cut(text, max(1, len(text) * left // size))
-        left -= size
-        kept.append((heading, text))
-    return kept

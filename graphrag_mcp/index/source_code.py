@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.code.parse import PROSE
-from graphrag_mcp.code.resolve import Edge, documented, known, resolve, touched
+from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import HEAD, SourceFile, Symbol, called, dumped, loaded, placed
 from graphrag_mcp.index import graph
 from graphrag_mcp.index.chunk import recent_sentences
@@ -80,9 +80,6 @@ def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence
     return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": UNLINKED}
 
 
-# ---- all files -------------------------------------------------------------------------------------
-
-
 class Links:
     """What `link` found: rows of `code` to write, statements and names by text unit, of all units
     and of those that changed."""
@@ -126,7 +123,10 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         starts = [unit[1] for unit in units]
         for edge in edges.get(uri, ()):
             id, start, end = placed(units, starts, edge.start, edge.end)
-            said[id].append(_statement(edge, title, start, end))
+            told = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
+            weight = WEIGHTS[edge.kind] * edge.certainty
+            ends = edge.source, edge.target
+            said[id].append(graph.Said(*ends, told, edge.kind, weight, start, end))
         named = _mentioned(file, units, title, kinds, corpus, links.instead) if corpus else {}
         if file.language == PROSE:
             links.core |= {unit[0]: unit[1] - unit[2] for unit in units}
@@ -139,12 +139,6 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         if changed or before_.keys() != now.keys():
             links.rows.append(row | {"links": json.dumps(now, separators=(",", ":"))})
     return links
-
-
-def _statement(edge: Edge, title: Callable[[str], str], start: int, end: int) -> graph.Said:
-    said = f"{title(edge.source)} {SAYS[edge.kind]} {title(edge.target)}."
-    weight = WEIGHTS[edge.kind] * edge.certainty
-    return graph.Said(edge.source, edge.target, said, edge.kind, weight, start, end)
 
 
 def _mentioned(
@@ -216,7 +210,13 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, graph.UnitNames], links: L
 def _with(named: Sequence[graph.Named], links: Links, id: str, text: str) -> list[graph.Named]:
     """Names of a unit with the symbols that it names: a name of prose becomes an alias of its
     symbol, and a symbol that is no name of prose is added."""
-    symbols = {row.key: row for row in _in_sentences(links.named.get(id, ()), text)}
+    found = links.named.get(id, ())
+    spans = recent_sentences(text) if found else []
+    starts, symbols = [start for start, _ in spans], {}
+    for row in found:
+        at = max(bisect_right(starts, row.start) - 1, 0)
+        sentence = list(spans[at]) if spans else [row.start, row.end]
+        symbols[row.key] = replace(row, sentences=sentence)
     instead = links.instead.get(id, {})
     out = [row for row in named if row.by or row.type not in SYMBOL_TYPES]
     for at, row in enumerate(out):
@@ -227,14 +227,3 @@ def _with(named: Sequence[graph.Named], links: Links, id: str, text: str) -> lis
 
 
 SYMBOL_TYPES = frozenset(("module", "class", "interface", "function", "method", "constant"))
-
-
-def _in_sentences(named: Sequence[graph.Named], text: str) -> list[graph.Named]:
-    spans = recent_sentences(text) if named else []
-    starts = [start for start, _ in spans]
-    out = []
-    for row in named:
-        at = max(bisect_right(starts, row.start) - 1, 0)
-        sentence = list(spans[at]) if spans else [row.start, row.end]
-        out.append(replace(row, sentences=sentence))
-    return out

@@ -217,9 +217,6 @@ def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
     return {"id": f"{kind}:{subject}", **row}
 
 
-# ---- records as rows -----------------------------------------------------------------------------
-
-
 def from_records(
     unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
 ) -> UnitNames:
@@ -264,14 +261,9 @@ def from_records(
         statement = Said(source, target, told, keywords, relation.strength, start, end)
         said.setdefault((source, target, told), statement)
     for row in named.values():
-        row.alias_of = (aliases or {}).get(row.key, "") or _with_blanks(row)
+        spaced = normalise_name(_JOINED.sub(" ", row.form))  # of AnnaBerg: anna berg
+        row.alias_of = (aliases or {}).get(row.key, "") or (spaced if spaced != row.key else "")
     return UnitNames(unit, text, list(named.values()), list(said.values()))
-
-
-def _with_blanks(row: Named) -> str:
-    """The key of a run-together name with blanks (AnnaBerg: anna berg), else ""."""
-    key = normalise_name(_JOINED.sub(" ", row.form))
-    return key if key != row.key else ""
 
 
 def _named(

@@ -41,14 +41,12 @@ def embed_missing(
     asker: Asker, snapshot: Snapshot, take: Callable[[Future[Any]], Any]
 ) -> Iterator[dict[str, Change]]:
     """The vectors of rows that have none, a batch at a time. `take` waits for a future."""
-    asked: tuple[str, dict[str, str], Future[list[bytes | None]]] | None = None
+    asked: list[tuple[str, dict[str, str], Future[list[bytes | None]]]] = []
     for table, texts in _missing_texts(snapshot):
-        future = asker.start(asker.embed(list(texts.values())))
-        if asked is not None:  # it is written while this batch is under way
-            yield _change(*asked, take)
-        asked = table, texts, future
-    if asked is not None:
-        yield _change(*asked, take)
+        asked.append((table, texts, asker.start(asker.embed(list(texts.values())))))
+        if len(asked) > 1:  # one is written while the next is under way
+            yield _change(*asked.pop(0), take)
+    yield from (_change(*one, take) for one in asked)
 
 
 def _missing_texts(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:

@@ -143,8 +143,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt`
-    is all of it."""
+    """One question. `ask_kind`: extract, claims, describe or report; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str
@@ -222,7 +221,10 @@ def claim(
     if kind == "report" and method_of(snapshot.manifest) == "reports":
         rows = _top(snapshot, level or 0)
     elif level is not None:
-        rows = _down_to(snapshot, rows, level)
+        ids = [row["subject"] for row in rows if row["kind"] == "report"]
+        found = snapshot.served("communities", ids, ["id", "level"])
+        kept = {row["id"] for row in found if row["level"] <= level}
+        rows = [row for row in rows if row["subject"] in kept]
     claimed.remaining = dict(Counter(row["kind"] for row in rows))
     mine, taken = leases.held(folder, client), leases.taken(folder, client)
     order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
@@ -300,7 +302,9 @@ def submit(
     book = shared_replies.book(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
     known = leases.find(folder, list(given)) if given else {}
-    done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
+    for id in (one for one in given if one not in known):
+        why = "there is no such work_id; take it from claim_work" if id else "no work_id is given"
+        done.rejected.append(_refused(id or "(none)", why))
     if len(given) < len(results):
         what = "a result must be an object with a work_id, each work_id once"
         done.rejected.append(_refused("(none)", what))
@@ -316,11 +320,18 @@ def submit(
         why = _not_to_be_replaced(stored, lease, who, client)
         if not why and id not in of_item:
             why = "what it was about has changed since; claim again"
-        read = None if why else _accepted(done, id, given[id], of_item)
+        if not why:
+            try:
+                text, left_out = read_result(given[id], of_item[id], of_item)
+            except BadReply as error:
+                why = f"{error}; correct it and submit it again"
         if why:
             done.rejected.append(_refused(id, why))
-        elif read is not None and not any(one.text == read for one in stored):
-            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read))
+            continue
+        done.accepted.append(id)
+        done.left_out += [_refused(id, left_out)] if left_out else []
+        if not any(one.text == text for one in stored):
+            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, text))
             done.replaced += [id] if stored else []
     if answers:
         before()
@@ -332,27 +343,8 @@ def submit(
     return done
 
 
-def _accepted(
-    done: Submitted, id: str, result: Mapping[str, Any], asks: Mapping[str, Ask[Any]]
-) -> str | None:
-    """The text of a result, if it can be kept; `done` says what became of it."""
-    try:
-        text, left_out = read_result(result, asks[id], asks)
-    except BadReply as error:
-        done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
-        return None
-    done.accepted.append(id)
-    if left_out:
-        done.left_out.append(_refused(id, left_out))
-    return text
-
-
 def _refused(id: str, reason: str) -> dict[str, str]:
     return {"work_id": id[:40], "reason": reason}
-
-
-def _unknown(id: str) -> str:
-    return "no work_id is given" if not id else "there is no such work_id; take it from claim_work"
 
 
 def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
@@ -383,13 +375,6 @@ def method_of(manifest: Manifest) -> str:
     """The method by which an agent's answers come into an index: "agent" where all texts are read,
     "reports" where only the reports of the top communities are written."""
     return "reports" if manifest.parameters.get("extraction", KEYLESS) == KEYLESS else "agent"
-
-
-def _down_to(snapshot: Snapshot, rows: Sequence[Row], level: int) -> list[Row]:
-    ids = [row["subject"] for row in rows if row["kind"] == "report"]
-    found = snapshot.served("communities", ids, ["id", "level"])
-    kept = {row["id"] for row in found if row["level"] <= level}
-    return [row for row in rows if row["subject"] in kept]
 
 
 def _top(snapshot: Snapshot, level: int) -> list[Row]:

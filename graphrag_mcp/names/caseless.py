@@ -110,7 +110,10 @@ def candidates(text: str, short: bool) -> list[Candidate]:
         pairs = (match for match in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(match[0]))
         weak += _free([(*match.span(), "other", False) for match in pairs], taken)
     for pattern in (_THAI_RUN, _OTHER):
-        weak += _repeated(pattern, text, taken, short)
+        spans = [one.span() for one in pattern.finditer(text) if taken.find(1, *one.span()) < 0]
+        counts = Counter(text[start:end] for start, end in spans)
+        often = (span for span in spans if short or counts[text[slice(*span)]] > 1)
+        weak += [(*span, "other", False) for span in often]
     return sorted(strong + weak)
 
 
@@ -158,9 +161,6 @@ def _joined(text: str, loose: list[Span]) -> Iterator[Span]:
             yield start, end
     if ended >= 0:
         yield begun, ended
-
-
-# ---- words with blanks between them -------------------------------------------------------------
 
 
 Where = tuple[int, int]  # the first and the last word of a name
@@ -262,19 +262,6 @@ def _elsewhere(text: str, names: list[Candidate]) -> list[Candidate]:
         f"(?<![{letters}])[{''.join(_LETTERS.values())}]?({'|'.join(map(re.escape, forms))})(?![{letters}])"
     )
     return [(*match.span(1), kinds[match[1]], True) for match in pattern.finditer(text)]
-
-
-def _repeated(
-    pattern: re.Pattern[str], text: str, taken: bytearray, short: bool
-) -> list[Candidate]:
-    spans = [match.span() for match in pattern.finditer(text) if taken.find(1, *match.span()) < 0]
-    counts = Counter(text[start:end] for start, end in spans)
-    return [
-        (start, end, "other", False) for start, end in spans if short or counts[text[start:end]] > 1
-    ]
-
-
-# ---- Thai: blanks stand between phrases ---------------------------------------------------------
 
 
 def _any_of(words: Iterable[str]) -> str:

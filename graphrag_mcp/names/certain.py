@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.latin import ABSTRACT, common
@@ -178,8 +178,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
 
 
 def enough(name: str, sure: int, every: int, units: int) -> bool:
-    """Are so many certain mentions of a name, of so many and in so many text units, enough for an
-    entity?"""
+    """Are so many certain mentions, of `every` one in so many text units, enough for an entity?"""
     share = FEW_OF if units >= UNITS and not common(name) else SHARE
     return sure > 0 and sure >= share * every
 
@@ -189,63 +188,50 @@ def certain(
 ) -> Iterator[Candidate]:
     """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
     and people who sign."""
-    lines: dict[int, bool] = {}
-    used = _used(text, lines) if language == "en" else frozenset()
+    prose = cache(partial(_is_prose, text))
+    used = _used(text, prose) if language == "en" else frozenset()
+
+    def place(start: int, end: int, kind: str) -> Place:
+        begin = text.rfind("\n", 0, start) + 1
+        words = text[start:end].split()
+        before = _BEFORE.search(text, max(0, start - 40), start)
+        word = before[1].lstrip("\"“‘'(*_`[") if before else ""
+        follows = word[-1:].islower() or word[-1:] in (",", ";") or word.isdigit()
+        led = word[:1].islower() or word[-1:] in ",;" or word.lower() in lex.STARTERS
+        opening = not ((follows and led) or _HAN.match(word[-1:]))
+        if "\n" in text[max(0, start - 2) : start] and _MARK.match(text, begin):
+            opening = True
+        return Place(
+            text[start:end],
+            words,
+            [one.lower() for one in words],
+            "" if kind == "other" else kind,
+            prose(begin),
+            opening,
+            text[end : end + 1] == ":" and _LABEL.match(text[begin:start]) is not None,
+            word.lower(),
+            text[end : end + 20],
+            language,
+            lower,
+        )
+
     for start, end, kind, strong in found:
         if _SIGNED.match(text, end) and _PERSON.fullmatch(text, start, end):
             kind, strong = "person", True
         elif (strong or text[start:end] in used) and text[start] < _NO_CAPITALS:
-            name = _place(text, start, end, kind, lower, language, lines)
+            name = place(start, end, kind)
             rules = (rule for rule, _ in RULES if rule is not _single or name.form not in used)
             strong = not any(rule(name) for rule in rules)
         yield start, end, kind, strong
 
 
-def _used(text: str, lines: dict[int, bool]) -> Collection[str]:
+def _used(text: str, prose: Callable[[int], bool]) -> Collection[str]:
     """Words that this text uses as only names are used: within sentences and without a determiner."""
     counts: Counter[str] = Counter()
     for match in _WITHIN.finditer(text):
-        begin = text.rfind("\n", 0, match.start(2)) + 1
-        if begin not in lines:
-            lines[begin] = _is_prose(text, begin)
-        if lines[begin]:
+        if prose(text.rfind("\n", 0, match.start(2)) + 1):
             counts[match[2]] += 1 if match[1] not in lex.DETERMINERS else -len(text)
     return {word for word, count in counts.items() if count >= USED}
-
-
-def _place(
-    text: str,
-    start: int,
-    end: int,
-    kind: str,
-    lower: set[str],
-    language: str,
-    lines: dict[int, bool],
-) -> Place:
-    begin = text.rfind("\n", 0, start) + 1
-    if begin not in lines:
-        lines[begin] = _is_prose(text, begin)
-    words = text[start:end].split()
-    before = _BEFORE.search(text, max(0, start - 40), start)
-    word = before[1].lstrip("\"“‘'(*_`[") if before else ""
-    follows = word[-1:].islower() or word[-1:] in (",", ";") or word.isdigit()
-    follows = follows and (word[:1].islower() or word[-1:] in ",;" or word.lower() in lex.STARTERS)
-    opening = not (follows or _HAN.match(word[-1:]))
-    if "\n" in text[max(0, start - 2) : start] and _MARK.match(text, begin):
-        opening = True
-    return Place(
-        text[start:end],
-        words,
-        [one.lower() for one in words],
-        "" if kind == "other" else kind,
-        lines[begin],
-        opening,
-        text[end : end + 1] == ":" and _LABEL.match(text[begin:start]) is not None,
-        word.lower(),
-        text[end : end + 20],
-        language,
-        lower,
-    )
 
 
 def _is_prose(text: str, begin: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from types import ModuleType
 from typing import NamedTuple
@@ -37,7 +37,10 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
-        found += _japanese(text) if short else map(_typed, _japanese(text))
+        japanese = _japanese(text)  # katakana spell many words: of a document nothing types them
+        found += (
+            (*span, kind, sure and (short or kind != "other")) for *span, kind, sure in japanese
+        )
     elif n_han:
         found += _chinese(text, short)
         katakana = (match.span() for match in _KATAKANA.finditer(text) if len(match[0]) > 2)
@@ -47,12 +50,6 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     if _HANGUL_CHAR.search(text):
         found += _korean(text, short)
     return found + caseless.candidates(text, short)
-
-
-def _typed(found: Candidate) -> Candidate:
-    """A word of a document that nothing types is no certain name: katakana spell many words."""
-    start, end, kind, strong = found
-    return start, end, kind, strong and kind != "other"
 
 
 _LATIN_RUN = re.compile(
@@ -142,7 +139,7 @@ def _ja_katakana(text: str, run: re.Match[str]) -> Iterator[Candidate]:
         return
     if any(tail.startswith(title) for title in lex.JA_TITLES):
         yield run.start(), end, "person", True  # ベルク教授
-    elif head := _ja_head(tail, 0):
+    elif head := _head(lex.JA_HEADS, tail, 0):
         yield run.start(), run.end(), head, True  # ヤマト電機
         return
     else:
@@ -159,7 +156,7 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     title = next((one for one in lex.JA_TITLES if form.endswith(one) and len(form) > len(one)), "")
     bare = form.removesuffix(title)
     surname = next((bare[:size] for size in (3, 2) if bare[:size] in lex.JA_SURNAMES), "")
-    if surname and len(bare) - len(surname) <= 3 and (title or not _ja_head(bare, 2)):
+    if surname and len(bare) - len(surname) <= 3 and (title or not _head(lex.JA_HEADS, bare, 2)):
         given = _ja_given(text, end) if bare == surname and not title else 0
         if given:
             yield start, given, "person", True  # 中村レイナ
@@ -169,7 +166,7 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
             called = text.startswith(_CALLED, end)
             yield start, end, "person" if called else "other", called  # 田中さん
     elif len(form) > 1 and form not in lex.JA_DULL:
-        kind = _ja_head(form, 2)
+        kind = _head(lex.JA_HEADS, form, 2)
         yield start, end, kind or "other", bool(kind)  # 白鷺大学
 
 
@@ -193,11 +190,10 @@ def _ja_given(text: str, end: int) -> int:
     return found.end() if found and not _PARTICLE.match(found[1]) else 0
 
 
-def _ja_head(form: str, before: int) -> str:
-    """The type that the last characters speak for; `before`: how many must stand before a head of
-    one character."""
+def _head(heads: Mapping[str, str], form: str, before: int) -> str:
+    """The type that the last characters speak for, of which one must follow `before` others."""
     for size in (5, 4, 3, 2, 1):
-        kind = lex.JA_HEADS.get(form[-size:], "")
+        kind = heads.get(form[-size:], "")
         if kind and len(form) - size >= (before if size == 1 else min(before, 1)):
             return kind
     return ""
@@ -256,21 +252,11 @@ def _ko_name(text: str, words: list[_Eojeol], at: int) -> tuple[int, str]:
     before = words[at - 1] if at else None
     if before and before.form in lex.KO_ROLES and text[before.end : word.start] == " ":
         return word.end, "person"  # 작가 이서연
-    if kind := _ko_head(form):
+    dull = form[-2:] in lex.KO_DULL and (len(form) < 4 or form[-2:] not in lex.KO_HEADS)
+    if not dull and (kind := _head(lex.KO_HEADS, form, 2)):
         return word.end, kind
     named = len(form) == 3 and form[0] in lex.KO_SURNAMES and form[1] in lex.KO_GIVEN
     return word.end, "person" if named and (word.marked or len(words) < 3) else ""  # 김민수는
-
-
-def _ko_head(form: str) -> str:
-    """The type that the last syllables speak for."""
-    if form[-2:] in lex.KO_DULL and (len(form) < 4 or form[-2:] not in lex.KO_HEADS):
-        return ""
-    for size in (5, 4, 3, 2, 1):
-        kind = lex.KO_HEADS.get(form[-size:], "")
-        if kind and len(form) - size >= (2 if size == 1 else 1):
-            return kind
-    return ""
 
 
 # ---- Chinese ------------------------------------------------------------------------------------
@@ -306,8 +292,7 @@ def _jieba() -> ModuleType:
 
 
 def _tokens(text: str) -> Iterator[list[_Token]]:
-    """The words of each unbroken run that begins with Han, traditional characters read as
-    simplified."""
+    """The words of each unbroken run from a Han character on, traditional read as simplified."""
     jieba = _jieba()
     for run in _RUN.finditer(text):
         at, words = run.start(), []
@@ -379,8 +364,7 @@ def nouns(texts: Iterable[str]) -> Counter[str]:
 
 
 def _single_nouns(text: str) -> Iterator[str]:
-    """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end
-    of a name."""
+    """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):
         for at, token in enumerate(run):
             if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not _NOUN(token.tag):
@@ -408,12 +392,8 @@ def _repaired(words: list[_Token]) -> list[_Token]:
             continue
         surname = last.word in lex.ZH_SURNAMES_TWO or last.word in lex.ZH_SURNAMES
         half = last.word[:2] in lex.ZH_SURNAMES_TWO and len(word) == 1
-        if (
-            len(word) < 3
-            and loose
-            and is_han(word)
-            and (half or (surname and last.tag[0] in "njx"))
-        ):
+        begun = half or (surname and last.tag[0] in "njx")
+        if begun and len(word) < 3 and loose and is_han(word):
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄
             continue
         if last.word + word[0] in lex.ZH_SURNAMES_TWO:
@@ -433,8 +413,7 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 
 def _one_sound(left: _Token, right: _Token) -> bool:
-    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 +
-    罗斯(海峡)?"""
+    """Are these halves of a foreign name that is no known word: 罗迪 + 尼亚, 纳 + 罗斯(海峡)?"""
     if left.end != right.start or not _SOUNDS_ONLY.fullmatch(left.word + right.word):
         return False
     if len(left.word) == 1 and left.tag.startswith("nr"):
@@ -530,13 +509,8 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
     if tag == "nt":
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
-    wide = (
-        word[-1] in _OF_THINGS
-        or len(word) == 2
-        and word[0] in lex.ZH_WIDE
-        and word[1] in lex.ZH_HEAD_TYPE
-    )  # 海港, 新村
-    return known and not wide and word[-1] != "人"
+    wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
+    return known and not wide and word[-1] not in _OF_THINGS and word[-1] != "人"
 
 
 def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:

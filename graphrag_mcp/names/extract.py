@@ -136,8 +136,7 @@ QUESTION_TERMS = 300
 
 
 def terms_of(question: str) -> list[str]:
-    """The search terms of a question, and after them its words of one character that stand in none
-    of these alone."""
+    """The search terms of a question, then its words of one character that are none of these."""
     question = composed(question)
     found = query_terms(question, QUESTION_TERMS)
     if question.isascii():
@@ -182,8 +181,7 @@ def _named(text: str, short: bool) -> list[Fields]:
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
-    """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what
-    follows it."""
+    """Adds, to names in Arabic and Hebrew that may begin with a word of one letter, the rest."""
     keys = {mention[0] for mention in found}
     more: list[Fields] = []
     for start, end in caseless.variants(text, [(mention[4], mention[5]) for mention in found]):
@@ -223,8 +221,7 @@ def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
 
 
 def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
-    """Keys, one type per key, and the cap: strong names first, then those seen more often, then
-    longer ones."""
+    """Keys, one type per key, and the cap: strong names first, then frequent, then long ones."""
     rows = []
     counts: dict[str, int] = {}
     types: dict[str, list[str]] = {}
@@ -397,8 +394,7 @@ _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 
 def _definitions(text: str) -> tuple[list[Candidate], dict[Span, Span]]:
-    """Acronyms that the text spells out: both names as candidates, and span of the short form ->
-    span of the long."""
+    """Acronyms that the text spells out: both names as candidates; span of short -> of long."""
     found: list[Candidate] = []
     aliases: dict[Span, Span] = {}
     for match in _BRACKET.finditer(text):
@@ -458,8 +454,7 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
 
 
 def _shortened(text: str, end: int, short: str) -> Span | None:
-    """The Chinese long form before `end` that holds the characters of `short` in order, from its
-    first one on."""
+    """The Chinese long form before `end`, from the first of the characters of `short` on."""
     before = _ZH_LONG.search(text, max(0, end - 64), end)
     if not before:
         return None
@@ -589,11 +584,9 @@ def _phrases(
             # Verbs and adjectives of another language cannot be told: longer words only.
             rare = short and (len(head) > 4 if grammar else len(head) > 2 and not common(head))
             size = 1
-            while (
-                index - size > 0
-                and size < 4
-                and pairs[words[index - size - 1], words[index - size]] > 1
-            ):
+            for one, two in pairwise(reversed(words[max(index - 4, 0) : index])):
+                if pairs[two, one] < 2:
+                    break
                 size += 1
             if size == 1 and index > 1 and not grammar and words[index - 2][-2:] != "ly":
                 known = head in lex.PHRASE_HEADS or head.endswith(_LEARNED)

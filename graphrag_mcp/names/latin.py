@@ -96,8 +96,7 @@ class Name:
 
 
 def language(lower: set[str]) -> str:
-    """The language whose words of grammar show most among these lower-case words; English when none
-    does."""
+    """The language with most words of grammar among these lower-case words; else English."""
     english = len(LANGUAGES["en"] & lower)
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
     return best if len(LANGUAGES[best] & lower) > english else "en"
@@ -127,8 +126,10 @@ class Names:
         self.names: list[Name] = []
 
     def find(self) -> Iterator[Candidate]:
-        if self.language == "vi":
-            yield from _vietnamese(self.text)
+        # Only the first syllable of a Vietnamese head has a capital: Đại học Lam Sơn, ông Lê Minh Đức
+        for match in _VI.finditer(self.text) if self.language == "vi" else ():
+            kind, whole = _VI_KIND[match["head"].lower()]
+            yield match.start() if whole else match.start("name"), match.end(), kind, True
         for match in _PHRASE.finditer(self.text):
             self._read(match.start(), match.end())
         known = frozenset()
@@ -236,9 +237,7 @@ class Names:
         """Is this word no part of any name? The name before it ends."""
         word, low = token.word, token.low
         if low in lex.MONTHS and (not name.tokens or (following and following.word[0].isdigit())):
-            return (
-                following is None or following.low not in lex.EVENT_HEADS
-            )  # May 5, not March Fair
+            return not following or following.low not in lex.EVENT_HEADS  # May 5, not March Fair
         if name.tokens:
             return False
         if word[0].isdigit():
@@ -381,6 +380,7 @@ _DE_NOUN = re.compile(
     r"(?:ung|heit|keit|tion|schaft|tät|ismus|nis|tum|ment|ieren)(?:en|s)?$|^(?:Ge|Ver|Be|Über|Er|Ent|Unter)[a-zäöü]+t$"
 )
 _DE_ARTICLES = frozenset("der die das dem den des am im zum zur vom beim ins".split())
+_DE_NO_GENITIVE = ("us", "is", "as", "os", "es", "ss", "ys")
 _DE_OF = frozenset("von|zu|zur|von der".split("|"))
 _DE_BREAKS = _DE_OF | frozenset("des|der|den|von den|von dem|vom".split("|"))
 _VI_CAP = rf"[{UPPER}][{WORD}]*(?: [{UPPER}][{WORD}]*){{0,4}}"
@@ -394,10 +394,8 @@ _VI_WORDS = {
     for words in _VI_KIND
     for form in ((words, words.capitalize()) if " " in words else (words,))
 }
-_VI_WORDS |= {words for listed in lex.VI_HEADS.values() for words in listed.split("|")} | {
-    "Ông",
-    "Bà",
-}
+_VI_WORDS |= {words for listed in lex.VI_HEADS.values() for words in listed.split("|")}
+_VI_WORDS |= {"Ông", "Bà"}
 _VI = re.compile(
     rf"(?<![{WORD}])(?P<head>{'|'.join(sorted(_VI_WORDS, key=lambda words: (-len(words), words)))}) (?P<name>{_VI_CAP})"
 )
@@ -419,8 +417,7 @@ def _script_language(text: str, lower: set[str]) -> str:
 def _cut_abroad(
     text: str, tokens: list[Token], language: str
 ) -> tuple[list[Token], set[int], set[int]]:
-    """The tokens of a phrase without what is no part of a name; which of them are roles; after
-    which a name ends."""
+    """The tokens of a phrase that may be of a name; which are roles; after which a name ends."""
     out: list[Token] = []
     roles: set[int] = set()
     stops: set[int] = set()
@@ -434,20 +431,14 @@ def _cut_abroad(
             stops.add(len(out))
         elif language in ("fr", "it") and 0 < mark < 5 and word[mark + 1 : mark + 2].isupper():
             token = _token(word[mark + 1 :], start + mark + 1)  # L'Université
-        elif language == "de" and near and _is_genitive(word):
-            token = _token(word[:-1], start)  # Regensburgs Bürgermeister
-            stops.add(len(out))
+        elif language == "de" and near and len(word) > 5 and word[-1] == "s":
+            if bare(word) not in lex.FOREIGN_GIVEN and word[-2:] not in _DE_NO_GENITIVE:
+                token = _token(word[:-1], start)  # Regensburgs Bürgermeister
+                stops.add(len(out))
         if following and bare(token.low) in lex.ROLES:
             (roles if near else stops).add(len(out))  # Ingenieur Anna Berg
         out.append(token)
     return out, roles, stops
-
-
-def _is_genitive(word: str) -> bool:
-    name = bare(word) in lex.FOREIGN_GIVEN or word.endswith(
-        ("us", "is", "as", "os", "es", "ss", "ys")
-    )
-    return len(word) > 5 and word[-1] == "s" and not name
 
 
 def _breaks_german(gap: str, last: str) -> bool | None:
@@ -467,8 +458,7 @@ def _de_part(low: str) -> str:
 
 
 def _longer(text: str, end: int, words: list[str], language: str) -> tuple[int, str]:
-    """Where a name of Cyrillic letters ends whose noun is not capitalised, and its kind: Заречном
-    университете."""
+    """Where a Cyrillic name ends whose noun is in lower case; its kind: Заречном университете."""
     if language not in ("ru", "uk") or not _ADJECTIVE.search(words[-1].lower()):
         return end, ""
     tail = _TAIL.match(text, end)
@@ -505,14 +495,6 @@ def _kind_abroad(text: str, start: int, end: int, words: list[str], language: st
     if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]):
         return "location"  # Ankara'da
     return ""
-
-
-def _vietnamese(text: str) -> Iterator[Candidate]:
-    """Names after the words that say what they are, of which only the first syllable has a capital:
-    Đại học Lam Sơn, ông Lê Minh Đức."""
-    for match in _VI.finditer(text):
-        kind, whole = _VI_KIND[match["head"].lower()]
-        yield match.start() if whole else match.start("name"), match.end(), kind, True
 
 
 # ---- the type of a name --------------------------------------------------------------------------
@@ -700,7 +682,12 @@ def _by_neighbours(text: str, end: int, words: list[str], before: Sequence[str])
         return lex.HEAD_TYPE.get(inner[1], "")  # Titanic (1997 film)
     if text[end : end + 1] != " " or before[-2:-1] in _INSIDE:
         return ""  # Ann Herren from Zephyr told
-    return _by_verb(text[end + 1 : end + 40].split(" ", 2), words)
+    after = text[end + 1 : end + 40].split(" ", 2)  # Trent died; Kell lies between; Mara Quill who
+    if after[0] in lex.SAYS_PERSON:
+        return "" if words[-1][1:].rstrip("s").isupper() else "person"
+    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in lex.IS_PLACE):
+        return "location"
+    return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
 def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: bool) -> str:
@@ -711,19 +698,9 @@ def _by_preposition(one: str, two: str, after: str, words: list[str], acronym: b
     if one == "near":
         return "location"
     if one == "in" and after[:1] in _ENDS and len(words) < 3 and words[0].istitle():
-        return (
-            "" if words[0].lower() in lex.HEAD_TYPE or words[0].lower() in lex.NAMES else "location"
-        )
+        first = words[0].lower()
+        return "" if first in lex.HEAD_TYPE or first in lex.NAMES else "location"
     return "person" if one in ("starring", "featuring") and len(words) > 1 else ""
-
-
-def _by_verb(after: list[str], words: list[str]) -> str:
-    """Trent died; Kell lies between; Ashby is located; Mara Quill who."""
-    if after[0] in lex.SAYS_PERSON:
-        return "" if words[-1][1:].rstrip("s").isupper() else "person"
-    if after[0] == "lies" or (after[0] in ("is", "was") and after[1:] and after[1] in lex.IS_PLACE):
-        return "location"
-    return "person" if after[0] == "who" and len(words) > 1 else ""
 
 
 def subjects(text: str) -> Iterator[Candidate]:
@@ -745,12 +722,8 @@ def _one_name(words: list[str]) -> bool:
     tail, comma = 0, False
     for word in words:
         low = word[:1].islower()
-        if (
-            not word
-            or (tail and (not low or word in lex.SMALL_WORDS))
-            or tail > 3
-            or (comma and low)
-        ):
+        behind = tail > 3 or (tail and (not low or word in lex.SMALL_WORDS))
+        if not word or behind or (comma and low):
             return False
         if low and word not in lex.SMALL_WORDS:
             if word in lex.STARTERS:
@@ -771,8 +744,7 @@ def common(word: str) -> bool:
     if word in lex.COMMON or word in lex.DULL or stop_word(word):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
-        if word.endswith(end) and (
-            word[: -len(end)] in lex.COMMON or word[: -len(end)] + "e" in lex.COMMON
-        ):
+        stem = word.removesuffix(end)
+        if stem != word and (stem in lex.COMMON or f"{stem}e" in lex.COMMON):
             return True
     return word.endswith(("ies", "ied")) and word[:-3] + "y" in lex.COMMON

@@ -518,7 +518,9 @@ def compose(
     """
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
-        lighten(result)
+        for name in ("coverage", "communities"):  # accounts go before words
+            if found := getattr(result, name, None):
+                setattr(result, name, type(found)())
     # as long as the real one will be
     result.next_cursor = cursor(tuple(section.offset for section in sections))
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
@@ -601,13 +603,6 @@ def _with_one_head(text: str, items: Sequence[Item]) -> str:
 # ---- results that are still too long -------------------------------------------------------------
 
 
-def lighten(result: Result) -> None:
-    """Let accounts go before words."""
-    for name in ("coverage", "communities"):
-        if found := getattr(result, name, None):
-            setattr(result, name, type(found)())
-
-
 def finish(result: ResultType, max_tokens: int) -> ResultType:
     """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then
     lists, then the text. What the text no longer shows is cited no longer. A result that was made
@@ -652,17 +647,10 @@ def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> types.Citation:
     """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
-    return types.Citation(
-        id=passage_alias(row),
-        title=row["title"],
-        uri=row["uri"],
-        document_id=document or row["document_id"],
-        char_start=row["char_start"],
-        char_end=row["char_end"],
-        line_start=row["line_start"] if lines else 0,
-        line_end=row["line_end"] if lines else 0,
-        score=round(score, 3),
-    )
+    place = {name: row[name] for name in ("title", "uri", "char_start", "char_end")}
+    place |= {name: row[name] if lines else 0 for name in ("line_start", "line_end")}
+    of = document or row["document_id"]
+    return types.Citation(id=passage_alias(row), document_id=of, score=round(score, 3), **place)
 
 
 def repeats(uri: str, title: str) -> bool:

@@ -138,9 +138,6 @@ class Checked:
     unknown: tuple[str, ...]
 
 
-# ---- into a prompt -------------------------------------------------------------------------------
-
-
 def local_id(alias: str, names: dict[str, str]) -> str:
     """The number of a row inside this prompt: the next one of its kind when it was not met before."""
     if alias not in names:
@@ -189,9 +186,6 @@ def example(ids: Iterable[str]) -> str:
 def data(text: str) -> str:
     """Text of documents for a place between tags: it cannot close them."""
     return _CLOSING.sub(r"<\\/", text)
-
-
-# ---- out of a reply ------------------------------------------------------------------------------
 
 
 def restored(text: str, names: Mapping[str, str]) -> Checked:

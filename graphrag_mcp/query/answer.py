@@ -362,9 +362,11 @@ def _references(
     listed = {one.id: _place(one) for one in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
         rows = context.numbered(snapshot, table, [int(id[1:]) for id in cited if id[0] == letter])
-        titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
-        for row, title in zip(rows, titles, strict=True):
-            listed[f"{letter}{row['n']}"] = f"{packing.one_line(title, 150)}{_from(snapshot, row)}"
+        title = context.titles(snapshot, rows) if letter == "r" else {}
+        for row in rows:
+            ends = [packing.one_line(title.get(row.get(end, ""), ""), 70) for end in ENDS]
+            name = " - ".join(ends) if letter == "r" else packing.one_line(row["title"], 150)
+            listed[f"{letter}{row['n']}"] = f"{name}{_from(snapshot, row)}"
     return {id: listed[id] for id in dict.fromkeys(cited) if id in listed}
 
 
@@ -381,10 +383,3 @@ def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
     places = [_place(one) for one in context.unit_citations(snapshot, units[:PLACES]).values()]
     more = f"; {len(units) - PLACES} more" if len(units) > PLACES else ""
     return f" ({'; '.join(places)}{more})" if places else ""
-
-
-def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    ends = sorted({row[end] for row in rows for end in ENDS})
-    named = snapshot.served("entities", ends, ["id", "title"])
-    title = {row["id"]: packing.one_line(row["title"], 70) for row in named}
-    return [" - ".join(title.get(row[end], "") for end in ENDS) for row in rows]

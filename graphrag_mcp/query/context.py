@@ -55,9 +55,6 @@ def note(result: Result, sentence: str) -> None:
     result.hint = f"{result.hint} {sentence}".strip()
 
 
-# ---- topics ------------------------------------------------------------------------------------
-
-
 def topic_paths(snapshot: Snapshot, units: Iterable[str]) -> dict[str, list[str]]:
     """The communities of each text unit (content ids), the coarsest first."""
     path_of = dict(rows_of(snapshot.rows("memberships", "", ["entity_id", "path"])))
@@ -83,9 +80,6 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
     return {one: min(some, key=lambda id: (-some[id], id)) for one, some in counts.items()}
 
 
-# ---- claims ------------------------------------------------------------------------------------
-
-
 def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
     """Claims about the entities, in their order, by any of their `names`; then those on them."""
     if "claims" not in snapshot.manifest.tables:
@@ -107,9 +101,6 @@ def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
         text = columns(f"k{row['n']}", row["subject"], row["object"], row["status"], *dates, said)
         items.append(Item(f"k{row['n']}", text, None, "Claims"))
     return items
-
-
-# ---- references and citations ------------------------------------------------------------------
 
 
 def resolve_references(
@@ -138,19 +129,14 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     units = snapshot.served("text_units", list(ids), names)
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
     rows = snapshot.served("documents", wanted, ["id", "n", "title", "uri"])
-    documents = {
-        row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
-        for row in rows
-    }
-    return {
-        unit["id"]: Citation(
-            id=f"t{unit['n']}",
-            **documents[unit["document_id"]],
-            **{name: unit[name] for name in names[3:]},
-        )
-        for unit in units
-        if unit["document_id"] in documents
-    }
+    documents = {row["id"]: row for row in rows}
+    found = {}
+    for unit in units:
+        if row := documents.get(unit["document_id"]):
+            place = {name: unit[name] for name in names[3:]}
+            of = {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
+            found[unit["id"]] = Citation(id=f"t{unit['n']}", **of, **place)
+    return found
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
@@ -187,8 +173,6 @@ def finding(one: Mapping[str, Any]) -> str:
     summary, told = str(one.get("summary", "")), str(one.get("explanation", ""))
     return told if not summary or told.startswith(summary) else f"{summary}: {told}"
 
-
-# ---- several corpora ---------------------------------------------------------------------------
 
 ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")

@@ -41,13 +41,10 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
     own = {title.casefold() for title in titles}
     every: list[list[str]] = []
     for text in texts:
-        said = (
-            _STAGE.sub("", passages.with_speaker(text, start, text[start:end].strip()))
-            for start, end in sentences(text)
-        )
-        every.append(
-            [one for one in said if says_something(one) and one.strip("# *").casefold() not in own]
-        )
+        spans = ((start, text[start:end].strip()) for start, end in sentences(text))
+        said = [_STAGE.sub("", passages.with_speaker(text, start, one)) for start, one in spans]
+        said = [one for one in said if one.strip("# *").casefold() not in own]
+        every.append(list(filter(says_something, said)))
     # in their order, by which a stem belongs to its form
     words = [[dict.fromkeys(terms(one)) for one in said] for said in every]
     counts = [Counter(term for some in held for term in some) for held in words]
@@ -58,16 +55,12 @@ def ranked(snapshot: Snapshot, texts: Sequence[str], titles: Sequence[str]) -> l
         weight = math.fsum(worth.get(term, 0.0) * math.log1p(counter[term]) for term in held)
         return (1 + 1 / (2 + place)) * telling(said) * weight / (len(held) + LENGTH) ** 0.3
 
-    return [
-        sorted(
-            (
-                Said(value(one, some, place, counter), place, one)
-                for place, (one, some) in enumerate(zip(said, held, strict=True))
-            ),
-            key=lambda one: (-one.value, one.place),
-        )
-        for said, held, counter in zip(every, words, counts, strict=True)
-    ]
+    found = []
+    for said, held, counter in zip(every, words, counts, strict=True):
+        listed = enumerate(zip(said, held, strict=True))
+        some = [Said(value(one, own, at, counter), at, one) for at, (one, own) in listed]
+        found.append(sorted(some, key=lambda one: (-one.value, one.place)))
+    return found
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:
@@ -93,7 +86,12 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
     their time or else their order, none of a passage twice."""
     facts = times.documents(snapshot)
     rows = snapshot.by_key("passages", list(ids), "document_id", ["id", "document_id", "position"])
-    order = sorted(rows.to_pylist(), key=lambda row: _order(row, facts))
+
+    def place(row: dict[str, Any]) -> tuple[str, str, int]:
+        fact = facts[row["document_id"]]
+        return fact["moment"] or "9999", fact["uri"], row["position"]
+
+    order = sorted(rows.to_pylist(), key=place)
     step = max(len(order) / READ, 1.0)
     some = [order[int(at * step)] for at in range(int(len(order) / step))]
     hits = passages.read(snapshot, [(row["id"], 1.0) for row in some], corpus)
@@ -106,8 +104,3 @@ def of_documents(snapshot: Snapshot, ids: Sequence[str], most: int, corpus: str 
         if best:
             chosen.append(max(best, key=lambda one: one[1].value))
     return [Line(hit, one_line(one.text, SENTENCE + SHORT), one.value) for hit, one in chosen]
-
-
-def _order(row: dict[str, Any], facts: dict[str, dict[str, Any]]) -> tuple[str, str, int]:
-    fact = facts[row["document_id"]]
-    return fact["moment"] or "9999", fact["uri"], row["position"]

@@ -46,9 +46,22 @@ PRIMER_SHARE = 0.6  # of the budget for them
 
 def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[packing.Item], set[str]]:
     """The answers as items, best first, and the ids named in them that the index does not have."""
-    best = ranked(walk)
+    best, items = ranked(walk), []
     known, gone = references(snapshot, [node["answer"] for node, _ in best])
-    return [_item(node, others, known, gone) for node, others in best], gone
+    for node, others in best:
+        score = "no score" if node["score"] is None else f"score {node['score']:g}"
+        lines = [f"### {packing.one_line(node['query'], 300)} ({score})"]
+        lines.append(marked(node["answer"], gone))
+        aliases = cited_aliases(node["answer"])
+        if others:
+            listed = "; ".join(packing.one_line(other, 200) for other in others)
+            lines.append(f"Also answers: {listed}")
+        if not aliases and node["context"]:
+            lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
+        places = {known[alias].id: known[alias] for alias in aliases if alias in known}
+        text, also = "\n".join(lines), tuple(places.values())
+        items.append(packing.Item(node["id"], text, section="Answers", also=also))
+    return items, gone
 
 
 def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
@@ -90,28 +103,11 @@ def marked(answer: str, gone: set[str]) -> str:
     return BRACKETS.sub(mark, answer)
 
 
-def _item(
-    node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]
-) -> packing.Item:
-    """One answer under its question, with ids that are gone marked as such."""
-    score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    lines = [f"### {packing.one_line(node['query'], 300)} ({score})", marked(node["answer"], gone)]
-    aliases = cited_aliases(node["answer"])
-    if others:
-        lines.append(f"Also answers: {'; '.join(packing.one_line(other, 200) for other in others)}")
-    if not aliases and node["context"]:
-        lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
-    places = {known[alias].id: known[alias] for alias in aliases if alias in known}
-    also = tuple(places.values())
-    return packing.Item(node["id"], "\n".join(lines), section="Answers", also=also)
-
-
 # ---- a session -----------------------------------------------------------------------------------
 
 
 class Drift:
-    """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then
-    `.finish()`."""
+    """One session: `Drift(snapshot, path).start(query)`, `.step(...)` per node, `.finish()`."""
 
     def __init__(self, snapshot: Snapshot, path: Path) -> None:
         self.snapshot = snapshot
@@ -194,9 +190,8 @@ class Drift:
         if not again or (queries and queries != last["follow_ups"]):
             if answer and not queries:
                 queries = propose(self.snapshot, walk, node_id, answer)
-                notes += (
-                    ["No follow-ups were given, so the graph proposed some."] if queries else []
-                )
+                proposed = "No follow-ups were given, so the graph proposed some."
+                notes += [proposed] if queries else []
             if answer and walk.graph.nodes[node_id]["status"] == "answered":
                 notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
@@ -482,8 +477,7 @@ def checked(form: str) -> str:
 
 
 def _text(session: Drift, shown: Walk, form: str, hint: str = "") -> str:
-    """One form of what is shown. The hint stands inside of JSON and charts: behind them it would
-    break them."""
+    """One form of what is shown, the hint inside: behind JSON and charts it would break them."""
     if form == "mermaid":
         return shown.to_mermaid() + (f"\n  %% {hint}" if hint else "")
     if form == "json":

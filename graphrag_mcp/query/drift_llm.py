@@ -28,7 +28,6 @@ from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.passages import Source
-from graphrag_mcp.query.reports import Row
 from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -254,7 +253,10 @@ def _ask(
 def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     """Answer the root from the best-rated reports, a fold of them in each call."""
     snapshot, query = session.snapshot, walk.header["query"]
-    rows = _best_reports(snapshot, query)
+    rated, coverage = reports.select(snapshot, query)
+    if not rated and coverage["reports"]:  # no word of the question is in any: the weightiest
+        rated, _ = reports.select(snapshot, "")
+    rows = snapshot.served("reports", [one.id for one in rated[:PRIMER_REPORTS]])
     if not rows:
         raise Stopped("there are no community reports to begin with")
     tokens = [count_tokens(answers.report_line(row, REPORT_CHARACTERS)) for row in rows]
@@ -282,14 +284,6 @@ def _answer_root(session: Drift, walk: Walk, asker: Asker, left: Left) -> None:
     score = round(sum(scores) / len(scores), 2) if scores else None
     by = next(reply.by for reply, _ in given if reply.value)
     session.record(walk.root, text_of_all, score, queries, by=by)
-
-
-def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
-    """The reports nearest to the question; where no word of it is in any, the weightiest."""
-    rated, coverage = reports.select(snapshot, query)
-    if not rated and coverage["reports"]:
-        rated, _ = reports.select(snapshot, "")
-    return snapshot.served("reports", [one.id for one in rated[:PRIMER_REPORTS]])
 
 
 def _answer_nodes(
@@ -431,17 +425,14 @@ def reduce(
         return _stopped(session, max_tokens, "" if given is None else given.reason)
     walk = session.walk()
     result = session.state(walk, DriftResult(session_id=session.id, usage=walk.usage), shown=0)
-    result.done, result.hint = session.over(walk), _calls(walk)
+    stages = sorted(walk.usage.get("by_stage", {}).items())
+    listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in stages)
+    result.hint = f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
+    result.done = session.over(walk)
     _, gone = drift.ranked_items(session.snapshot, walk)
     if gone:
         note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
     return answers.answered(result, given, budget, snapshot=session.snapshot)
-
-
-def _calls(walk: Walk) -> str:
-    stages = sorted(walk.usage.get("by_stage", {}).items())
-    listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in stages)
-    return f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
 
 
 def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:

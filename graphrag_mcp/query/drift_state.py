@@ -52,8 +52,6 @@ class Walk:
             if fold is not None and bool(self.header) != (event["op"] == "start"):
                 fold(event)
 
-    # ---- folding ---------------------------------------------------------------------------------
-
     def _start(self, event: Mapping[str, Any]) -> None:
         self.header = dict(event)
         self.root = self._node("", str(event["query"]), "primer", 0)
@@ -95,7 +93,10 @@ class Walk:
     def _follow_up(self, source: str, query: str) -> None:
         """A new node; only an edge when the question is there already; nothing for a repetition."""
         query = clean_query(query)
-        target = self.same_as(query)
+        key, asked = normalise_name(query), words(query)
+        nodes = self.graph.nodes(data=True)
+        held = {id: normalise_name(node["query"]) == key for id, node in nodes}
+        target = next((id for id in held if held[id] or near(asked, self.words[id])), "")
         depth = self.graph.nodes[source]["depth"] + 1
         if not target and query and depth <= self.header["depth"]:
             target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)
@@ -111,16 +112,6 @@ class Walk:
         spent = {"context": [], "entities": [], "calls": 0, "tokens": 0, "after": ""}
         self.graph.add_node(id, **place, **state, **spent)
         return id
-
-    # ---- asking ----------------------------------------------------------------------------------
-
-    def same_as(self, query: str) -> str:
-        """The node that asks this already, word for word or nearly; "" when none does."""
-        key, asked = normalise_name(query), words(query)
-        for id, node in self.graph.nodes(data=True):
-            if normalise_name(node["query"]) == key or near(asked, self.words[id]):
-                return id
-        return ""
 
     def priority(self, id: str) -> float:
         """How promising a frontier node is, 0 to 1.3.
@@ -155,8 +146,6 @@ class Walk:
     def tokens(self) -> int:
         return sum(node["tokens"] for _, node in self.graph.nodes(data=True))
 
-    # ---- a part of it ----------------------------------------------------------------------------
-
     def shortened(self, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
         """This walk with `gone` at its nodes. Answers of at most `longest` characters, without
         bookkeeping (WHOLE: as recorded); only the `most` first nodes (0: all)."""
@@ -189,8 +178,6 @@ class Walk:
                 break
             chosen.add(min(rim, key=place))
         return chosen
-
-    # ---- views -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """Node-link JSON of the graph, the session's header beside it."""
@@ -243,9 +230,6 @@ def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, int | float):
             total[name] = total.get(name, 0) + value
     return total
-
-
-# ---- questions and answers -----------------------------------------------------------------------
 
 
 def words(query: str) -> frozenset[str]:

@@ -142,25 +142,25 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         row, _ = resolve(snapshot, name.strip().strip("[]` "))
         found += of_entity(snapshot, row) if row is not None else []
     if not names:
-        found = _all(snapshot)
+        rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
+        of_name = {name: row for row in rows for name in row["names"]}
+        every = list(_alike(rows))
+        for batch in snapshot.batches("text_units", ["text"]):
+            every += _glossed(batch["text"].to_pylist(), of_name.get)
+        found = _ranked(every, in_force(snapshot))
     shown = found[:MOST]
     result = EditResult(op="proposals")
-    result.proposals = [
-        {
-            "ids": [f"e{one.one['n']}", f"e{one.other['n']}"],
-            "names": [_short(one.one), _short(one.other)],
-            "kind": one.kind,
-            "why": one.why,
-            "score": SCORE[one.kind],
-        }
-        for one in shown
-    ]
+    for one in shown:
+        both = (one.one, one.other)
+        facts = {"ids": [f"e{row['n']}" for row in both], "names": [_short(row) for row in both]}
+        why = {"kind": one.kind, "why": one.why, "score": SCORE[one.kind]}
+        result.proposals.append(facts | why)
     head = "No two names look like one entity."
     if shown:
         head = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
-        both = '", "'.join(result.proposals[0]["ids"])
+        ids = '", "'.join(result.proposals[0]["ids"])
         result.hint = 'To accept a pair, merge its ids with dry_run=false; to refuse it for good, op="reject".'
-        result.next_call = f'edit_graph(op="merge", ids=["{both}"])'
+        result.next_call = f'edit_graph(op="merge", ids=["{ids}"])'
     result.text = "\n".join([head, *map(line, shown)])
     return result
 
@@ -189,15 +189,6 @@ def of_entity(snapshot: Snapshot, row: Row) -> list[Proposal]:
     return _ranked([one for one in found if row["id"] in (one.one["id"], one.other["id"])], overlay)
 
 
-def _all(snapshot: Snapshot) -> list[Proposal]:
-    rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
-    of_name = {name: row for row in rows for name in row["names"]}
-    found = list(_alike(rows))
-    for batch in snapshot.batches("text_units", ["text"]):
-        found += _glossed(batch["text"].to_pylist(), of_name.get)
-    return _ranked(found, in_force(snapshot))
-
-
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
     """Each pair once, by its best reason, if not refused; the surest and most named first."""
     best: dict[tuple[str, ...], Proposal] = {}
@@ -219,9 +210,6 @@ def _proposal(a: Row, b: Row, kind: str, why: str) -> Proposal:
     if kind in ("acronym", "initials"):
         one, other = sorted((a, b), key=lambda row: -len(row["key"]))
     return Proposal(one, other, kind, why)
-
-
-# ---- names that look alike ---------------------------------------------------------------------------
 
 
 def _alike(rows: Iterable[Row]) -> Iterator[Proposal]:
@@ -301,9 +289,6 @@ def _typo(one: str, other: str) -> bool:
 def _other_kinds(a: Row, b: Row) -> bool:
     vague = ("other", "unknown", "")
     return a["type"] != b["type"] and a["type"] not in vague and b["type"] not in vague
-
-
-# ---- names that the text explains ----------------------------------------------------------------------
 
 
 def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None]) -> Iterator[Proposal]:

@@ -30,9 +30,6 @@ UNITS = 20  # text units of an entity whose passages are looked at
 MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
 
 
-# ---- those that a question is about ----------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Scored:
     """An entity with the parts of its score: its name, its words, the best passages, its meaning."""
@@ -52,7 +49,10 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
         for id in passage.entity_ids:
             held[id] += passage.score / place
     often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
-    near = _near_in_meaning(snapshot, found.vector, count)
+    near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
+    if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, CANDIDATES)):
+        high, low = nearest[0][1], nearest[len(nearest) // 2][1]
+        near = {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
     rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
     keys = {mention.key for mention in found.names}
     if not any(row["key"] in keys for row in rows):
@@ -75,15 +75,6 @@ def ranked(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored
     return sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))[:count]
 
 
-def _near_in_meaning(snapshot: Snapshot, vector: bytes, count: int) -> dict[str, float]:
-    """The nearest entities, best first: 1 for the best, 0 for the middle of the candidates."""
-    nearest = tables.nearest(snapshot, "entities", vector, CANDIDATES) if vector else []
-    if not nearest:
-        return {}
-    high, low = nearest[0][1], nearest[len(nearest) // 2][1]
-    return {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
-
-
 def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
     """Passages that name the entity, in the order of its text units, without a score."""
     whole = snapshot.served("entities", [entity["id"]])
@@ -94,8 +85,6 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
     found = (Passage(row.pop("id"), 0.0, **row) for row in rows.to_pylist())
     return [one for one in found if entity["id"] in one.entity_ids]
 
-
-# ---- the one that is meant -------------------------------------------------------------------------
 
 SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
 _SYMBOL = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
@@ -232,8 +221,6 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
     return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]
 
 
-# ---- names that look alike -------------------------------------------------------------------------
-
 LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
 # Ids and keys of all entities; the words of names with several, and the place of each.
 Names = tuple[list[str], list[str], list[str], Sequence[int]]
@@ -278,9 +265,6 @@ def _spelled(snapshot: Snapshot) -> Names:
 
 def named_list(found: Iterable[Row]) -> str:
     return ", ".join(f"{one_line(row['title'], 60)} (e{row['n']})" for row in found)
-
-
-# ---- all of them -----------------------------------------------------------------------------------
 
 
 @once

@@ -59,9 +59,9 @@ def explore_graph(
         result.next_call = 'index_documents(paths=["..."])'
         return finish(result, budget)
     if not start and not goal:
-        return _overview(snapshot, result, budget)
+        return _from_above(snapshot, result, budget)
     if re.fullmatch(r"c\d{1,12}", start, re.IGNORECASE) and not goal:
-        return _community(snapshot, result, budget, int(start[1:]))
+        return _from_above(snapshot, result, budget, int(start[1:]))
     if (kinds or direction) and not goal and (names := symbols.asked_for(snapshot, start)):
         result.start = start if len(names) > 1 else f"e{names[0][1][0]['n']}"
         asked = kinds or ("calls",)
@@ -181,8 +181,7 @@ def _edge_items(snapshot: Snapshot, ids: Sequence[str], budget: int, start: str 
 def _composed(
     result: ExploreResult, sections: Sequence[Section], budget: int, intro: str
 ) -> ExploreResult:
-    """The sections within the budget, the first of them before others; of nodes, which come in
-    groups, each one."""
+    """The sections within the budget, the first before others; of groups of nodes each node."""
     nodes, first = result.nodes, sections[0].name
     result = compose(result, sections, budget, intro=intro, first=first, into=INTO)
     result.nodes = nodes or [one for group in result.nodes for one in group["group"]]
@@ -280,7 +279,18 @@ def _apart(
         among = ", ".join(_named(rows[id]) for id in near if id in rows and id != row["id"])
         among = f", among them {among}" if among else ""
         lines.append(f"- {_named(row)} is in a part of {counted(size, 'entities')}{among}.")
-    meeting = _meeting(snapshot, ends)
+    documents = []
+    for row in ends:
+        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
+        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
+    both = [id for id in documents[0] if id in documents[1]][:5]
+    found = snapshot.served("documents", both, ["n", "title"])
+    meeting = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in found]
+    ids = [row["id"] for row in ends]
+    ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
+    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
+        meeting.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
     near = f"Nearest to a meeting: {'; '.join(meeting)}."
     lines.append(near if meeting else "No document names both.")
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
@@ -290,70 +300,39 @@ def _apart(
     return finish(result, budget)
 
 
-def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
-    """Documents that name both, and the smallest community that holds both."""
-    documents = []
-    for row in ends:
-        units = snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-        documents.append(dict.fromkeys(units["document_id"].to_pylist()))
-    both = [id for id in documents[0] if id in documents[1]][:5]
-    rows = snapshot.served("documents", both, ["n", "title"])
-    found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
-    ids = [row["id"] for row in ends]
-    ways = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
-    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
-    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
-        found.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
-    return found
-
-
 # ---- where to begin ------------------------------------------------------------------------------
 
 TREE = ["id", "n", "level", "parent", "children", "size"]
 
 
-def _overview(snapshot: Snapshot, result: ExploreResult, budget: int) -> ExploreResult:
-    found = snapshot.rows("communities", "level <= 1", TREE).to_pylist()
-    counters = snapshot.manifest.counters
-    counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
-    counts.append(f"{counted(len(_roots(found)), 'communities')} at the top")
-    intro = f"# The graph of {result.corpus}\n{', '.join(counts)}."
-    return _from_above(snapshot, result, budget, entities.central(snapshot, 20), found, intro)
-
-
-def _community(
-    snapshot: Snapshot, result: ExploreResult, budget: int, number: int
-) -> ExploreResult:
-    """Central entities of one community and the two levels under it."""
-    tops = snapshot.by_key("communities", [number], "n", [*TREE, "entity_ids"]).to_pylist()
-    if not tops:
-        what = f"there is no community c{number}"
-        raise NotFound(what, "Call explore_graph() for the top of the tree")
-    below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
-    where = f"id IN ({below}) OR parent IN ({below})"
-    found = snapshot.rows("communities", where, TREE).to_pylist()
-    members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
-    report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
-    title = one_line(report[0], 120) if report else "Community"
-    under = f"{counted(len(_roots(found)), 'communities')} directly under it"
-    intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
-    result.view = f"community/{number}"
-    central = entities.central(snapshot, 20, members)
-    return _from_above(snapshot, result, budget, central, found, intro)
-
-
 def _from_above(
-    snapshot: Snapshot,
-    result: ExploreResult,
-    budget: int,
-    central: Sequence[str],
-    communities: Sequence[Row],
-    intro: str,
+    snapshot: Snapshot, result: ExploreResult, budget: int, number: int | None = None
 ) -> ExploreResult:
-    rows = _entities(snapshot, central)
+    """Central entities, of the corpus or of one community, and the two top levels under it."""
+    if number is None:
+        found = snapshot.rows("communities", "level <= 1", TREE).to_pylist()
+        counters, members = snapshot.manifest.counters, None
+        counts = [counted(counters.get(name, 0), name) for name in ("entities", "relationships")]
+        counts.append(f"{counted(len(_roots(found)), 'communities')} at the top")
+        intro = f"# The graph of {result.corpus}\n{', '.join(counts)}."
+    else:
+        tops = snapshot.by_key("communities", [number], "n", [*TREE, "entity_ids"]).to_pylist()
+        if not tops:
+            what = f"there is no community c{number}"
+            raise NotFound(what, "Call explore_graph() for the top of the tree")
+        below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
+        where = f"id IN ({below}) OR parent IN ({below})"
+        found = snapshot.rows("communities", where, TREE).to_pylist()
+        members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"])
+        report = snapshot.by_key("reports", [number], "n", ["title"])["title"].to_pylist()
+        title = one_line(report[0], 120) if report else "Community"
+        under = f"{counted(len(_roots(found)), 'communities')} directly under it"
+        intro = f"# {title} (c{number})\n{counted(tops[0]['size'], 'entities')}, {under}."
+        result.view = f"community/{number}"
+    rows = _entities(snapshot, entities.central(snapshot, 20, members))
     sections = [
         Section("Entities", _entity_items(rows, dict.fromkeys(rows, 0)), 0.5),
-        Section("Communities", _tree_items(snapshot, communities), 0.5),
+        Section("Communities", _tree_items(snapshot, found), 0.5),
     ]
     result = _composed(result, sections, budget, intro)
     if rows:

@@ -54,9 +54,6 @@ def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str,
     return named[0], *(id if name in named else one for one, name, id in parts)
 
 
-# ---- look-ups ----------------------------------------------------------------------------------
-
-
 def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
     """The entity of the first corpus that has it; where others have it too, their ids. One corpus
     named "" is meant without a name, here and below."""

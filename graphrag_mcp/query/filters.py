@@ -196,8 +196,7 @@ class Filters:
 
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
-    """The filters of a call; None when there are none. BadInput says what cannot be read, and the
-    known fields."""
+    """The filters of a call; None when there are none. BadInput says what cannot be read."""
     written = [one for one in wanted if one.strip()]
     if len(written) > MOST:
         what = f"{len(written)} filters were given, and a call takes at most {MOST}"
@@ -218,7 +217,11 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
         held = _in_topics(snapshot, topics)
         made.documents = held if made.documents is None else held & made.documents
     notes = [_no_such_type(snapshot, made.of("type")), _undated(facts, made)]
-    made.note = " ".join(filter(None, [*notes, _none_passes(facts, made)]))
+    wrong = [one.value.strip("*") for one in made.of("document", "uri") if one.op == "="]
+    if facts and not made.documents and wrong:
+        pattern = f"uri=*{one_line(wrong[0], 60)}*"
+        notes.append(f'No document passes; * stands for anything, as in "{pattern}".')
+    made.note = " ".join(filter(None, notes))
     return made
 
 
@@ -241,15 +244,12 @@ def _add_entities(snapshot: Snapshot, made: Filters) -> None:
             made.first += [held for held in rows if held["id"] not in known]
 
 
-def _number_of(topic: str) -> int:
-    return int(topic.strip("[c]"))
-
-
 def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str]:
     """The documents whose main topic, of the topics of its level, passes these conditions."""
-    numbers = {_number_of(one.value) for one in wanted}
-    rows = snapshot.by_key("reports", sorted(numbers), "n", ["id", "n", "level"]).to_pylist()
-    if lost := numbers - {row["n"] for row in rows}:
+    number = {one: int(one.value.strip("[c]")) for one in wanted}
+    rows = snapshot.by_key("reports", sorted(set(number.values())), "n", ["id", "n", "level"])
+    rows = rows.to_pylist()
+    if lost := set(number.values()) - {row["n"] for row in rows}:
         what = f"there is no topic c{min(lost)}"
         raise BadInput(what, "list_documents and global_search show them")
     document_of = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
@@ -263,7 +263,7 @@ def _in_topics(snapshot: Snapshot, wanted: Sequence[Condition]) -> frozenset[str
 
     def passes(held: Sequence[str]) -> bool:
         numbers = {number for number, id in ids.items() if id in held}
-        return _together(wanted, lambda one: (_number_of(one.value) in numbers) == (one.op == "="))
+        return _together(wanted, lambda one: (number[one] in numbers) == (one.op == "="))
 
     return frozenset(id for id, held in found.items() if passes(held))
 
@@ -281,14 +281,6 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
         return ""
     listed = ", ".join(one for one in DEFAULT_TYPES if one in known)  # not what a model made up
     return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
-
-
-def _none_passes(facts: Mapping[str, Fact], made: Filters) -> str:
-    """How documents and addresses are written, where a condition on them let none through."""
-    wrong = [one.value.strip("*") for one in made.of("document", "uri") if one.op == "="]
-    if made.documents or not facts or not wrong:
-        return ""
-    return f'No document passes; * stands for anything, as in "uri=*{one_line(wrong[0], 60)}*".'
 
 
 def _undated(facts: Mapping[str, Fact], made: Filters) -> str:
@@ -323,25 +315,21 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
         if op not in ("=", ">="):
             raise BadInput(f"min_rating{op} says nothing", "Use rating<= or rating!=")
         name, op = "rating", ">="
-    keys = {key for fact in documents(snapshot).values() for key in fact["metadata"]}
+    keys = sorted({key for fact in documents(snapshot).values() for key in fact["metadata"]})
     if name not in keys and name not in FIELDS:
-        raise _unknown_field(name, sorted(keys))
+        near = difflib.get_close_matches(name, [*FIELDS, *keys], n=1, cutoff=0.6)
+        guess = next(iter(near), GUESSES.get(name, ""))
+        listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
+        listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+        meant = f"Did you mean {one_line(guess, 40)!r}? " if guess else ""
+        raise BadInput(
+            f"there is no field {one_line(name, 40)!r} to filter by",
+            f"Known are {', '.join(FIELDS)}, and metadata",
+            names=f"{meant}Metadata: {listed or 'none'}",
+        )
     date = dates.read(value) if name in (*DATES, *TIME) else ""
     _check_value(name, op, value, date)
     return Condition(name, op, date or value)
-
-
-def _unknown_field(name: str, keys: Sequence[str]) -> BadInput:
-    near = difflib.get_close_matches(name, [*FIELDS, *keys], n=1, cutoff=0.6)
-    guess = next(iter(near), GUESSES.get(name, ""))
-    listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
-    listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-    meant = f"Did you mean {one_line(guess, 40)!r}? " if guess else ""
-    return BadInput(
-        f"there is no field {one_line(name, 40)!r} to filter by",
-        f"Known are {', '.join(FIELDS)}, and metadata",
-        names=f"{meant}Metadata: {listed or 'none'}",
-    )
 
 
 def _check_value(name: str, op: str, value: str, date: str) -> None:

@@ -54,18 +54,23 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     chosen: list[str] = []
     for one, here in best.items():
         known = one not in there or _names(texts_so_far, there[one]["key"])
-        if known or _same(there[one], starts[here]) or from_one[here] >= FROM_ONE:
+        if known or from_one[here] >= FROM_ONE:
+            continue
+        keys = there[one]["key"], starts[here]["key"]
+        if _names(*keys) or _names(*keys[::-1]):  # one name is part of the other
+            continue
             continue
         from_one[here] += 1
         chosen.append(one)
     forms, found = FORMS[language_of(walk.header["query"])], chosen[:QUESTIONS]
-    links = _links(snapshot, [(one, best[one]) for one in found])
-    return [question(forms, there[one], starts[best[one]], links.get(one)) for one in found]
+    edges = between(snapshot, {id for one in found for id in (one, best[one])})
+    ids = {one: edges[min(one, best[one]), max(one, best[one])][1] for one in found}
+    rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
+    return [question(forms, there[one], starts[best[one]], rows.get(ids[one])) for one in found]
 
 
 def language_of(query: str) -> str:
-    """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
-    small words."""
+    """ "zh" of Han without kana or hangul, "en" by its small words, or "" for any other."""
     if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
         return ""
     if any(is_cjk(ch) for ch in query):
@@ -104,24 +109,11 @@ def _neighbours(snapshot: Snapshot, starts: Sequence[str]) -> dict[str, str]:
     return dict(zip(*named, strict=True))
 
 
-def _links(snapshot: Snapshot, pairs: Sequence[tuple[str, str]]) -> dict[str, Row]:
-    """The relationships between these pairs, by the first of each."""
-    edges = between(snapshot, {id for pair in pairs for id in pair})
-    ids = {one: edges[min(one, here), max(one, here)][1] for one, here in pairs}
-    rows = {row["id"]: row for row in snapshot.served("relationships", list(ids.values()))}
-    return {one: rows[id] for one, id in ids.items() if id in rows}
-
-
 def _names(text: str, key: str) -> bool:
     """Does the text name it, as a word of its own where words are apart?"""
     if not key.isascii():
         return key in text
     return re.search(rf"(?<![a-z0-9]){re.escape(key)}(?![a-z0-9])", text) is not None
-
-
-def _same(one: Row, other: Row) -> bool:
-    """Is one name part of the other?"""
-    return _names(one["key"], other["key"]) or _names(other["key"], one["key"])
 
 
 def question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None) -> str:

@@ -197,7 +197,7 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
     return finish(result, budget)
 
 
-# ---- the answer of a model ---------------------------------------------------------------------------
+# ---- a search with an answer ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +236,6 @@ class Points:
         return f"{which} gave no answer ({self.reason})." if self.failed else ""
 
 
-# ---- a search with an answer ---------------------------------------------------------------------
-
-
 def with_answer(
     result: SearchResult,
     level: int,
@@ -268,41 +265,34 @@ def with_answer(
     if chosen.unrated:
         unrated = f"{chosen.coverage['unrated']} reports got no rating from the model"
         note(result, f"{unrated} ({chosen.unrated}), so their words decided.")
-    if not found.points:
-        return _without_points(result, chosen, found, plain)
+    if not found.points:  # nothing relevant was found, or the model did not answer
+        state = ""
+        if chosen.unrated and not chosen.reports:
+            state = "failed"
+            note(result, failed(chosen.unrated))
+        elif not found.failed:
+            looked = max(found.reports, chosen.coverage.get("rated", 0))
+            result.method = ""
+            note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
+        else:
+            state = "failed" if found.failed == found.batches else "partial"
+            note(result, failed(found.reason) if state == "failed" else found.failures())
+        result = plain(result)
+        result.state = state or result.state
+        return result
     if found.answer is None or not found.answer.by:
         result.state = "failed"
         note(result, failed(found.answer.reason if found.answer else ""))
-        section = Section("Points", _point_items(found), 1.0)
-        return compose(result, [section], budget, first="Points")
+        items = []
+        for place, point in enumerate(found.points, 1):
+            description = one_line(restored(point.description, found.names).text, 1_500)
+            items.append(Item(f"p{place}", f"- {description} (score {point.score:g})"))
+        return compose(result, [Section("Points", items, 1.0)], budget, first="Points")
     _, communities = reports.finding_items(snapshot, query, chosen.reports[: reports.READ])
     result.communities = communities[:20]
     note(result, found.failures())
     result = answers.answered(result, found.answer, budget, snapshot=snapshot, cursor=cursor)
     result.state = "partial" if found.failed or chosen.unrated else "answered"
-    return result
-
-
-def _without_points(
-    result: SearchResult,
-    chosen: Chosen,
-    found: Points,
-    plain: Callable[[SearchResult], SearchResult],
-) -> SearchResult:
-    """The model gave no point: it found nothing relevant, or it did not answer."""
-    state = ""
-    if chosen.unrated and not chosen.reports:
-        state = "failed"
-        note(result, failed(chosen.unrated))
-    elif not found.failed:
-        looked = max(found.reports, chosen.coverage.get("rated", 0))
-        result.method = ""
-        note(result, f"The model found nothing on it in {counted(looked, 'reports')}.")
-    else:
-        state = "failed" if found.failed == found.batches else "partial"
-        note(result, failed(found.reason) if state == "failed" else found.failures())
-    result = plain(result)
-    result.state = state or result.state
     return result
 
 
@@ -379,7 +369,11 @@ async def _ratings(
         row = rows.get(one.id)
         if row is None:
             return 0.0  # damaged: nothing of it may be read
-        text = prompt.substitute(report=data(_headlines(row)), question=data(query))
+        lines = [one_line(row["title"], 200), row["summary"]]
+        found = context.findings(row)
+        lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in found]
+        headlines = answers.without_references("\n".join(lines))[:RATED_CHARACTERS]
+        text = prompt.substitute(report=data(headlines), question=data(query))
         message, schema = (Message("user", text),), replies.RATING_SCHEMA
         given = await asked(asker, Ask("rate", message, replies.read_rating, lambda: -1, schema))
         if given.by:
@@ -388,12 +382,6 @@ async def _ratings(
         return one.rating
 
     return list(await asyncio.gather(*(rating(one) for one in some))), missing
-
-
-def _headlines(row: Row) -> str:
-    lines = [one_line(row["title"], 200), row["summary"]]
-    lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in context.findings(row)]
-    return answers.without_references("\n".join(lines))[:RATED_CHARACTERS]
 
 
 # ---- map and reduce ------------------------------------------------------------------------------
@@ -439,8 +427,7 @@ def _line(row: Row) -> str:
 
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch in the order
-    of the rows."""
+    """Shuffled by a hash, so that none is one corner of the tree; inside in the order of rows."""
     batches: list[list[Row]] = []
     size = 0
     for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
@@ -466,13 +453,3 @@ def _map_question(
     text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
     messages = (Message("user", text),)
     return Ask("map", messages, replies.read_points, tuple, replies.POINTS_SCHEMA, if_cut="shown")
-
-
-def _point_items(found: Points) -> list[Item]:
-    """The model's points as rows of context, for when they could not be joined."""
-    items = []
-    for place, point in enumerate(found.points, 1):
-        description = one_line(restored(point.description, found.names).text, 1_500)
-        text = f"- {description} (score {point.score:g})"
-        items.append(Item(f"p{place}", text, section="Points"))
-    return items

@@ -102,9 +102,6 @@ def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:
     return {(min(a, b), max(a, b)): (weight, id) for a, b, weight, id in rows_of(rows)}
 
 
-# ---- neighbours ----------------------------------------------------------------------------------
-
-
 @dataclass
 class Around:
     """Entities around one by their steps from it: the nearest ring first, in a ring the strongest
@@ -164,9 +161,6 @@ def _pair(one: str, other: str) -> Pair:
     return min(one, other), max(one, other)
 
 
-# ---- paths ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Path:
     """Entities from start to goal, the relationships between them, how strong it is (0 to 1)."""
@@ -195,12 +189,21 @@ def connect(snapshot: Snapshot, start: str, goal: str) -> list[Path]:
         way = _cheapest(graph, cost, *ends, longest)
         if way and way not in found:
             found.append(way)
-        if longest > length:
-            for way in found:
-                _avoid(graph, cost, way)
+        for way in found if longest > length else ():  # dear or impassable for the next one
+            cost[np.isin(graph.there, way[1:-1])] += TOLL
+            if len(way) == 2:
+                positions, _ = graph.links(np.array(way[:1]))
+                cost[positions[graph.there[positions] == way[1]]] = np.inf
     named = [graph.named(way) for way in found[:PATHS]]
     edges = between(snapshot, dict.fromkeys(id for way in named for id in way))
-    return [_path(graph, *parts, edges) for parts in zip(found, named, strict=False)]
+    paths = []
+    for way, ids in zip(found, named, strict=False):
+        links = [edges[_pair(*ends)] for ends in pairwise(ids)]
+        degrees = graph.degree[way].astype("f8")
+        steps = [weight for weight, _ in links] / np.sqrt(degrees[1:] * degrees[:-1])
+        strength = float(np.prod(np.minimum(0.99, steps)))
+        paths.append(Path(ids, [id for _, id in links], strength))
+    return paths
 
 
 def _cheapest(graph: Graph, cost: Array, start: int, goal: int, longest: int) -> list[int]:
@@ -224,18 +227,3 @@ def _cheapest(graph: Graph, cost: Array, start: int, goal: int, longest: int) ->
         if way[-1] in step and way[-1] != start:
             way.append(step[way[-1]])
     return way[::-1]
-
-
-def _avoid(graph: Graph, cost: Array, way: Sequence[int]) -> None:
-    """Make the entities of a path dear for the next one, and the link of two ends impassable."""
-    cost[np.isin(graph.there, way[1:-1])] += TOLL
-    if len(way) == 2:
-        positions, _ = graph.links(np.array(way[:1]))
-        cost[positions[graph.there[positions] == way[1]]] = np.inf
-
-
-def _path(graph: Graph, way: Sequence[int], ids: list[str], edges: Mapping[Pair, Edge]) -> Path:
-    links = [edges[_pair(*ends)] for ends in pairwise(ids)]
-    degrees = graph.degree[way].astype("f8")
-    steps = [weight for weight, _ in links] / np.sqrt(degrees[1:] * degrees[:-1])
-    return Path(ids, [id for _, id in links], float(np.prod(np.minimum(0.99, steps))))

@@ -206,14 +206,9 @@ class _Search:
         left = request.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
-        question = Question(
-            source.snapshot,
-            request.query,
-            self.askers.get(source.corpus),
-            request.answer_options(left, self.block),
-            self.budget,
-            self.page((0,)),
-        )
+        asker, options = self.askers.get(source.corpus), request.answer_options(left, self.block)
+        asked = source.snapshot, request.query, asker, options
+        question = Question(*asked, self.budget, self.page((0,)))
         plain = partial(self._shown, sources=[source])
         return with_answer(self.found, read, question, plain, self.meter)
 

@@ -211,9 +211,8 @@ def passage_items(
         quoted_before = query.strip() and last and (last.data or {})["document_id"] == document
         if last and (quoted_before or _follows(last, item)):  # under the head of the one before
             head, _, text = item.text.partition("\n")
-            lines = (
-                "" if _follows(last, item) else f" (lines {row['line_start']}-{row['line_end']})"
-            )
+            lines = f" (lines {row['line_start']}-{row['line_end']})"
+            lines = "" if _follows(last, item) else lines
             item = replace(item, text=f"{head.partition('] ')[0]}]{lines}\n{text}")
         items.append(item)
     return items, notes

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -133,8 +133,7 @@ class Hit:
         return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
 
     def head(self) -> str:
-        """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
-        file's name."""
+        """`[t33.2] Title (uri:12-40) 2024-05-03`; no title that only repeats the file's name."""
         uri, title = one_line(self.uri, 300), one_line(self.citation.title, 120)
         if repeats(uri, title):
             title = ""
@@ -340,30 +339,26 @@ def _connect(page: Page, sources: Sequence[Source]) -> None:
     a model or an agent claims of a name."""
     found: list[str] = []
     for source in sources:
-        named, prefix = source.found.named[:20], f"{source.corpus}/" if source.corpus else ""
-        found += [f"- [{prefix}r{line}" for line in _statements(source.snapshot, named)]
-        if "claims" in source.snapshot.manifest.tables:
-            rows = source.snapshot.served("entities", named)
-            for row in context.claim_rows(source.snapshot, rows)[:CONNECTED]:
+        snapshot, named = source.snapshot, source.found.named[:20]
+        prefix = f"{source.corpus}/" if source.corpus else ""
+        rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
+        light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
+        light.sort(key=lambda row: (-row["weight"], row["id"]))
+        held = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
+        title = context.titles(snapshot, held) if held else {}
+        for row in held:
+            pair = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
+            told = readable(row["description"])
+            if told and not is_menu(row["description"], told):
+                said = f"{' and '.join(pair)}: {context.first_sentence(told, 200)}"
+                found.append(f"- [{prefix}r{row['n']}] {said}")
+        if "claims" in snapshot.manifest.tables:
+            rows = snapshot.served("entities", named)
+            for row in context.claim_rows(snapshot, rows)[:CONNECTED]:
                 said = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
                 found.append(f"- [{prefix}k{row['n']}] {said}")
     if found:
         page.add("\n".join(["Connected:", *found[:CONNECTED], ""]))
-
-
-def _statements(snapshot: Snapshot, named: Sequence[str]) -> list[str]:
-    rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
-    light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
-    light.sort(key=lambda row: (-row["weight"], row["id"]))
-    found = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
-    title = context.titles(snapshot, found) if found else {}
-    said = []
-    for row in found:
-        one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
-        told = readable(row["description"])
-        if told and not is_menu(row["description"], told):
-            said.append(f"{row['n']}] {one} and {other}: {context.first_sentence(told, 200)}")
-    return said
 
 
 def _unnamed(sources: Sequence[Source], hits: Sequence[Hit]) -> list[str]:
@@ -435,7 +430,11 @@ def read(
     columns = ["id", "document_id", "position"]
     parts = snapshot.by_key("passages", ids, "document_id", columns).to_pylist()
     count = Counter(part["document_id"] for part in parts)
-    untitled = {row["document_id"] for row in rows if _is_untitled(row)}
+    untitled = {  # the title is only the name of the file; source code needs no other
+        row["document_id"]
+        for row in rows
+        if row["title"] in ("", row["uri"].rpartition("/")[2]) and not language_of(row["uri"])
+    }
     first = [p["id"] for p in parts if p["document_id"] in untitled and not p["position"]]
     begins = {
         row["document_id"]: _beginning(row["text"])
@@ -472,11 +471,6 @@ def read(
             )
         )
     return hits
-
-
-def _is_untitled(row: Mapping[str, Any]) -> bool:
-    """Is a document's title only the name of its file? Source code needs no other."""
-    return row["title"] in ("", row["uri"].rpartition("/")[2]) and not language_of(row["uri"])
 
 
 def _beginning(text: str) -> str:

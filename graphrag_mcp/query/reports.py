@@ -83,9 +83,6 @@ class Rated:
     rank: float
 
 
-# ---- which reports -----------------------------------------------------------------------------
-
-
 def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     """Every report by id, with its rating from 0 to 5 by the words of the question, on a scale set
     by the best of them (0 where no word is in it)."""
@@ -193,9 +190,6 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
     held += [every[id] for id in finest if id in every]
     first = [replace(one, rating=INCLUDED + one.rating) for one in held]
     return [*first, *(one for one in kept if one.id not in on)]
-
-
-# ---- their findings ----------------------------------------------------------------------------
 
 
 def finding_items(

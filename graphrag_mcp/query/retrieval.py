@@ -206,7 +206,7 @@ def retrieve(
     _favour_period(candidates)
     _spread(candidates.passages.values(), weights)
     _put_leader_first(candidates.passages.values(), weights)
-    _demote_unnamed(candidates.passages.values(), _rare_names(found, rare), weights)
+    _demote_unnamed(candidates.passages.values(), found, rare, weights)
     found.passages = candidates.best()
     if rerank is not None:
         found.passages = _reranked(snapshot, found, rerank, weights)
@@ -275,7 +275,9 @@ class _Candidates:
         best = self._by_words()[:FIRST_PERSON_READ]
         new = [one.id for one in best if one.id not in self._own]
         for id, text in rows_of(self.snapshot.by_key("passages", new, "id", ("id", "text"))):
-            self._own[id] = own_terms(text)
+            spans = sentences(text) if OWN.search(text) else ()
+            said = filter(OWN.search, (text[start:end] for start, end in spans))
+            self._own[id] = terms(" ".join(said))
         heard = [self._own[one.id] for one in best]
         average = sum(map(len, heard)) / (sum(map(bool, heard)) or 1)
         score = bm25(self.snapshot, self._worth, average)
@@ -436,12 +438,6 @@ def _rare_terms(names: Sequence[Mention], worth: Mapping[str, float]) -> list[st
     return [term for term, value in worth.items() if term in held and value >= RARE * usual]
 
 
-def _rare_names(found: Retrieved, rare: Sequence[str]) -> list[list[str]]:
-    names = (terms_of(one.form) for one in found.names if one.strong)
-    held = ([term for term in terms if term in found.terms] for terms in names)
-    return [terms for terms in held if not {*rare}.isdisjoint(terms)]
-
-
 # ---- the score of a passage ----------------------------------------------------------------------
 
 
@@ -528,10 +524,13 @@ def _put_leader_first(passages: Collection[Passage], weights: Weights) -> None:
 
 
 def _demote_unnamed(
-    passages: Collection[Passage], names: Sequence[Sequence[str]], weights: Weights
+    passages: Collection[Passage], found: Retrieved, rare: Collection[str], weights: Weights
 ) -> None:
     """A passage that holds no rare name of the question, that is not next to one that does, and
     that no title or name connects with one, counts less by its words."""
+    strong = (terms_of(one.form) for one in found.names if one.strong)
+    known = ([term for term in name if term in found.terms] for name in strong)
+    names = [name for name in known if not {*rare}.isdisjoint(name)]
     holding = {
         (one.document_id, one.position)
         for one in passages
@@ -613,20 +612,19 @@ def _give_neighbours(candidates: _Candidates) -> None:
             around = weights.around * share * score * score / high[0].total()
             shares[place] = max(always, weights.beside * share * score), max(most, around)
     known = {(one.document_id, one.position): one for one in candidates.passages.values()}
-    fresh = candidates.join(_at(candidates.snapshot, shares.keys() - known.keys()))
+    places = (
+        shares.keys() - known.keys()
+    )  # before the first and behind the last of a document: none
+    documents = sorted({document for document, _ in places})
+    light = ["id", "document_id", "position"]
+    rows = candidates.snapshot.by_key("passages", documents, "document_id", light)
+    ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
+    fresh = candidates.join(candidates.snapshot.by_key("passages", ids, "id", LIGHT))
     known |= {(one.document_id, one.position): one for one in fresh}
     for place, (always, most) in shares.items():
         if place in known:
             room = limit - known[place].total() - PASSED
             known[place].parts["beside"] = max(min(most, room), always)
-
-
-def _at(snapshot: Snapshot, places: Collection[Place]) -> pa.Table:
-    """The passages at these places; before the first and behind the last of a document is none."""
-    documents = sorted({document for document, _ in places})
-    rows = snapshot.by_key("passages", documents, "document_id", ["id", "document_id", "position"])
-    ids = [id for id, *place in rows_of(rows) if tuple(place) in places]
-    return snapshot.by_key("passages", ids, "id", LIGHT)
 
 
 # ---- the first person ----------------------------------------------------------------------------
@@ -643,12 +641,6 @@ SEVERAL = 1.5  # of the best passage's score: more than one passage holds the wo
 def in_first_person(query: str) -> bool:
     """Does the question ask of the one who asks? "Tell me" and "how do I" do not."""
     return bool(OWN.search(_AID.sub(" ", query[:QUERY_CHARACTERS])))
-
-
-def own_terms(text: str) -> list[str]:
-    """The terms of the sentences in the first person."""
-    spans = sentences(text) if OWN.search(text) else ()
-    return terms(" ".join(filter(OWN.search, (text[start:end] for start, end in spans))))
 
 
 # ---- time ----------------------------------------------------------------------------------------
@@ -808,18 +800,15 @@ def _add_near(
     pairs = zip(wanted, ["", *wanted], strict=False)
     unknown = [term for term, before in pairs if term not in worth and not is_stem(term, before)]
     found = nearest(snapshot, unknown, worth)
-    for near in found.values():
-        for term, passages in near:
-            worth.setdefault(term, weights.near * rarity(total, passages))
-    return {term: _words(near) for term, near in found.items()}
-
-
-def _words(near: Sequence[tuple[str, int]]) -> list[str]:
-    """Of near terms those that are words: no stem that stands only where one of these forms does."""
-    forms = Counter[str]()
-    for form, passages in near:
-        forms.update({stem: passages for stem in query_terms(form) if stem != form})
-    return [term for term, passages in near if passages > forms[term]]
+    words: dict[str, list[str]] = {}
+    for term, near in found.items():
+        forms = Counter[str]()
+        for form, passages in near:
+            worth.setdefault(form, weights.near * rarity(total, passages))
+            forms.update({stem: passages for stem in query_terms(form) if stem != form})
+        # no stem that stands only where one of these forms does
+        words[term] = [one for one, passages in near if passages > forms[one]]
+    return words
 
 
 def nearest(
@@ -829,7 +818,11 @@ def nearest(
     nothing near. `known` are the terms of the question that occur: who has one form of a word needs
     no other."""
     wanted = [term for term in dict.fromkeys(unknown) if _replaceable(term, known)][:UNKNOWN]
-    particles = _with_other_particles(unknown)
+    # Korean words of one syllable are tried with other particles; no ends of longer words.
+    longer = [term for term in unknown if len(term) > 2]
+    short = (term for term in unknown if len(term) == 2)
+    whole = [term for term in short if not any(term in word for word in longer)]
+    particles = {term: other_particles(term) for term in whole[:UNKNOWN]}
     starts = sorted({start for term in wanted for start in _starts(term)})
     where = [f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts]
     where += [f"term IN ('{form}')" for forms in particles.values() for form in forms]
@@ -849,14 +842,6 @@ def _replaceable(term: str, known: Collection[str]) -> bool:
         return False
     longer = (one for one in known if len(one) > 2)
     return "-" in term or not any(term.startswith(one) or one.startswith(term) for one in longer)
-
-
-def _with_other_particles(unknown: Collection[str]) -> dict[str, list[str]]:
-    """Korean words of one syllable with other particles; no ends of longer words."""
-    longer = [term for term in unknown if len(term) > 2]
-    short = (term for term in unknown if len(term) == 2)
-    whole = [term for term in short if not any(term in word for word in longer)]
-    return {term: other_particles(term) for term in whole[:UNKNOWN]}
 
 
 def _starts(term: str) -> tuple[str, ...]:

@@ -22,12 +22,17 @@ _IDENTIFIER = re.compile(
 
 def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     """(mode, reason). `fused` is what local_search does."""
+    from graphrag_mcp.names.extract import extract
+
     query = query.strip()
     if not query:
         return "fused", "The question is empty, so this is an overview."
     if quoted(query):
         return "text", "The question quotes words, which must stand in the text."
-    named = _names_here(query, snapshot)
+    mentions = extract(query[: retrieval.NAME_CHARACTERS])
+    forms = {entity_id(mention.key): mention.form for mention in mentions if mention.strong}
+    known = snapshot.by_key("entities", list(forms), "id", ["id"])["id"].to_pylist()
+    named = forms[known[0]] if known else ""  # the first one that is an entity of this corpus
     if _IDENTIFIER.match(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
     overview = OVERVIEW.search(query)
@@ -40,13 +45,3 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     if named:
         return "fused", f"The question names {named!r}, which is in the corpus."
     return "fused", "The question asks for something in particular."
-
-
-def _names_here(query: str, snapshot: Snapshot) -> str:
-    """The first name of the question that is an entity of this corpus; "" when none is."""
-    from graphrag_mcp.names.extract import extract
-
-    names = [mention for mention in extract(query[: retrieval.NAME_CHARACTERS]) if mention.strong]
-    ids = {entity_id(mention.key): mention.form for mention in names}
-    known = snapshot.by_key("entities", list(ids), "id", ["id"])["id"].to_pylist()
-    return ids[known[0]] if known else ""

@@ -129,9 +129,6 @@ def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
     return replace(item, id=id, text=text, citation=cited, data=data or None, tokens=0)
 
 
-# ---- sources ---------------------------------------------------------------------------------------
-
-
 def source_items(source: Source, count: int) -> list[Item]:
     """The best passages as items; damaged ones are missing."""
     snapshot, found = source.snapshot, source.found
@@ -144,9 +141,6 @@ def source_items(source: Source, count: int) -> list[Item]:
         item = source_item(row, score[row["id"]], alias.get(row["document_id"], ""))
         items.append(explained(item, why[row["id"]]) if why else item)
     return items
-
-
-# ---- entities and what is around them --------------------------------------------------------------
 
 
 def _chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> list[entities.Scored]:
@@ -198,22 +192,13 @@ def _relationships(
     outward = [id for id in order if linked[id]][: RELATIONSHIPS * len(chosen)]
     found = snapshot.served("relationships", network + outward)
     titles = context.titles(snapshot, found)
-    return [
-        Item(
-            f"r{row['n']}",
-            columns(
-                f"r{row['n']}",
-                titles.get(row["source_id"], "?"),
-                titles.get(row["target_id"], "?"),
-                one_line(row["description"], 300),
-                f"{row['weight']:g}",
-                linked[row["id"]],
-            ),
-            None,
-            "Relationships",
-        )
-        for row in found
-    ]
+    items = []
+    for row in found:
+        ends = (titles.get(row[end], "?") for end in ("source_id", "target_id"))
+        rest = one_line(row["description"], 300), f"{row['weight']:g}", linked[row["id"]]
+        text = columns(f"r{row['n']}", *ends, *rest)
+        items.append(Item(f"r{row['n']}", text, None, "Relationships"))
+    return items
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
@@ -235,8 +220,6 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
         items.append(Item(f"c{row['n']}", text, None, "Reports", held[row["id"]]))
     return items
 
-
-# ---- why a row is there ----------------------------------------------------------------------------
 
 ENTITY_PARTS: Mapping[str, str] = TABLES["entity_parts"]
 

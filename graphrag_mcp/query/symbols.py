@@ -233,7 +233,10 @@ def _block(
     rows = _rows(snapshot, [end for one in steps for end in (one.use.source, one.use.target)])
     plain = row["key"] if len(words) == 1 and words[0] in WEIGHT else ""
     far = [one.hops for one in own + tests]
-    head = _head(row, words, back, far, _further(words, hops, further))
+    beyond = f"{further} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
+    if not further:
+        beyond = f"looked for in {FAR} steps" if alone else "none further resolved"
+    head = _head(row, words, back, far, beyond)
     cut = len(steps) < len(own) + len(tests)
     return head, _items(snapshot, steps, rows, plain, not alone), rows, cut
 
@@ -274,12 +277,6 @@ def _head(row: Row, words: Sequence[str], back: bool, hops: Sequence[int], more:
     none = "Nothing of this kind was resolved; search_text finds the words."
     head = f"# {title} {bracketed(id, row['type'])}: {', '.join(words)}, {way}\n"
     return head + (f"{', '.join([*counts, more])}." if counts else none)
-
-
-def _further(words: Sequence[str], hops: int, more: int) -> str:
-    if not more:
-        return "none further resolved" if set(words) != {"tests"} else f"looked for in {FAR} steps"
-    return f"{more} more at {hops + 1}" + (f" (give hops={hops + 1})" if hops < FAR else "")
 
 
 def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:

@@ -106,8 +106,7 @@ def search_text(
     cursor: str = "",
     filters: Sequence[str] = (),
 ) -> SearchResult:
-    """Full text over the original passages. What stands in quotes must occur literally (case and
-    width aside)."""
+    """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
     return search([("", snapshot)], query, max_tokens=max_tokens, cursor=cursor, filters=filters)
 
 
@@ -143,7 +142,12 @@ def search(
         said = kept.note if kept else ""
         result.hint = local.joined(result.hint, f"In {name}: {said}" if name and said else said)
     missing = [word for word in lost[0] if all(word in some for some in lost)]
-    nowhere = _said_absent(missing, "this corpus" if len(corpora) == 1 else "these corpora")
+    nowhere = ""
+    if missing:
+        where = "this corpus" if len(corpora) == 1 else "these corpora"
+        more = f" and {len(missing) - LITERALS} more" if len(missing) > LITERALS else ""
+        listed = ", ".join(repr(one_line(one, 80)) for one in missing[:LITERALS])
+        nowhere = f"Nowhere in {where}: {listed}{more}."
     result.hint = local.joined(result.hint, nowhere)
     result.coverage["passages"] = sum(len(one.found.passages) for one in sources)
     useful = [one for one in sources if one.useful]
@@ -216,14 +220,6 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
     lost += [word for word in words if retrieval.absent(word, known, set(unknown))]
     return list(dict.fromkeys(lost))
-
-
-def _said_absent(lost: Sequence[str], where: str) -> str:
-    if not lost:
-        return ""
-    more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""
-    listed = ", ".join(repr(one_line(one, 80)) for one in lost[:LITERALS])
-    return f"Nowhere in {where}: {listed}{more}."
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:

@@ -243,9 +243,6 @@ def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
     return found
 
 
-# ---- statements of the same form -----------------------------------------------------------------
-
-
 def _compare(statements: Sequence[Statement], own: frozenset[str] = frozenset()) -> None:
     """Say beside each statement which one of another day has the same form and says another thing.
     `own`: the forms of the entity that the timeline is of."""

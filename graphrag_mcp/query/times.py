@@ -30,8 +30,6 @@ Row = Mapping[str, Any]
 Fact = Mapping[str, Any]
 
 
-# ---- documents -----------------------------------------------------------------------------------
-
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
 )
@@ -176,8 +174,6 @@ def _mostly_same(snapshot: Snapshot, pairs: Mapping[str, str]) -> dict[str, str]
     return {one: pairs[one] for one, same in held.items() if same > SAME * len(runs[one])}
 
 
-# ---- passages ------------------------------------------------------------------------------------
-
 # The anchors of a document, and whether it writes the day before the month.
 Known = tuple[list[Anchor], bool | None]
 
@@ -294,16 +290,15 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
             day = "" if facts[one["id"]]["by"] else facts[one["id"]]["date"]
             said = anchors(one["text"], day if len(day) == 10 else "")
             known[one["id"]] = said, dates.day_first(one["text"])
-    return {
-        row["id"]: _times(row, known.get(row["document_id"], ([], None)), facts) for row in rows
-    }
-
-
-def _times(row: Row, known: Known, facts: Mapping[str, Fact]) -> Times:
-    start, end = row["char_start"], row["char_end"]
-    above = [one._replace(at=start) for one in known[0] if one.at <= start][-1:]
-    here = (*above, *(one for one in known[0] if start < one.at < end))
-    return Times(row["text"], start, here, known[1], facts.get(row["document_id"], {}))
+    found = {}
+    for row in rows:
+        anchored, day_first = known.get(row["document_id"], ([], None))
+        start, end = row["char_start"], row["char_end"]
+        above = [one._replace(at=start) for one in anchored if one.at <= start][-1:]
+        here = (*above, *(one for one in anchored if start < one.at < end))
+        fact = facts.get(row["document_id"], {})
+        found[row["id"]] = Times(row["text"], start, here, day_first, fact)
+    return found
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:

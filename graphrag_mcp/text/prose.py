@@ -93,11 +93,8 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     if key in _ENDS["may_end"] or initial or _DOTTED.fullmatch(word):
         # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
         following = _LETTERS.match(after)
-        return not after or (
-            following is not None
-            and following[0].istitle()
-            and following[0].casefold() in _ENDS["starters"]
-        )
+        first = following[0] if following else ""
+        return not after or (first.istitle() and first.casefold() in _ENDS["starters"])
     return True
 
 
@@ -119,10 +116,8 @@ def _is_versus(before: str, after: str) -> bool:
     following = _LETTERS.match(after)
     if not party[:1].isupper() or following is None or not following[0][0].isupper():
         return False
-    return following[0].casefold() not in _ENDS["starters"] or following[0].casefold() in (
-        "the",
-        "a",
-    )
+    first = following[0].casefold()
+    return first not in _ENDS["starters"] or first in ("the", "a")
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -430,14 +425,9 @@ def substance(sentence: str) -> float:
     row, code, a notice, a menu or a bibliography's entry; less for a question or an exclamation."""
     bare = spoken(sentence)
     said = bare or sentence
-    worth = (
-        _NOISE
-        if any(
-            (_FORMS.noise.search(sentence), _ITEM.fullmatch(sentence), _FORMS.greeting.match(said))
-        )
-        or _FORMS.talk.search(said)
-        else 1.0
-    )
+    noise = _FORMS.noise.search(sentence) or _ITEM.fullmatch(sentence)
+    noise = noise or _FORMS.greeting.match(said) or _FORMS.talk.search(said)
+    worth = _NOISE if noise else 1.0
     worth *= 0.4 if _FORMS.reaction.match(said) else 1.0
     dense = not said.isascii() and any(map(is_cjk, said[:40]))
     if bare != sentence.strip() and len(said) < 25 and not dense:
@@ -449,7 +439,9 @@ def substance(sentence: str) -> float:
         worth *= 0.25
     elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
         worth *= 0.5
-    return worth * _entry(said) * (1.0 if dense else _clause(said))
+    entry = _FORMS.reference.search(said) or _FORMS.initials.search(said)
+    worth *= 0.2 if entry or len(_FORMS.cited.findall(said)) > 1 else 1.0
+    return worth if dense else worth * _clause(said)
 
 
 def statement(sentence: str) -> str:
@@ -473,9 +465,8 @@ def telling(sentence: str) -> float:
 
 def eventful(sentence: str) -> float:
     """Up to 4 for what a speaker did or plans; below 1 for what addresses the other or points back."""
-    worth = (2.0 if _FORMS.did.search(sentence) else 1.0) * (
-        0.5 if _ADDRESSED.search(sentence) else 1.0
-    )
+    worth = 2.0 if _FORMS.did.search(sentence) else 1.0
+    worth *= 0.5 if _ADDRESSED.search(sentence) else 1.0
     worth *= 2.0 if OWN.search(sentence) and _FORMS.when.search(sentence) else 1.0
     return worth * (0.5 if _FORMS.pointing.match(spoken(sentence)) else 1.0)
 
@@ -572,18 +563,15 @@ def _place(sentence: str, name: str) -> int:
     return at
 
 
-def _entry(said: str) -> float:
-    forms = _FORMS.reference.search(said) or _FORMS.initials.search(said)
-    return 0.2 if forms or len(_FORMS.cited.findall(said)) > 1 else 1.0
-
-
 def _clause(said: str) -> float:
     """Little for words in a row without grammar, as in a menu, and for three words or fewer that are
     no sentence; less for a heading without a verb."""
     words = [word.strip(_EDGES).casefold() for word in said.replace("’", "'").split()]
     words = [word for word in words if word]
-    if not said[:80].isascii() and not _latin(said):
-        return 1.0
+    if not said[:80].isascii():
+        letters = [ch for ch in said[:80] if ch.isalpha()]
+        if sum(ch < "\u0250" for ch in letters) * 2 <= len(letters):
+            return 1.0
     if len(words) < 4:  # Even Stensberg (@evenstensberg)
         return 1.0 if said.rstrip("\"'”’)*_")[-1:] in (".", "!", "?") else 0.2
     grammar = sum(word in _GRAMMAR for word in words)
@@ -597,8 +585,3 @@ def _clause(said: str) -> float:
         return 0.2  # Mr. Kneebone and his Friends.
     plural = any(word.endswith("s") for word in small)
     return 1.0 if _FORMS.acts.search(said) else 0.8 if plural else 0.5
-
-
-def _latin(said: str) -> bool:
-    letters = [ch for ch in said[:80] if ch.isalpha()]
-    return sum(ch < "\u0250" for ch in letters) * 2 > len(letters)

@@ -95,14 +95,13 @@ def expressions(
     stamps = [(one[0], one[2], False) for one in anchors if one[2:] and one[2]]
     hidden = sorted([*stamps, *_titles(text)])
     kept = [one for one in _outermost(found) if one.start]
-    return [one for one in _joined(text, kept) if not _is_hidden(one, hidden)]
-
-
-def _is_hidden(one: When, hidden: Sequence[tuple[int, int, bool]]) -> bool:
-    """Does an expression stand in one of these parts? Some hide only relative ones."""
-    at = bisect_right(hidden, (one.char_start, one.char_end, True)) - 1
-    start, end, relative = hidden[at] if at >= 0 else (0, 0, False)
-    return start <= one.char_start < end and (bool(one.anchor) or not relative)
+    shown = []
+    for one in _joined(text, kept):  # none in one of these parts; some hide only relative ones
+        at = bisect_right(hidden, (one.char_start, one.char_end, True)) - 1
+        start, end, relative = hidden[at] if at >= 0 else (0, 0, False)
+        if not start <= one.char_start < end or (relative and not one.anchor):
+            shown.append(one)
+    return shown
 
 
 def _titles(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -308,8 +307,7 @@ def _to(first: date, last: date) -> Interval:
 
 
 def _period(anchor: date, unit: str, shift: int) -> Interval:
-    """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
-    anchor."""
+    """The day, week, weekend, month, quarter, year or decade `shift` after that of the anchor."""
     if unit == "day":
         return (anchor + timedelta(days=shift),) * 2
     if unit in ("week", "weekend"):
@@ -324,8 +322,7 @@ _MULTIPLES = {"decade": ("year", 10), "fortnight": ("week", 2)}
 
 
 def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
-    """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
-    units more."""
+    """The day, the week around it, the month or year `shift` units away; `slack` units more."""
     unit, times = _MULTIPLES.get(unit, (unit, 1))
     shift *= times
     if unit == "week":
@@ -528,8 +525,7 @@ def _weekday_of_week(anchor: date, values: Values) -> Interval:
 
 
 def _unit(anchor: date, values: Values) -> Interval:
-    """This, the last or the next week, month, ...; in English the last week is the seven days
-    before."""
+    """This, the last or the next unit; in English the last week is the seven days before."""
     unit, which = values["unit"], values["which"]
     # "The last day", "this day"; the last decade is not over at a round year.
     if unit in ("day", "fortnight") or (unit == "decade" and which == -1):
@@ -686,7 +682,9 @@ class _Vocabulary:
         han = name == "zh"
         places = _TABLES["places"] | (_TABLES["han_places"] if han else {})
         places |= {"about": f"(?:{table['about']})"} | {
-            kind: _alternatives(words) for kind, words in self._words.items() if words
+            kind: "|".join(sorted(words, key=lambda one: (-len(one), one)))
+            for kind, words in self._words.items()
+            if words
         }
         # Of twenty-five years, "five years" is no part.
         places["number"] = (
@@ -698,7 +696,15 @@ class _Vocabulary:
         )
         self._ranked = re.compile(table["ranked"] + r"(?:[ ,][\w'’-]+){0,3} \Z", re.IGNORECASE)
         self._rules: list[tuple[re.Pattern[str], str, str, Values]] = []
-        self._triggers = self._trigger_words(table)
+        # the last token of each word of a key kind, with its kind; characters in Chinese
+        kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
+        ends = ("", *table.get("weekday_ends", ()))  # Freitagabend
+        self._triggers = {
+            _FORMS.token.findall(word)[-1] + end: kind
+            for kind in reversed(kinds)
+            for word in kinds[kind]
+            for end in (ends if kind == "weekday" else ends[:1])
+        }
         edges = (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
         bounds = ("(?:", ")") if han else edges
         for template, rule, *given in table["patterns"]:
@@ -710,8 +716,7 @@ class _Vocabulary:
             self._rules.append((pattern, rule, kind, given[0] if given else {}))
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str, Values]]:
-        """Patterns are tried only around words of their key kind: a third of the time of trying
-        them everywhere."""
+        """Patterns are tried only around words of their key kind, in a third of the time."""
         windows = self._windows(text)
         for pattern, rule, kind, given in self._rules:
             for start, end in windows.get(kind, ()):
@@ -737,17 +742,6 @@ class _Vocabulary:
             return bool(counted or (said and _FORMS.clock_words.search(said)))
         before = text[max(start - 8, 0) : start]
         return rule in ("month of year", "months") and bool(_FORMS.day_before.search(before))
-
-    def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
-        """The last token of each word of a key kind, with its kind; characters in Chinese."""
-        kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
-        ends = ("", *table.get("weekday_ends", ()))  # Freitagabend
-        return {
-            _FORMS.token.findall(word)[-1] + end: kind
-            for kind in reversed(kinds)
-            for word in kinds[kind]
-            for end in (ends if kind == "weekday" else ends[:1])
-        }
 
     def _windows(self, text: str) -> dict[str, list[tuple[int, int]]]:
         """Around each trigger the part of the text in which its patterns are tried, by kind, joined
@@ -862,10 +856,6 @@ def _sentence_around(text: str, start: int, end: int, before: int = 1) -> str:
 def _words(table: Mapping[str, Any]) -> dict[str, Any]:
     """`{"last|past": -1}` as `{"last": -1, "past": -1}`."""
     return {one: value for words, value in table.items() for one in words.split("|")}
-
-
-def _alternatives(words: Sequence[str] | Mapping[str, Any]) -> str:
-    return "|".join(sorted(words, key=lambda one: (-len(one), one)))
 
 
 def _number(word: str) -> int:

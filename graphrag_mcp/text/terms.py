@@ -47,8 +47,7 @@ _CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
 
 
 def composed(text: str) -> str:
-    """The text with letters written in pieces put together (NFC); nearly always the very text that
-    was given."""
+    """The text with letters in one piece each (NFC); nearly always the very text given."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -123,8 +122,7 @@ def _latin_table() -> dict[int, str | None]:
 
 
 def _script_table() -> dict[int, str | None]:
-    """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta;
-    and its digits."""
+    """Letters with several forms within a script (ё, hamza, Persian kaf, nukta), and digits."""
     table: dict[int, str | None] = {
         0x93C: None,
         0x5F3: "'",
@@ -147,11 +145,6 @@ _FOLD = _LATIN | _script_table() | SIMPLIFY
 def folded(text: str) -> str:
     """Case, marks and spellings of one word made one."""
     return text.casefold() if text.isascii() else text.casefold().translate(_FOLD)
-
-
-def unmarked(token: str) -> str:
-    """Without marks, in its own case."""
-    return token if token.isascii() else token.translate(_FOLD)
 
 
 def bare_latin(word: str) -> str:
@@ -179,10 +172,6 @@ _CASED_WORD = re.compile(
 )
 
 
-def _open(match: re.Match[str]) -> str:
-    return "о" if match[0] == "і" else "е"
-
-
 @lru_cache(maxsize=1 << 15)
 def _cyrillic(word: str) -> str:
     before = ""
@@ -192,7 +181,7 @@ def _cyrillic(word: str) -> str:
             word = word[:-2] + _SOFTENED[word[-2:]]
         word = _CYRILLIC.sub("", word)
         if word == before and len(word) > 3:
-            word = _WEAK_VOWEL.sub("", _CLOSED.sub(_open, word))
+            word = _WEAK_VOWEL.sub("", _CLOSED.sub(lambda one: "о" if one[0] == "і" else "е", word))
     return word
 
 
@@ -206,14 +195,11 @@ def _without_case(match: re.Match[str]) -> str:
 
 
 def without_suffix(word: str, single: bool = False) -> str:
-    """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if
-    `single`."""
+    """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
     bare = _TURKISH.sub("", word)
-    return (
-        word[:-2]
-        if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu"
-        else bare
-    )
+    if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu":
+        return word[:-2]
+    return bare
 
 
 def without_cases(key: str) -> str:
@@ -261,8 +247,7 @@ _IN_LATIN = {
 
 
 def latin_language(text: str) -> str:
-    """The language, written in Latin letters, that this text shows to be in; "" for English and
-    where none shows."""
+    """The language in Latin letters that this text is in; "" for English and where none shows."""
     if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
         return ""
     known = _IN_LATIN.keys() & text.lower().split()
@@ -278,8 +263,7 @@ def latin_language(text: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def stem_in(language: str, word: str) -> str:
-    """The stem of a word of a language that is written in Latin letters; its marks tell endings
-    apart."""
+    """The stem of a word of a language in Latin letters; its marks tell endings apart."""
     return bare_latin(stemmer(language).stemWord(word.casefold()))
 
 
@@ -339,7 +323,8 @@ def _expand(token: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
-    plain = unmarked(token).removesuffix("'s").removesuffix("'S")
+    plain = token if token.isascii() else token.translate(_FOLD)  # in its own case
+    plain = plain.removesuffix("'s").removesuffix("'S")
     plain = plain.replace(",", "").strip("_'-")
     whole = folded(plain)
     if not whole:
@@ -380,8 +365,7 @@ def _grams(run: str) -> tuple[str, ...]:
 
 
 def unwrapped(text: str) -> str:
-    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF,
-    mail, manuals)."""
+    """Chinese and Japanese text without line breaks within words (PDF, mail, manuals)."""
     return text if text.isascii() else _WRAP.sub("", text)
 
 
@@ -450,12 +434,9 @@ def query_terms(text: str, most: int = 64) -> list[str]:
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
             expanded = _searched(expanded)
-        elif (
-            expanded
-            and (stop_word(expanded[0]) or token.lower() in grammar)
-            and (shouted or len(token) < 2 or not token.isupper())
-        ):
-            continue
+        elif expanded and (shouted or len(token) < 2 or not token.isupper()):
+            if stop_word(expanded[0]) or token.lower() in grammar:
+                continue
         found.update(dict.fromkeys(expanded))
         if len(found) >= most:
             break
@@ -463,8 +444,7 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 
 
 def _searched(grams: Sequence[str]) -> tuple[str, ...]:
-    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one
-    character (猫の寿命)."""
+    """Of the terms of a CJK run the pairs of one word and words of one character (猫の寿命)."""
     if len(grams) == 1:
         return () if stop_word(grams[0]) else tuple(grams)
     pairs = [term for term in grams if len(term) > 1]
@@ -551,12 +531,8 @@ def _unwrapped(key: str) -> str:
 def _singular(key: str) -> str:
     """The plural s of the last English word folded, where no other name is likely to be hit by it."""
     head, space, last = key.rpartition(" ")
-    if (
-        len(last) < 4
-        or last in _WORDS["keep_s"]
-        or not _PLURAL.fullmatch(last)
-        or not (space or _LONE_PLURAL.fullmatch(last))
-    ):
+    plural = len(last) > 3 and last not in _WORDS["keep_s"] and _PLURAL.fullmatch(last)
+    if not plural or not (space or _LONE_PLURAL.fullmatch(last)):
         return key
     if last.endswith("ies"):
         return head + space + last[:-3] + "y"

@@ -71,11 +71,8 @@ COSTS = _Costs()
 def _cost(piece: str) -> int:
     first, last = piece[0], piece[-1]
     if not piece.isascii() and len(piece) == 1:
-        return (
-            _COMMON_HAN
-            if piece in _common_han()
-            else _BLOCKS[bisect_right(_BLOCK_STARTS, ord(piece)) - 1][1]
-        )
+        block = _BLOCKS[bisect_right(_BLOCK_STARTS, ord(piece)) - 1]
+        return _COMMON_HAN if piece in _common_han() else block[1]
     if first.isalpha():
         return _word_cost(piece)
     if piece == "_":
@@ -98,9 +95,7 @@ def _word_cost(word: str) -> int:
     pairs = sum(map(_PAIR.__getitem__, map(add, f"^{bare}", f"{bare}$")))
     if word.isascii() and word.isupper():  # 0.37 a letter in English headings, 0.6 at random
         return max(16, 2 + 5 * len(word) + pairs * 7 // 16) if len(word) > 1 else 16
-    marks = (
-        0 if word.isascii() else sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
-    )
+    marks = sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
     return max(16, (1 + pairs + _TITLE * word[0].isupper() + _MARK * marks) * 17 // 16)
 
 
