@@ -333,6 +333,19 @@ def test_words_of_addresses_are_no_words_of_a_text(tmp_path: Path) -> None:
     assert [one.title for one in search_text(snapshot, '"ferry+timetable"').citations] == ["Asked"]
 
 
+def test_lists_of_works_are_shown_only_for_words_that_they_alone_hold(tmp_path: Path) -> None:
+    told = "Boys grow by about six centimetres a year and girls by a little less; the spurt in height begins at twelve. Catherine Moreau, nurse in Lyon, measured them with Tanner's rule."
+    works = "* Tanner JM, Davies PS. Standards for height and growth of boys. 1985. doi: 10.1 [Google Scholar]\n* Mauriac F, Widdowson EM, et al. The spurt in height of boys. 1992. doi: 10.2 [Google Scholar]\n* Prader A, Largo RH. Growth of boys in height. 1978. doi: 10.3 [Google Scholar]"
+    texts = (InlineText(told, "body", "Growth"), InlineText(works, "works", "Works"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert [one.title for one in local_search(snapshot, "spurt in height of boys").citations] == ["Growth"]
+    assert "Works" in {one.title for one in local_search(snapshot, "height of boys, Widdowson").citations}
+    assert [one.title for one in search_text(snapshot, '"spurt in height of boys"').citations] == ["Works"]
+    names = set(snapshot.rows("entities", "", ["title"])["title"].to_pylist())
+    assert "Catherine Moreau" in names and not any("Davies" in name or "Largo" in name for name in names)
+
+
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     def filler(place: str) -> str:
         return " ".join(f"The {place} had {place} stairs in {place} stone for room {n} of it." for n in range(40))

@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.text.prose import (
+    entries,
     eventful,
     furniture,
+    is_bibliography,
     navigation,
     readable,
     relates,
@@ -232,6 +234,30 @@ def test_a_notice_on_cookies_is_furniture_and_a_text_about_them_is_not() -> None
     )
     told = "Ida Holm built the pier of Varde in 1904, as its register tells."
     assert furniture([("n", "page", notice), ("a", "page", about), ("t", "page", told)])[0] == {"n"}
+
+
+WORKS = """* 11. Tanner JM, Davies PS. Clinical standards for height. J Pediatr. 1985;107:317. doi: 10.1016/s0022 [Google Scholar]
+* 12. Green, R. E., Krause, J., Briggs, A. W., et al. (2010). A draft sequence. _Science,_ _328_, 710-722.
+* 13. Nei M, Livshits G, Ota T (1993) Genetic variation. In: Sing CF (eds) Genetics of variability. New York
+* 14. Boisserie, J.-R., B. Asfaw, T. D. White, and G. Suwa. 2008. "Contexts of the Middle Awash." Nature 423: 747.
+"""
+
+
+def test_a_list_of_works_is_a_bibliography_and_a_text_that_names_people_is_none() -> None:
+    assert is_bibliography(WORKS)
+    assert not is_bibliography("Presidents George W. Bush, John F. Kennedy and Franklin D. Roosevelt met J. K. Rowling in 1999, 2001 and 2003.")
+    assert not is_bibliography("Growth slows after the age of two (Tanner et al. 1985). Boys then grow by about six centimetres a year, girls by a little less, until the spurt begins; how much is left to grow follows from the age of the bones. Later work (2004) agrees.")
+    said = "Boys grow by about six centimetres a year, as Tanner said in 1985."
+    held = furniture([("a", "paper", said), ("b", "paper", WORKS), ("c", "list", WORKS)])
+    assert held.texts == {"b"}  # who holds nothing else is told by it
+
+
+def test_entries_are_the_lines_of_a_list_of_works() -> None:
+    text = f"Tanner JM, Davies PS measured them in 1985.\n\n## References\n\n{WORKS}"
+    found = [text[start:end] for start, end in entries(text)]
+    assert found == WORKS.strip().split("\n")
+    assert entries("\n".join(WORKS.split("\n")[:2])) == []  # two of them may be a remark
+    assert substance(WORKS.split("\n")[2]) <= 0.3
 
 
 def test_names_in_the_navigation_of_a_page_are_left_out_and_links_between_notes_are_not() -> None:
