@@ -58,6 +58,8 @@ _STARTERS_IN = {"en": lex.STARTERS | _OTHER_SCRIPTS} | {
 }
 _STARTERS_AND_MONTHS = lex.STARTERS | lex.MONTHS
 _NEVER_ALONE = lex.TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
+_INITIAL, _INITIALS = re.compile(r"[A-Z]\."), re.compile(r"[A-Z]\.-?[A-Z]\.?")
+_DOTTED = frozenset("us uk un eu dc la ny ai".split())  # written with points and no initials
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 
@@ -283,8 +285,12 @@ class Names:
         """How many words before a given name and a family name say what the person is: Tory Shadow
         Chancellor Oliver Letwin."""
         lead = len(name.tokens) - 2
-        if not self.english or lead < 1 or name.tokens[-1].low in lex.HEAD_TYPE:
-            return 0  # Royal Albert Hall
+        if (
+            not self.english
+            or lead < 1
+            or any(one.low in lex.HEAD_TYPE for one in name.tokens[-2:])
+        ):
+            return 0  # Royal Albert Hall, Democratic Republic of the Congo
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in lex.OFFICES or office in lex.TITLES
         if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):
@@ -305,6 +311,8 @@ class Names:
             return None
         if word in lex.ACRONYM_NOISE or low in _NEVER_ALONE:
             return None
+        if _INITIALS.fullmatch(word) and low.replace(".", "") not in _DOTTED:
+            return None  # S.R. processed the data
         if word.isupper():
             return len(word) <= 6 or "." in word or any(map(str.isdigit, word))
         if low in self.starters or low in lex.STARTERS:
@@ -331,6 +339,8 @@ class Names:
         lows = [word.lower() for word in name.words]
         if self.english and len(lows) == 2 and common(lows[0]) and lows[1] in lex.DEMONYMS:
             return None  # Famous Japanese
+        if all(_INITIAL.fullmatch(word) for word in name.words):
+            return None  # A. B.
         if name.loud:
             return False if len(lows) < 6 and not all(map(common, lows)) else None
         if _STARTERS_AND_MONTHS.issuperset(lows) and name.words[0] != "The":

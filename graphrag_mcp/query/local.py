@@ -41,7 +41,7 @@ ENTITIES, PAIR = 10, 0.5  # of the mode `hybrid`; worth of two in one passage, b
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
-QUERIES_TOKENS, MOST_QUERIES = 2_000, 8  # of several questions at once
+QUERIES_TOKENS, MOST_QUERIES = 2_000, 12  # of several questions at once
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 
 

@@ -120,6 +120,13 @@ def test_titles_offices_and_possessives_are_cut_off() -> None:
     assert strong(text) == ["Jane Smith", "Finland", "Smith", "King's College"]
 
 
+def test_initials_without_a_name_are_no_name_and_a_republic_is_no_person() -> None:
+    text = "S.R. processed the data; R. H. and W.M. wrote the draft with G. E. Moore for the U.S. and the F.B.I."
+    assert [form for _, form, *_ in mentions(text)] == ["G. E. Moore", "U.S.", "F.B.I."]
+    kinds = {form: kind for _, form, kind, *_ in mentions("They left the Democratic Republic of Congo with the Russian Nikolay Davydenko.")}
+    assert kinds == {"Democratic Republic of Congo": "location", "Nikolay Davydenko": "person"}
+
+
 def test_roles_before_a_full_name_are_cut_off() -> None:
     text = "They met Tory Shadow Chancellor Oliver Letwin, Writer Tony Cowell and Captain Aldous Renwick at Royal Albert Hall."
     assert strong(text)[:2] == ["Oliver Letwin", "Tony Cowell"] and "Royal Albert Hall" in strong(text)

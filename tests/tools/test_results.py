@@ -279,7 +279,7 @@ def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapsho
 def test_several_questions_through_the_tool(call: Caller) -> None:
     text = call("local_search", queries=["Night Tango", "Viktor Gorin"], corpus="c").content[0].text
     assert "## Night Tango" in text and "## Viktor Gorin" in text
-    assert "Only the first 8 queries" in call("local_search", queries=[f"Night {n}" for n in range(9)], corpus="c").content[0].text
+    assert "Only the first 12 queries" in call("local_search", queries=[f"Night {n}" for n in range(13)], corpus="c").content[0].text
 
 
 # ---- lists ---------------------------------------------------------------------------------------
