@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.names import lexicon
-from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
+from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract, mentions
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
 from tests.support.command import ROOT
