@@ -228,7 +228,7 @@ class _Once:
 # ---- over stdio -----------------------------------------------------------------------------------
 
 
-def serve(settings: Settings, corpus: str = "", read_only: bool = False, **offer: Any) -> None:
+def serve(settings: Settings, *, corpus: str = "", read_only: bool = False, **offer: Any) -> None:
     """Serve `build_server(app, **offer)` over stdio until the client goes away, then end the process
     whatever threads run."""
     wire = take_stdio()

@@ -39,7 +39,7 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES, VECTORS
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import searched
+from graphrag_mcp.text.prose import language_of, searched
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
@@ -235,7 +235,8 @@ class _Passages:
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):
             text = document.text[span.start : span.end]
             names = self.code.names(span.start, span.end) if self.code else []
-            words = [*self.title_terms, *terms(" ".join(names)), *terms(searched(text))]
+            told = text if language_of(document.uri) else searched(text)
+            words = [*self.title_terms, *terms(" ".join(names)), *terms(told)]
             yield {
                 "id": id,
                 "n": 0,
@@ -497,7 +498,8 @@ def _merged(
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said (waits for it); `moved` gains counters."""
+    """Changes of the graph and of what models said, whose answers it waits for; `moved` gains
+    counters."""
     known: dict[str, int] = {}  # claims of these units: id -> n
     if snapshot is not None:
         before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])

@@ -178,7 +178,7 @@ RULES: tuple[tuple[Callable[[Place], object], str], ...] = (
 
 
 def enough(name: str, sure: int, every: int, units: int) -> bool:
-    """Are so many certain mentions, of `every` one in so many text units, enough for an entity?"""
+    """Are `sure` certain mentions of `every` one, in so many text units, enough for an entity?"""
     share = FEW_OF if units >= UNITS and not common(name) else SHARE
     return sure > 0 and sure >= share * every
 

@@ -37,7 +37,8 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     found: list[Candidate] = []
     n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
-        japanese = _japanese(text)  # katakana spell many words: of a document nothing types them
+        japanese = _japanese(text)
+        # A word of a document that nothing types is not certain: katakana spell many words.
         found += (
             (*span, kind, sure and (short or kind != "other")) for *span, kind, sure in japanese
         )

@@ -181,7 +181,8 @@ def _named(text: str, short: bool) -> list[Fields]:
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
-    """Adds, to names in Arabic and Hebrew that may begin with a word of one letter, the rest."""
+    """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what
+    follows it."""
     keys = {mention[0] for mention in found}
     more: list[Fields] = []
     for start, end in caseless.variants(text, [(mention[4], mention[5]) for mention in found]):
@@ -454,7 +455,8 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
 
 
 def _shortened(text: str, end: int, short: str) -> Span | None:
-    """The Chinese long form before `end`, from the first of the characters of `short` on."""
+    """The Chinese long form before `end` that holds the characters of `short` in order, from its
+    first one on."""
     before = _ZH_LONG.search(text, max(0, end - 64), end)
     if not before:
         return None

@@ -58,8 +58,11 @@ _STARTERS_IN = {"en": lex.STARTERS | _OTHER_SCRIPTS} | {
 }
 _STARTERS_AND_MONTHS = lex.STARTERS | lex.MONTHS
 _NEVER_ALONE = lex.TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
-_INITIAL, _INITIALS = re.compile(r"[A-Z]\."), re.compile(r"[A-Z]\.-?[A-Z]\.?")
-_DOTTED = frozenset("us uk un eu dc la ny ai".split())  # written with points and no initials
+_INITIAL, _INITIALS = (
+    re.compile(r"[A-Z]\."),
+    re.compile(r"(?<![\w.])[A-Z]\.[ -]?[A-Z]\.(?! ?[A-Z])"),
+)
+_DOTTED = frozenset("U.S.|U.K.|U.N.|E.U.|D.C.|L.A.|N.Y.|A.I.|B.C.|U. S.|U. K.|U. N.".split("|"))
 _OWNERS = frozenset("king queen children women men people valentine mother".split())
 _OWNED = frozenset("day list law theorem palace cathedral angels cup game".split())
 
@@ -124,6 +127,8 @@ class Names:
             self.language = _script_language(text, lower)
         self.english = self.language == "en"
         self.starters = _STARTERS_IN[self.language]
+        # Who did what of a paper: three people or more by their initials.
+        self.initialled = len(set(_INITIALS.findall(text)) - _DOTTED) > 2
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
         self.names: list[Name] = []
 
@@ -311,7 +316,7 @@ class Names:
             return None
         if word in lex.ACRONYM_NOISE or low in _NEVER_ALONE:
             return None
-        if _INITIALS.fullmatch(word) and low.replace(".", "") not in _DOTTED:
+        if self.initialled and _INITIALS.fullmatch(word) and word not in _DOTTED:
             return None  # S.R. processed the data
         if word.isupper():
             return len(word) <= 6 or "." in word or any(map(str.isdigit, word))
@@ -339,8 +344,8 @@ class Names:
         lows = [word.lower() for word in name.words]
         if self.english and len(lows) == 2 and common(lows[0]) and lows[1] in lex.DEMONYMS:
             return None  # Famous Japanese
-        if all(_INITIAL.fullmatch(word) for word in name.words):
-            return None  # A. B.
+        if self.initialled and all(map(_INITIAL.fullmatch, name.words)):
+            return None if self.text[slice(*name.span)] not in _DOTTED else True  # A. B.
         if name.loud:
             return False if len(lows) < 6 and not all(map(common, lows)) else None
         if _STARTERS_AND_MONTHS.issuperset(lows) and name.words[0] != "The":

@@ -59,7 +59,6 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
         keys = there[one]["key"], starts[here]["key"]
         if _names(*keys) or _names(*keys[::-1]):  # one name is part of the other
             continue
-            continue
         from_one[here] += 1
         chosen.append(one)
     forms, found = FORMS[language_of(walk.header["query"])], chosen[:QUESTIONS]

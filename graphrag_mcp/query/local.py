@@ -230,7 +230,7 @@ class _Search:
             result.text = f"Nothing on this was found in {len(counters)} corpora ({held[0]})."
             advice = "Ask with other words, or one corpus alone for nearest names."
         elif found.passages:
-            absent = missing(found).partition(" Looked for")[0]
+            absent = missing(sources[0].snapshot, found).partition(" Looked for")[0]
             said = f"Of this question only common words occur in corpus {result.corpus}."
             result.text = joined(absent, said)
             advice = "Ask without these names, or in words of the corpus."
@@ -365,7 +365,12 @@ def found_in(
         if not asked_for and only_common_words(found):
             source.useful = False
         sources.append(source)
-        said = [kept.note if kept else "", length_note(request.query), late, missing(found)]
+        said = [
+            kept.note if kept else "",
+            length_note(request.query),
+            late,
+            missing(snapshot, found),
+        ]
         notes += [f"In {name}: {one[0].lower()}{one[1:]}" if name else one for one in said if one]
     return sources, notes
 
@@ -501,10 +506,10 @@ def only_common_words(found: Retrieved) -> bool:
     return all(any(retrieval.absent(word, known, unknown) for word in some) for some in words)
 
 
-def missing(found: Retrieved) -> str:
+def missing(snapshot: Snapshot, found: Retrieved) -> str:
     """A sentence on names, numbers and quoted words of the question that occur nowhere: an agent
     should know before it trusts the context. Words that were looked for in their place are always
-    named."""
+    named, and words of addresses, which only search_text finds."""
     if not found.unknown:
         return ""
     names = [
@@ -517,9 +522,18 @@ def missing(found: Retrieved) -> str:
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    nowhere = f"Nowhere in this corpus: {', '.join(map(repr, dict.fromkeys(absent[:5])))}."
-    others = f"Looked for instead: {', '.join(map(repr, [*instead][:6]))}."
-    return joined(nowhere if absent else "", others if instead else "")
+    absent = list(dict.fromkeys(absent))[:5]
+    linked = retrieval.in_addresses(snapshot, absent)
+    said = {
+        "Nowhere in this corpus": [one for one in absent if one not in linked],
+        "Only in addresses, where search_text finds it in quotes": [
+            *filter(linked.__contains__, absent)
+        ],
+        "Looked for instead": [*instead][:6],
+    }
+    return joined(
+        *(f"{what}: {', '.join(map(repr, some))}." for what, some in said.items() if some)
+    )
 
 
 def _absent_words(found: Retrieved) -> list[str]:

@@ -27,6 +27,7 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import (
     NOTICE,
     SPEAKER,
+    WORKS,
     asks_consent,
     is_bibliography,
     is_menu,
@@ -94,13 +95,15 @@ class Source:
 class Form:
     """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must
     be seen in what is shown. `every`: all hits are shown, not only those near the best one.
-    `window`: tokens of a passage at most; 0: as many as have room."""
+    `window`: tokens of a passage at most; 0: as many as have room. `works`: lists of works are
+    asked for."""
 
     breadth: str = "passages"
     sort: str = "rank"
     literals: Sequence[str] = ()
     every: bool = False
     window: int = 0
+    works: bool = False
 
 
 @dataclass(slots=True)
@@ -202,6 +205,7 @@ def concise(
 ) -> SearchResult:
     """The result for one question. What stands in its text already comes first."""
     ranked, page, worth = _merged(sources), page_of(result, budget), _focus(sources)
+    form = replace(form, works=form.every or _asks_for_works(sources))
     if form.breadth == "sentences":
         every = lines(sources)[offset:]
         taken = show_lines(page, every, form.sort == "time")
@@ -256,7 +260,7 @@ def several(
 
 
 def _show_question(page: Page, sources: Sequence[Source], form: Form) -> None:
-    ranked = _merged(sources)
+    ranked, form = _merged(sources), replace(form, works=_asks_for_works(sources))
     hits = _hits(sources, ranked[:20])
     most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
     if by_time := form.sort == "time":
@@ -518,7 +522,7 @@ def show(
     if not hits:
         return 0
     told = hits if form.every else [one for one in hits if not is_menu(one.raw, one.body)] or hits
-    told = told if form.every else _without_bibliographies(told, worth)
+    told = told if form.works else _without_bibliographies(told, worth)
     if NOTICE.isdisjoint(worth):
         told = sorted(told, key=lambda one: asks_consent(one.body))  # notices on cookies come last
     top, literals = told[0].score or 1.0, form.literals
@@ -538,9 +542,13 @@ def show(
     return next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
 
 
+def _asks_for_works(sources: Sequence[Source]) -> bool:
+    return any(not WORKS.isdisjoint(terms(one.found.query)) for one in sources)
+
+
 def _without_bibliographies(hits: Sequence[Hit], worth: Worth) -> Sequence[Hit]:
-    """The hits without lists of works, but for those that hold words of the question which no other
-    hit holds, such as the name of an author."""
+    """The hits without lists of works, but for those that hold words of the question which the other
+    hits all together lack, such as the name of an author."""
     lists = {hit.id for hit in hits if is_bibliography(hit.body)}
     held = {hit.id: worth.keys() & terms(hit.body) for hit in hits} if lists else {}
     told = set().union(*(held[id] for id in held.keys() - lists))

@@ -396,6 +396,15 @@ def absent(word: str, known: Container[str], unknown: Set[str]) -> bool:
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
 
+def in_addresses(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
+    """Those of a few words that stand in the addresses of texts, whose words are no terms."""
+    words = [word for word in words[:5] if word.isascii()]
+    texts = snapshot.rows("passages", "", ["text"])["text"] if words else None
+    forms = {word: rf"(?i)(?:^|\W|_){re.escape(word)}(?:\W|_|$)" for word in words}
+    found = {word: pc.any(pc.match_substring_regex(texts, form)) for word, form in forms.items()}
+    return {word for word, holds in found.items() if holds.as_py()}
+
+
 def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
     """Keys under which the question may name something: the names found in it, and its runs of up
     to six words. A question is short, so titles that no rule recognises as a name ("How to Eat")
@@ -612,9 +621,8 @@ def _give_neighbours(candidates: _Candidates) -> None:
             around = weights.around * share * score * score / high[0].total()
             shares[place] = max(always, weights.beside * share * score), max(most, around)
     known = {(one.document_id, one.position): one for one in candidates.passages.values()}
-    places = (
-        shares.keys() - known.keys()
-    )  # before the first and behind the last of a document: none
+    # before the first and behind the last of a document: none
+    places = shares.keys() - known.keys()
     documents = sorted({document for document, _ in places})
     light = ["id", "document_id", "position"]
     rows = candidates.snapshot.by_key("passages", documents, "document_id", light)

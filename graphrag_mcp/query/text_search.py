@@ -19,7 +19,6 @@ from graphrag_mcp.query import local, passages, retrieval
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -218,14 +217,15 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     sought = [] if found and not _EITHER.search(used) else quoted(used)[:LITERALS]
     lost = [one for one in sought if not _matches(snapshot, one, [one]).passages]
     words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
-    lost += [word for word in words if retrieval.absent(word, known, set(unknown))]
-    return list(dict.fromkeys(lost))
+    words = [word for word in words if retrieval.absent(word, known, set(unknown))]
+    linked = retrieval.in_addresses(snapshot, words)
+    return list(dict.fromkeys([*lost, *(word for word in words if word not in linked)]))
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retrieved:
     """Passages best first: the whole query found literally before its words found apart; of
-    literals what stands in words before what stands in addresses, then definitions, then the case
-    that they are written in."""
+    literals definitions, then those in the case that they are written in; what stands in addresses
+    alone comes last, since their words are no terms."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
     if literals:
         rows = _holding(snapshot, literals, _EITHER.search(query) is not None)
@@ -234,8 +234,7 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in rows}
     top = max(raw.values(), default=0.0) or 1.0
-    folded = [plain(one) for one in literals]
-    order: list[tuple[bool, bool, bool, float, str, Passage]] = []
+    order: list[tuple[bool, bool, float, str, Passage]] = []
     for row in rows:
         id, text = row["id"], row["text"]
         exact = whole in plain(text)
@@ -244,8 +243,6 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
         names = ("title_id", "document_id", "entity_ids", "terms")
         passage = Passage(id, raw[id], **{name: row[name] for name in names}, score=value)
         defined = passages.defines(text, literals)
-        told = plain(searched(text)) if literals and "](" in text else None
-        linked = told is not None and not any(one in told for one in folded)
-        order.append((linked, not defined, not first, -round(value, 9), id, passage))
-    found = [one for *_, one in sorted(order, key=lambda one: one[:5])]
+        order.append((not defined, not first, -round(value, 9), id, passage))
+    found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
     return Retrieved(query, found, terms=worth)

@@ -168,6 +168,7 @@ COVERED = 0.9  # share of the documents that the topics of a map hold; the rest 
 LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
 LEAST = 5  # topics that a map shows even if fewer hold that share
 MORE = 40  # tokens of the line that leads on
+ROOMY = 1_500  # tokens of a map that names the topics inside large ones
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -303,7 +304,7 @@ def _add_map(
     corpus, snapshot, kept = part
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
-    total = len(set().union(*(topic.documents for topic in found)))
+    total, roomy = len(set().union(*(topic.documents for topic in found))), page.room > ROOMY
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
@@ -315,7 +316,8 @@ def _add_map(
         describe(snapshot, topic, kept, corpus)
         share = page.room // min(max(len(found) - number, 1), 3 * LEAST)
         said = SENTENCES if share > ROOM or number < LEAST else 1
-        deeper = detailed or share > 2 * ROOM or len(topic.main) > LARGE * total
+        wide = is_wide(topic, total) or (roomy and len(topic.main) > LARGE * total)
+        deeper = detailed or share > 2 * ROOM or wide
         below = inside(snapshot, topic, level, kept) if deeper else ""
         head = [f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"]
         more = [f"  Inside: {below}"] if below else []

@@ -383,10 +383,10 @@ class Mirror:
             self.store.delete([f"{self._objects}{sha}" for sha in gone])
             if generation % SWEPT_EVERY == 0:  # what killed writers have left
                 old = time.time() - ORPHAN.total_seconds()
+                kept = named.union(head.dropped)
                 for one in self.store.listed(self._objects):
                     sha = one["path"].rpartition("/")[2]
-                    kept = sha in named or sha in head.dropped
-                    if not kept and one["last_modified"].timestamp() < old:
+                    if sha not in kept and one["last_modified"].timestamp() < old:
                         self.store.delete([one["path"]])
 
     def _save(self, sha: str, path: str) -> None:

@@ -195,8 +195,10 @@ class SharedBook(AnswerBook):
                 break
             chosen.append(one)
         with contextlib.suppress(mirror.Absent):  # merged by another machine meanwhile
-            rows = [row for one in chosen for row in self._rows(one["path"])]
-            newest = {row[:3]: row for row in sorted(rows[::-1], key=lambda row: row[-2:])}
+            newest: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+            for row in (row for one in chosen for row in self._rows(one["path"])):
+                if row[:3] not in newest or row[-2:] > newest[row[:3]][-2:]:
+                    newest[row[:3]] = row
             merged = self._put(kind, _segment([newest[key] for key in sorted(newest)]))
             if self._import([one["path"] for one in chosen]):
                 with self._session(self._writes) as connection:

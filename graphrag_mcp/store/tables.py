@@ -437,8 +437,11 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
-# What the authors of a bibliography have behind their names, found before texts are read.
-_CITING, CITING = r"[ .-][A-Z]{1,3}\.?,", 3
+# What entries of a bibliography hold, found before texts are read: CITING in one passage.
+_CITING = (
+    r"(?i)google ?scholar|\bdoi\b|\bpp?\. ?\d|\d ?\(\d{1,4}\)[:,]|[:,] ?\d{1,5} ?[-–] ?\d|\bpress\b"
+)
+CITING = 3
 
 
 def furniture_of(snapshot: Snapshot) -> Furniture:

@@ -147,10 +147,11 @@ _ITEM = re.compile(
 )
 _CODE = re.compile(r"[=;{}]")
 _CUT = re.compile(r"(?:%[0-9A-Fa-f]{2}|://)[!-~]{40,}")  # an address, or a part of one
-# An address in running text; the rest of one that was cut; what no word is so long as.
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+# What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
-_TAIL = re.compile(r"(://[^\s?#]{1,400})[?#][!-~]{1,4000}")
+_LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
+# An address in running text; the rest of one that was cut; what no word is so long as.
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
 _COUNTED = re.compile(r"Image \d+(?:: |$)")  # before the words of a picture, in pages made Markdown
 _MATHEMATICS = re.compile(r"\\[a-z]+|[\w)]\^[\w({]|[\w)] ?[=≤≥] ?[\w(\\]")
@@ -165,7 +166,14 @@ NOTICE = frozenset(
         "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
     )
 )
-CITED = 125  # characters of a bibliography for each of its authors
+# Terms of lists of works, likewise.
+WORKS = frozenset(
+    terms(
+        "works papers publications references bibliography sources cited cites citation doi isbn "
+        "author authors wrote written published journal"
+    )
+)
+CITED, ENTRY = 125, 600  # characters of a bibliography for each author, and of one entry at most
 CONSENT = 80  # characters of a notice on cookies for each of its words
 SHARED = 3  # documents that hold a line of the furniture of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
@@ -216,27 +224,30 @@ def asks_consent(told: str) -> bool:
 
 
 def is_bibliography(told: str) -> bool:
-    """Does it list works: with years, and an author or a sign of such a list in every CITED
-    characters?"""
-    years = len(_YEAR.findall(told))
-    marks = len(_FORMS.works.findall(told)) if years else 0
-    least = 2 if marks > 1 else 4
-    if 2 * years < least:
+    """Does it list works: most of it entries, or, where lines are lost, authors, years and pages all
+    over?"""
+    lines = told.split("\n")
+    if 5 * sum(len(line) for line in lines if _is_entry(line)) > 3 * len(told):
+        return True
+    if len(_YEAR.findall(told)) < RUN or len(_FORMS.works.findall(told)) < RUN:
         return False
-    return CITED * (marks + len(_FORMS.cited.findall(told))) > max(len(told), least * CITED)
+    return CITED * len(_FORMS.cited.findall(told)) > max(len(told), 4 * CITED)
+
+
+def _is_entry(line: str) -> bool:
+    """Does it begin with an author and state a year, and pages, a publisher or the like?"""
+    begins = len(line) < ENTRY and _FORMS.author.match(line) and _YEAR.search(line)
+    return bool(begins) and _FORMS.works.search(line) is not None
 
 
 def entries(text: str) -> list[tuple[int, int]]:
-    """Where the lines of a bibliography stand: RUN or more with a year, an author and a second one
-    or a sign of such a list. Their names are those of authors and publishers, who take no part in
-    what a text tells."""
+    """Where the lines of a bibliography stand, RUN or more. Their names are those of authors and
+    publishers, who take no part in what a text tells."""
     found, at = list[tuple[int, int]](), 0
     for line in text.split("\n") if len(_YEAR.findall(text)) >= RUN else ():
-        place, at = (at, at + len(line)), at + len(line) + 1
-        told = _line(line) if _YEAR.search(line) else ""
-        authors = len(_FORMS.cited.findall(told))
-        if authors and 1 < authors + len(_FORMS.works.findall(told)) > len(told) / CITED:
-            found.append(place)
+        if _YEAR.search(line) and _is_entry(_line(line)):
+            found.append((at, at + len(line)))
+        at += len(line) + 1
     return found if len(found) >= RUN else []
 
 
@@ -314,7 +325,10 @@ def searched(text: str) -> str:
     """The text by whose words a passage is found: without the targets of links to web pages, and
     without what follows the path of other addresses. On a saved web page these are half of the
     characters, and their words are those of other pages."""
-    return _TAIL.sub(r"\1", _TARGET.sub("]", text)) if "://" in text or "](/" in text else text
+    text = _TARGET.sub("]", text) if "](" in text else text
+    if "://" not in text:
+        return text
+    return _LINK.sub(lambda link: link[0].partition("?")[0].partition("#")[0], text)
 
 
 def without_addresses(text: str) -> str:
@@ -439,8 +453,8 @@ def substance(sentence: str) -> float:
         worth *= 0.25
     elif said.rstrip(_MARKS).endswith(("!", "！", "…", "...")):
         worth *= 0.5
-    entry = _FORMS.reference.search(said) or _FORMS.initials.search(said)
-    worth *= 0.2 if entry or len(_FORMS.cited.findall(said)) > 1 else 1.0
+    entry = _FORMS.reference.search(said) or _FORMS.initials.search(said) or _is_entry(said)
+    worth *= 0.2 if entry else 1.0
     return worth if dense else worth * _clause(said)
 
 

@@ -261,7 +261,7 @@ def test_calls_that_wait_for_one_another_are_done_in_one_run_and_each_is_told_it
     assert manifest.generation <= 4 and not manifest.stale, "not one run a call"
 
 
-def test_a_cancelled_call_does_not_end_those_in_the_same_run(tmp_path: Path) -> None:
+def test_a_cancelled_call_does_not_end_those_in_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home")
     with start._lock(home, "kb", 5):
         first, second = (start.start(settings, "kb", IndexRequest(texts=(note(n),))) for n in range(2))
@@ -269,7 +269,9 @@ def test_a_cancelled_call_does_not_end_those_in_the_same_run(tmp_path: Path) -> 
         jobs = [queue.read(home, job.job_id) for job in (first, second)]
         assert run.together(jobs) == jobs
         result = IndexResult(status="cancelled", corpus="kb")
-        run._stopped(home, jobs, result)
+        monkeypatch.setattr(run, "_indexed", lambda *_: ([], {}, result))
+        run.run(settings, jobs)
+        monkeypatch.undo()
     assert queue.read(home, first.job_id).status == "cancelled"
     done = over(home, second.job_id)
     assert done.status == "done" and done.attempt == 1 and done.result["counts"]["added"] == 1

@@ -20,7 +20,7 @@ from graphrag_mcp.query.lookup import get_community_report, get_entity, get_sour
 from graphrag_mcp.query.passages import Form
 from graphrag_mcp.query.text_search import quoted, search_text
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, furniture_of, open_snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
@@ -328,7 +328,10 @@ def test_words_of_addresses_are_no_words_of_a_text(tmp_path: Path) -> None:
     held = {row["title"]: row["terms"].split() for row in snapshot.rows("passages", "", ["title", "terms"]).to_pylist()}
     assert "ferry" not in held["Asked"] and held["Said"].count("ferry") == 1 and "tides" in held["Said"]
     assert [one.title for one in search_text(snapshot, "ferry timetable").citations] == ["Said"]
-    # still found as it is written, after the texts that say it
+    # still found as it is written, after the texts that say it, and not called absent
+    assert "Nowhere" not in local_search(snapshot, 'the tides and "timetable.html"').hint
+    assert "Only in addresses" in local_search(snapshot, 'the ferry and "q"').hint
+    assert "Nowhere" not in search_text(snapshot, "ferry q").hint
     assert [one.title for one in search_text(snapshot, '"ferry" OR "timetable"').citations] == ["Said", "Asked"]
     assert [one.title for one in search_text(snapshot, '"ferry+timetable"').citations] == ["Asked"]
 
@@ -342,6 +345,11 @@ def test_lists_of_works_are_shown_only_for_words_that_they_alone_hold(tmp_path: 
     assert [one.title for one in local_search(snapshot, "spurt in height of boys").citations] == ["Growth"]
     assert "Works" in {one.title for one in local_search(snapshot, "height of boys, Widdowson").citations}
     assert [one.title for one in search_text(snapshot, '"spurt in height of boys"').citations] == ["Works"]
+    paper = InlineText(f"{told} " * 6 + "\n\n# References\n\n" + f"{works}\n" * 2, "paper", "Paper")  # no link in it
+    index_documents(tmp_path / "d", IndexRequest(texts=(paper,)), Settings(home=tmp_path, chunk_size=600, passage_size=150))
+    left_out = furniture_of(open_snapshot(tmp_path / "d")).texts
+    assert left_out and all("Scholar" in row["text"] for row in open_snapshot(tmp_path / "d").by_key("passages", sorted(left_out), "id").to_pylist())
+    assert "Works" in {one.title for one in local_search(snapshot, "papers on the spurt in height of boys").citations}
     names = set(snapshot.rows("entities", "", ["title"])["title"].to_pylist())
     assert "Catherine Moreau" in names and not any("Davies" in name or "Largo" in name for name in names)
 
@@ -683,3 +691,15 @@ def test_a_document_without_sentences_is_read_on_a_question(tmp_path: Path, text
     index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text), InlineText("The mill of Orl has a key of brass."))), Settings(home=tmp_path))
     read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="key, port, rye").text
     assert any(word in read for word in text.split() if word[:1].isalpha()), read
+
+
+def test_identifiers_and_words_beside_an_address_are_found(tmp_path: Path) -> None:
+    texts = (
+        InlineText('{"id": 1, "url": "https://a.example/x#y", "name": "Zeppelinfahrt"}', "one", "One"),
+        InlineText("|https://x.example/?q=1|Ariel|", "two", "Two"),
+        InlineText('token = fetch("https://api.example/v1?key=" + tokenword)', "three.py", "three.py"),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for word, title in (("Zeppelinfahrt", "One"), ("Ariel", "Two"), ("tokenword", "three.py")):
+        assert [one.title for one in local_search(snapshot, word).citations] == [title]

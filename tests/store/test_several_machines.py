@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -77,10 +78,10 @@ def test_what_one_machine_has_paid_for_no_other_pays_for_again(store: ObjectStor
         push = mirror.Mirror.push
         with monkeypatch.context() as patched:  # this machine is lost after the last reply and before the commit
 
-            def lost(self: mirror.Mirror, manifest: Any, raw: bytes) -> None:
-                if manifest.communities_generation == manifest.generation:
+            def lost(self: mirror.Mirror, generation: int, shas: Any, raw: bytes) -> None:
+                if json.loads(raw)["communities_generation"] == generation:
                     raise GraphRAGError("the machine is gone", "")
-                push(self, manifest, raw)
+                push(self, generation, shas, raw)
 
             patched.setattr(mirror.Mirror, "push", lost)
             with pytest.raises(GraphRAGError, match="the machine is gone"):

@@ -247,6 +247,19 @@ def test_a_list_of_works_is_a_bibliography_and_a_text_that_names_people_is_none(
     assert is_bibliography(WORKS)
     assert not is_bibliography("Presidents George W. Bush, John F. Kennedy and Franklin D. Roosevelt met J. K. Rowling in 1999, 2001 and 2003.")
     assert not is_bibliography("Growth slows after the age of two (Tanner et al. 1985). Boys then grow by about six centimetres a year, girls by a little less, until the spurt begins; how much is left to grow follows from the age of the bones. Later work (2004) agrees.")
+    for prose in (
+        "In September 2008, Hans-Michael Elvenich et al. discovered the 45th Mersenne prime; Edson Smith et al. the 46th and Odd Magnar Strindmo et al. the 47th in 2009.",
+        "Louis XVI (1774), Napoleon I (1804), Louis XVIII (1814), Charles X (1824) and Napoleon III (1852) reigned there, as did Pius IX, and Pius X, in Rome.",
+        "Present: Berg A, Cole B, Dunn C, Evans D, Frost E (2019, 2020, 2021). Cole B, objected to the repair of the bridge.",
+        "Offices in Boston, MA, since 1999; Austin, TX, since 2001; Miami, FL, since 2004; Salem, OR, since 2006; Reno, NV, since 2008.",
+        "Sleep consolidates memory (Walker et al., 2002; Diekelmann et al., 2010), and its loss slows reactions (Dinges et al., 1997).",
+        "In 2019 Smith J., Jones K., and Lee P. climbed Mont Blanc.\nIn 2020 Smith J., Jones K., and Lee P. climbed Dufour.\nIn 2021 Smith J., and Lee P. rested.",
+        "- 2023-05-02: Dunn C., Evans D. to call Siemens\n- 2023-05-03: Dunn C., Frost E. to call Bosch\n- 2023-05-04: Evans D., Cole B. to write",
+        "2006 Federer R., Nadal R., London\n2007 Federer R., Nadal R., London\n2008 Nadal R., Federer R., London",
+    ):
+        assert not is_bibliography(prose) and entries(prose) == [], prose
+    german = "Weber, Max: Wirtschaft und Gesellschaft. Tübingen 1922, S. 12-14.\nMohr, P. (1904). Die Ordnung. Mohr Siebeck, pp. 3-9.\nLang, K. (1911). Das Recht, 2(1), 4-8."
+    assert is_bibliography(german) and len(entries(german)) == 3
     said = "Boys grow by about six centimetres a year, as Tanner said in 1985."
     held = furniture([("a", "paper", said), ("b", "paper", WORKS), ("c", "list", WORKS)])
     assert held.texts == {"b"}  # who holds nothing else is told by it
