@@ -283,7 +283,8 @@ class Snapshot:
             return empty(table, columns)
         wanted = pa.array(values, TABLES[table].field(key).type)
         read = names if key in names else [*names, key]
-        if len(values) > 500:  # more are looked up faster in one pass over the keys
+        if len(values) > 500 and len(values) * 200 > self.count(table):
+            # one pass over the keys, then the rows: faster than that many questions to an index
             keys = [
                 part.filter(pc.is_in(part[key], wanted))
                 for part in self.batches(table, [key, ROW_ID])
