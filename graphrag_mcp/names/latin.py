@@ -290,12 +290,10 @@ class Names:
         """How many words before a given name and a family name say what the person is: Tory Shadow
         Chancellor Oliver Letwin."""
         lead = len(name.tokens) - 2
-        if (
-            not self.english
-            or lead < 1
-            or any(one.low in lex.HEAD_TYPE for one in name.tokens[-2:])
-        ):
-            return 0  # Royal Albert Hall, Democratic Republic of the Congo
+        if not self.english or lead < 1 or name.tokens[-1].low in lex.HEAD_TYPE:
+            return 0  # Royal Albert Hall
+        if name.tokens[-2].low in lex.HEAD_TYPE and " of " in self.text[slice(*name.span)]:
+            return 0  # Democratic Republic of the Congo
         office, *rest = (token.low for token in name.tokens[lead - 1 :])
         held = office in lex.OFFICES or office in lex.TITLES
         if rest[0] in lex.GIVEN or (rest[0] in lex.GIVEN_NAMES and not common(rest[0])):

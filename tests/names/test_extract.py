@@ -125,6 +125,8 @@ def test_initials_without_a_name_are_no_name_and_a_republic_is_no_person() -> No
     assert [form for _, form, *_ in mentions(text)] == ["G. E. Moore", "U.S.", "F.B.I."]
     kinds = {form: kind for _, form, kind, *_ in mentions("They left the Democratic Republic of Congo with the Russian Nikolay Davydenko.")}
     assert kinds == {"Democratic Republic of Congo": "location", "Nikolay Davydenko": "person"}
+    kinds = {form: kind for _, form, kind, *_ in mentions("It was said by Prime Minister Park Geun-hye, and O.J. asked for the B.C. ferry.")}
+    assert kinds["Park Geun-hye"] == "person" and {"O.J.", "B.C."} <= kinds.keys()
 
 
 def test_roles_before_a_full_name_are_cut_off() -> None:
