@@ -166,7 +166,7 @@ NOTICE = frozenset(
         "cookies consent privacy ads advertising tracking vendors partners preferences personal data"
     )
 )
-# Terms of lists of works, likewise.
+# Terms of questions on works: who asks with one of them is shown lists of works.
 WORKS = frozenset(
     terms(
         "works papers publications references bibliography sources cited cites citation doi isbn "
