@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import islice, pairwise
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.errors import BadInput, NotFound
@@ -39,8 +42,20 @@ from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
-# worth of a sentence, passage, its span in the passage's text, the thing asked after that it is on
-Place = tuple[float, str, int, int, int]
+
+
+class Place(NamedTuple):
+    """A sentence: its worth, that on the question alone, its passage, its span in the passage's
+    text, and the thing asked after that it is on."""
+
+    value: float
+    bearing: float
+    passage: str
+    start: int
+    end: int
+    thing: int = -1
+
+
 # What an id begins with: its table, and what the rows are called.
 KINDS = {
     "t": ("passages", "text units"),
@@ -55,7 +70,7 @@ UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources 
 IDS = 20
 TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hint
 STATEMENT = 260  # characters of a sentence on a relationship
-LEAST, BEARING = 100, 700  # tokens of a document that is read with a question
+LEAST, BEARING = 100, 1_000  # tokens of a document that is read with a question
 TEXT = 0.75  # of the budget, beside the heads of passages
 HEAD = 40  # beside them
 ON_IT = 0.4  # of the worth of its best sentence
@@ -64,6 +79,7 @@ AROUND = 0.2  # of the worth of a sentence whose passage holds no word of the qu
 # which a caller chose, each is shown.
 LITTLE, SELECT = 0.25, 5
 PLACES = 12  # passages of a document that are quoted
+MAIN, CENTRAL = 8, 0.3  # terms that a document is about; worth of a sentence that holds them
 FACTS = 5  # figures and names of a sentence that count
 SHORT = 0.05  # of the worth of what says too little to be a sentence
 ROW = 0.5  # of a thing that a question asks after, which a row of a table must hold
@@ -226,21 +242,30 @@ def _bearing(
     worth, _ = term_worth(snapshot, query_terms(query[:QUERY]), Weights())
     things, asked = passages.things_of(query, worth), extracts.question_of(snapshot, worth, query)
     known = topics.count(snapshot)
-    places: dict[str, list[Place]] = {}
+    of_document: dict[str, list[str]] = {}
     kept: dict[str, list[tuple[int, int]]] = {}
     for id, row in found.items():
         if language_of(row["uri"]):  # code has no sentences
             kept[id] = [(0, len(row["text"]))]
         else:
             row["text"] = known.own(row["document_id"], readable(row["text"]))
-            own = places.setdefault(row["document_id"], [])
-            own += _valued(id, row["text"], things, asked) if id not in known.furniture else ()
-    best = {document: max((one[0] for one in own), default=0.0) for document, own in places.items()}
+            own = of_document.setdefault(row["document_id"], [])
+            own += [] if id in known.furniture else [id]
+    places: dict[str, list[Place]] = {}
+    for document, ids in of_document.items():
+        held = {id: set(terms(found[id]["text"])) for id in ids}
+        central = _central(held.values(), known)
+        places[document] = [
+            place
+            for id, some in held.items()
+            for place in _valued(id, found[id]["text"], some, things, asked, central)
+        ]
+    best = {id: max((one.bearing for one in own), default=0.0) for id, own in places.items()}
     share = min(max(int(budget * TEXT) // max(len(places), 1) - HEAD, LEAST), BEARING)
     shown: list[frozenset[int]] = []
     apart: dict[str, list[str]] = {"Same text as others shown": [], "Little on this question": []}
     for document, own in places.items():
-        runs = passages.runs_of(" ".join(found[id]["text"][a:b] for _, id, a, b, _ in own))
+        runs = passages.runs_of(" ".join(_text(found, one) for one in own))
         many = len(places) > SELECT
         little = not own or (many and best[document] < LITTLE * max(best.values()))
         if little:
@@ -249,9 +274,8 @@ def _bearing(
             apart["Same text as others shown"].append(document)
             continue
         shown.append(runs)
-        room = LEAST if little else share
-        for _, id, start, end, _ in _best_places(found, own, room) if own else ():
-            kept.setdefault(id, []).append((start, end))
+        for one in islice(_best_places(found, own, share) if own else (), 1 if little else None):
+            kept.setdefault(one.passage, []).append((one.start, one.end))
     for id, spans in kept.items():
         text = _joined(found[id]["text"], sorted(spans))
         found[id] |= {"text": text, "n_tokens": count_tokens(text)}
@@ -263,43 +287,78 @@ def _bearing(
 
 def _best_places(found: Mapping[str, Row], own: Sequence[Place], room: int) -> Iterator[Place]:
     """Of a document the first sentence, where it has no title, the best one on each thing asked
-    after, and other good ones of a few passages, in so many tokens; at least one."""
-    ranked = sorted(own, key=lambda one: -one[0])
-    least = ON_IT * ranked[0][0]
-    leading = list({one[4]: one for one in reversed(ranked) if one[4] >= 0}.values())
-    begins = found[own[0][1]]
+    after, and other good ones of a few passages, each with the one behind it, in so many tokens;
+    at least one."""
+    ranked = sorted(own, key=lambda one: -one.value)
+    least = ON_IT * ranked[0].value
+    leading = list({one.thing: one for one in reversed(ranked) if one.thing >= 0}.values())
+    begins = found[own[0].passage]
     if begins["uri"].endswith(begins["title"]):
         leading.insert(0, own[0])
     ranked = list(dict.fromkeys([*leading, *ranked]))
-    among = list(dict.fromkeys(one[1] for one in ranked))[:PLACES]
-    for at, one in enumerate(one for one in ranked if one[1] in among):
-        room -= count_tokens(found[one[1]]["text"][one[2] : one[3]])
-        if at and (room < 0 or (one[0] < least and one not in leading)):
+    among = list(dict.fromkeys(one.passage for one in ranked))[:PLACES]
+    behind = {one: other for one, other in pairwise(own) if one.passage == other.passage}
+    given: set[Place] = set()
+    for one in (one for one in ranked if one.passage in among):
+        if given and one.value < least and one not in leading:
             return
-        yield one
+        for part in (one, behind.get(one)):
+            if part is None or part in given:
+                continue
+            price = count_tokens(_text(found, part))
+            if given and room < price:
+                if part is one:
+                    return
+                continue
+            room -= price
+            given.add(part)
+            yield part
+
+
+def _text(found: Mapping[str, Row], place: Place) -> str:
+    return found[place.passage]["text"][place.start : place.end]
+
+
+def _central(passages_: Collection[Set[str]], known: topics.Counts) -> Callable[[Set[str]], float]:
+    """How much terms of a document say of it, up to 1: rare terms that its passages come back to."""
+    counts = Counter(term for held in passages_ for term in held)
+    every = len(known.passages) + 1
+    worth = {
+        term: math.log1p(count) * math.log(every / (len(known.places.get(term, ())) + 1))
+        for term, count in counts.items()
+    }
+    whole = math.fsum(heapq.nlargest(MAIN, worth.values())) or 1.0
+    return lambda held: min(math.fsum(worth.get(term, 0.0) for term in held) / whole, 1.0)
 
 
 def _valued(
-    id: str, text: str, things: Sequence[passages.Worth], asked: extracts.Asked
+    id: str,
+    text: str,
+    held: Set[str],
+    things: Sequence[passages.Worth],
+    asked: extracts.Asked,
+    central: Callable[[Set[str]], float],
 ) -> Iterator[Place]:
     """The sentences of a passage that say something, and figures under a word of the question, with
-    what they are worth: by the words of the question in them and around them, and by their figures
-    and names."""
-    around = AROUND + asked.held_by(set(terms(text)))
+    what they are worth: by the words of the question in them and around them, by their figures and
+    names, and by what they say of the document. `held`: the terms of the passage."""
+    around = AROUND + asked.held_by(held)
     for at, (start, end) in enumerate(sentences(text)):
         said = text[start:end]
-        figures = sum(any(map(str.isdigit, word)) for word in said.split())
+        figures = passages.figures(said)
         shares, solid = [passages.share_of(said, [one]) for one in things], stands_alone(said)
         share, tells = max(shares), says_something(said)
         if not tells and figures and share > ROW:  # of a table: "DEAD 714"
             tells, solid = True, 1.0
-        held = max(share, asked.held_by(set(terms(said))))
+        own = set(terms(said))
+        on_it = max(share, asked.held_by(own))
         telling = min(2 * figures + passages.facts(said) / 2, FACTS) / FACTS
-        value = (held * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
+        bearing = (on_it * (0.1 + 0.9 * solid) + 0.5 * telling * solid) * around
+        value = bearing + CENTRAL * central(own) * solid * (1 + telling)
         if tells:
-            yield value, id, start, end, shares.index(share) if share > ROW else -1
+            yield Place(value, bearing, id, start, end, shares.index(share) if share > ROW else -1)
         elif not at or share > ROW:  # where nothing else of a document is told
-            yield value * SHORT, id, start, end, -1
+            yield Place(value * SHORT, bearing * SHORT, id, start, end)
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -50,7 +50,7 @@ DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
 # and 0.6 lie nearly all of the others.
 STRONG, WEAK = 0.6, 0.3
-LINE, SHORT = 160, 100  # characters of a weak hit's line; of one that goes on behind a sentence
+LINE, SHORT = 120, 100  # characters of a weak hit's line; of one that goes on behind a sentence
 BEGINS = 48  # characters of the beginning of a document without a title
 CODE_LINES = 5  # of a passage of source code that hold a literal
 MOST_WEAK = 3  # eight took a seventh of the characters and held none of the evidence
@@ -63,11 +63,17 @@ FEW = 4  # passages with a name up to which it is said that no other one holds i
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions.
 PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 3, 0.45
 WINDOW = 220  # tokens of a passage that one of several questions finds
+ECHO = 60  # characters of such a question, which the caller knows
 MOST_LINES, LINES_READ = 40, 160  # places that have a line; hits that are looked at
 LEAST_WORTH, SOME_LINES = 0.35, 10  # of the worth of the best sentence, half of it up to so many
 LISTED = re.compile(r"[,;，、；]")  # between the things that a question lists
 _INTRO, _AND = re.compile("[:：]"), re.compile(" (?:and|or|und|oder|et|ou|y|o) |[和与及或]")
 _ASIDE = re.compile(r"\[[^\[\]]*\]")  # [shares a photo of a dog]
+# (Brunner, 1979), (Hare et al. 2001), (see Figure 3): no facts of the sentence that cites them
+_CITED = re.compile(
+    r"\([^()]{0,200}(?:\b[A-Z][^\W\d_]{0,30},|\bal\b\W{0,3}) (?:1[6-9]|20)\d\d[a-z]?\)"
+    r"|\([^()\d]{0,40}\b[Ff]ig(?:ure|s)?\b[^()]{0,20}\)"
+)
 LINE_LENGTH = 260  # characters of such a sentence
 NAMED = 0.3  # of the worth of a person's name within a passage
 OTHERS = 0.6  # of the worth of a sentence that another person says in a conversation
@@ -135,14 +141,17 @@ class Hit:
     def uri(self) -> str:
         return f"{self.corpus}/{self.citation.uri}" if self.corpus else self.citation.uri
 
-    def head(self) -> str:
-        """`[t33.2] Title (uri:12-40) 2024-05-03`; no title that only repeats the file's name."""
+    def head(self, body: str, brief: bool = False) -> str:
+        """`[t33.2] Title (uri:12-40) 2024-05-03`; no title that only repeats the file's name.
+        `body`: what is shown of the text. `brief`: no place of a text that has a title."""
         uri, title = one_line(self.uri, 300), one_line(self.citation.title, 120)
         if repeats(uri, title):
             title = ""
         first, last = self.citation.line_start, self.citation.line_end
         place = f"({uri}:{first}-{last})" if first else f"({uri})"
-        whole = "whole document" if self.whole else ""
+        if brief and title and not language_of(self.uri):
+            place = ""
+        whole = "whole document" if self.whole and body == self.body else ""
         also = f"(also {', '.join(self.also[:4])})" if self.also else ""
         return _joined(f"[{self.id}]", title, place, self.date, self.validity, whole, also)
 
@@ -246,7 +255,7 @@ def several(
         left = len(asked) - number
         share = page.room // left
         part = Page(share, page.characters // left, page.seen, page.full)
-        part.add(f"## {one_line(question, 120)}")
+        part.add(f"## {one_line(question, ECHO)}")
         if form.breadth == "sentences":
             show_lines(part, lines(sources), form.sort == "time")
         else:
@@ -566,7 +575,8 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
         size = min(room - HEAD, form.window or room)
         body = window(hit.body, worth, size, literals)
         beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
-        block = "\n".join([hit.head(), quoted(body), *beside]) + "\n"
+        head = hit.head(body, brief=bool(form.window))
+        block = "\n".join([head, quoted(body), *beside]) + "\n"
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited()):
             break
         page.full.add(hit.id)
@@ -877,8 +887,15 @@ def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never chan
 
 
 def facts(said: str) -> int:
-    """The words of a sentence behind the first that are figures or begin with a capital."""
-    return sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in said.split()[1:])
+    """The words of a sentence behind the first that are figures or begin with a capital, without
+    what it cites."""
+    words = _CITED.sub("", said).split()[1:]
+    return sum(word[:1].isupper() or any(map(str.isdigit, word)) for word in words)
+
+
+def figures(said: str) -> int:
+    """The words with a digit, without what the sentence cites."""
+    return sum(any(map(str.isdigit, word)) for word in _CITED.sub("", said).split())
 
 
 def _best_line(hit: Hit, things: Sequence[Worth], people: Sequence[str]) -> Line | None:
