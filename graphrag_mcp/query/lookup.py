@@ -198,10 +198,14 @@ def passage_items(
     found: dict[str, Row] = {}
     turns: dict[str, int] = {}  # of a passage: its place among those of its id
     unknown = [one for one, aliases in meant.items() if not aliases]
+    left_out = 0
     for alias in wanted[:IDS]:
         rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias)
         if not rows:
             unknown.append(alias)
+        if (alias[0] == "d" or alias[-1] == "+") and not raw:
+            told = [row for row in rows if not _only_links(row["text"])] or rows
+            left_out, rows = left_out + len(rows) - len(told), told
         for turn, row in enumerate(_with_neighbours(snapshot, rows, min(max(around, 0), 10))):
             found.setdefault(row["id"], row)
             turns.setdefault(row["id"], turn)
@@ -212,6 +216,8 @@ def passage_items(
         raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *KINDS))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
+    if left_out:
+        notes.append(f"{left_out} passages that only hold links are left out: raw=true shows them.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
     said = read(snapshot, [] if raw else [*found.values()])
     items: list[Item] = []
@@ -449,6 +455,12 @@ def _passage_item(row: Row, document: str, raw: bool, said: Times | None = None)
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
     tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
     return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
+
+
+def _only_links(text: str) -> bool:
+    told = readable(text)
+    says = any(says_something(told[start:end]) for start, end in sentences(told))
+    return not told or ("](http" in text and not says)
 
 
 def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:

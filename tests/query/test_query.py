@@ -376,6 +376,28 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert 'query="the court' in short.next_call
 
 
+def test_a_general_question_finds_what_a_document_is_about(tmp_path: Path) -> None:
+    filler = " ".join(f"Some people came by on day {n} and spoke of other things." for n in range(40))
+    study = f"Our weather was fine. {filler} The river gauge of Orl measured the flood. {filler}"
+    gauge = "Each gauge of the river sends its flood level." + filler
+    texts = (f"{study} The flood at the river gauge of Orl rose in one night. {gauge}", *("Tea is sold. " + filler[n:] for n in range(9)))
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="main result and conclusion", max_tokens=300).text
+    assert "river gauge of Orl" in read and read.index("river gauge") < 400
+
+
+def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path) -> None:
+    links = "\n\n".join(" * ".join(f"[Part {n}.{k}](https://a.example/a/long/way/to/the/part/{n}/{k}.html)" for k in range(30)) for n in range(9))
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(f"The mill of Orl closed in 1950.\n\n{links}"),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    read = get_source(found, ["d1"])
+    assert "closed in 1950" in read.text and "Part 3" not in read.text and "links, images" not in read.text
+    assert "passages that only hold links are left out: raw=true" in read.hint
+    assert "Part 3.3" in get_source(found, ["d1"], raw=True, max_tokens=20_000).text
+    last = get_source(found, ["d1"], raw=True, max_tokens=20_000).sources[-1]["id"]
+    assert last in get_source(found, [last]).text  # asked for by itself, it is shown
+
+
 def test_of_a_few_chosen_documents_each_is_read(tmp_path: Path) -> None:
     texts = ["The court fined the mill of Orl for its smoke.", *(f"Hall {n} of Venn opened its doors to {n} guests." for n in range(7))]
     more = [text + " A choir sang for an hour." for text in texts]

@@ -177,6 +177,8 @@ def test_a_passage_of_several_questions_is_cut_to_the_sentences_that_answer(tmp_
     several = local.several([("", snapshot)], ["Who resigned as lighthouse keeper?", "When do bees swarm?"], max_tokens=4_000, form=Form())
     first = several.text.partition("## When")[0]
     assert "The lighthouse keeper resigned on Monday." in first and len(first) < 1_100
+    assert "] Minutes\n" in first and "whole document" not in first and "a.md" not in first
+    assert "] Other whole document" in several.text
     assert len(local_search(snapshot, "Who resigned as lighthouse keeper?", max_tokens=4_000).text) > 1_200
 
 
