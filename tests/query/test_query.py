@@ -377,13 +377,13 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
 
 
 def test_a_general_question_finds_what_a_document_is_about(tmp_path: Path) -> None:
-    filler = " ".join(f"Some people came by on day {n} and spoke of other things." for n in range(40))
-    study = f"Our weather was fine. {filler} The river gauge of Orl measured the flood. {filler}"
+    filler = " ".join(f"Ana Lind and Bo Holm came by on day {n} of 1950 and spoke of other things." for n in range(40))
+    study = f"Our weather was fine. {filler} The river gauge measured the flood. {filler}"
     gauge = "Each gauge of the river sends its flood level." + filler
-    texts = (f"{study} The flood at the river gauge of Orl rose in one night. {gauge}", *("Tea is sold. " + filler[n:] for n in range(9)))
+    texts = (f"{study} The flood at the river gauge rose in one night. {gauge}", *("Tea is sold. " + filler[n:] for n in range(9)))
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="main result and conclusion", max_tokens=300).text
-    assert "river gauge of Orl" in read and read.index("river gauge") < 400
+    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="percent of participants", max_tokens=300).text
+    assert "The flood at the river gauge" in read
 
 
 def test_passages_of_links_are_left_out_of_a_document_and_counted(tmp_path: Path) -> None:
