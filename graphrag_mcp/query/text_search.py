@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -16,9 +17,11 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
 from graphrag_mcp.query import local, passages, retrieval
+from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.retrieval import CANDIDATES, MARKS, QUERY_CHARACTERS, Passage, Retrieved
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import language_of, readable, says_something, sentences, substance
 from graphrag_mcp.text.terms import SIMPLIFY, counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -93,6 +96,9 @@ def _begins_word(literal: str, text: str) -> bool:
     return at >= 0
 
 
+READ = 40  # passages of each of several literals that are put in turns
+FADING = 0.6  # worth of a passage for each one of its document before it
+EXACT, LEAST = 1.0, 0.05  # worth of holding a literal; of a table or menu that holds it
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
 COLUMNS = ("id", "title_id", "document_id", "entity_ids", "text", "terms", "n_terms")
 
@@ -157,7 +163,9 @@ def search(
     if not literals and _is_identifier(query):
         none = f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
         result.hint = local.joined(result.hint, none)
-    form = Form(literals=literals or [query], every=bool(literals))
+    several = len(literals) > 1 and bool(_EITHER.search(query))
+    window = passages.WINDOW if several else 0
+    form = Form(literals=literals or [query], every=bool(literals), window=window)
     return passages.concise(result, useful, budget, offsets[0], page, form)
 
 
@@ -215,7 +223,13 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     used = query[:QUERY_CHARACTERS]
     known, unknown = retrieval.term_worth(snapshot, terms_of(used))
     sought = [] if found and not _EITHER.search(used) else quoted(used)[:LITERALS]
-    lost = [one for one in sought if not _matches(snapshot, one, [one]).passages]
+    rows = _holding(snapshot, sought, True) if len(sought) > 1 else []
+    held = [plain(row["text"]) for row in rows]
+    lost = [
+        one
+        for one in sought
+        if not any(plain(one) in text for text in held) and not _holding(snapshot, [one], False)
+    ]
     words = [word.strip(MARKS) for word in _QUOTED.sub(" ", used).split()]
     words = [word for word in words if retrieval.absent(word, known, set(unknown))]
     linked = retrieval.in_addresses(snapshot, words)
@@ -227,8 +241,11 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
     literals definitions, then those in the case that they are written in; what stands in addresses
     alone comes last, since their words are no terms."""
     worth, _ = retrieval.term_worth(snapshot, terms_of(query))
+    either = _EITHER.search(query) is not None
     if literals:
-        rows = _holding(snapshot, literals, _EITHER.search(query) is not None)
+        rows = _holding(snapshot, literals, either)
+        if either and len(literals) > 1:
+            return Retrieved(query, _by_turns(snapshot, query, literals, rows, worth), terms=worth)
     else:
         rows = snapshot.full_text("passages", list(worth), CANDIDATES, COLUMNS).to_pylist()
     score, whole = retrieval.bm25(snapshot, worth), plain(query)
@@ -246,3 +263,68 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> Retriev
         order.append((not defined, not first, -round(value, 9), id, passage))
     found = [one for *_, one in sorted(order, key=lambda one: one[:4])]
     return Retrieved(query, found, terms=worth)
+
+
+def _by_turns(
+    snapshot: Snapshot,
+    query: str,
+    literals: Sequence[str],
+    rows: Sequence[dict[str, Any]],
+    worth: Mapping[str, float],
+) -> list[Passage]:
+    """The passages that hold one of several literals: the best one on each of these in turn, of a
+    document that has been shown less. What holds many of them is a table or a menu as often as
+    not, so a passage counts by the literal that it says most on and by the other words."""
+    folded = [plain(one) for one in literals]
+    own = [terms_of(one) for one in literals]
+    rest = worth.keys() - {term for some in own for term in some}
+    scores = [
+        retrieval.bm25(snapshot, {term: worth[term] for term in some if term in worth})
+        for some in [*own, sorted(rest)]
+    ]
+    every, value = {row["id"]: row for row in rows}, dict[str, float]()
+    holding: list[list[str]] = [[] for _ in literals]
+    for row in rows:
+        text = plain(row["text"])
+        held = [at for at, one in enumerate(folded) if one in text]
+        *found, beside = (score(row["terms"], row["n_terms"]) for score in scores)
+        value[row["id"]] = EXACT + beside + max((found[at] for at in held), default=0.0)
+        for at in held:
+            holding[at].append(row["id"])
+    shown = Counter[str]()
+
+    def rank(id: str) -> tuple[float, str]:
+        return -round(value[id] * FADING ** shown[every[id]["document_id"]], 9), id
+
+    turns = [sorted(some, key=rank)[:READ] for some in holding]
+    uris = {id: fact["uri"] for id, fact in documents(snapshot).items()}
+    for id in {id for some in turns for id in some}:
+        row = every[id]
+        code = language_of(uris[row["document_id"]])
+        value[id] *= 1.0 if code else _tells(row["text"], folded)
+    order: dict[str, None] = {}
+    while any(turns):
+        for some in turns:
+            some[:] = [id for id in some if id not in order]
+            if some:
+                order[(best := min(some, key=rank))] = None
+                shown[every[best]["document_id"]] += 1
+    order |= dict.fromkeys(sorted(value.keys() - order.keys(), key=rank))
+    names = ("title_id", "document_id", "entity_ids", "terms")
+    return [
+        Passage(
+            id,
+            value[id],
+            **{name: every[id][name] for name in names},
+            score=1 - 0.3 * at / len(order),
+        )
+        for at, id in enumerate(order)
+    ]
+
+
+def _tells(text: str, folded: Sequence[str]) -> float:
+    """What the best sentence with one of the literals is worth as a quotation, at least a little."""
+    told = readable(text)
+    said = (told[start:end] for start, end in sentences(told))
+    held = (one for one in said if any(some in plain(one) for some in folded))
+    return max((substance(one) for one in held if says_something(one)), default=0.0) + LEAST
