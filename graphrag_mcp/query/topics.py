@@ -12,7 +12,7 @@ import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
@@ -166,6 +166,8 @@ BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
 LARGE, WIDE = 1 / 16, 1 / 3  # share of the documents
+# Share of the documents from which the topics inside a topic stand in its place, and of one of them.
+WIDEST, PART = 1 / 8, 1 / 100
 LEAST = 5  # topics that a map shows even if fewer hold that share
 MORE = 40  # tokens of the line that leads on
 ROOMY = 1_500  # tokens of a map that names the topics inside large ones
@@ -305,27 +307,40 @@ def _add_map(
     known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
     found = of_level(snapshot, level, kept)
     total, roomy = len(set().union(*(topic.documents for topic in found))), page.room > ROOMY
+    entries = _entries(snapshot, found, level, kept, total if roomy and level < 0 else 0)
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         page.add(f"{counted(total, 'documents')} on {counted(len(found), 'topics')}{of}.\n")
     shown: list[str] = []
-    seen: set[str] = set().union(*(topic.main for topic in found[:first]))
-    for number, topic in enumerate(found[first:], first):
+    seen: set[str] = set().union(*(entry.topic.main for entry in entries[:first]))
+    for number, entry in enumerate(entries[first:], first):
+        topic = entry.topic
         if number >= LEAST and len(seen) >= COVERED * total and page.room < 2 * ROOM:
             break
         describe(snapshot, topic, kept, corpus)
-        share = page.room // min(max(len(found) - number, 1), 3 * LEAST)
+        share = page.room // min(max(len(entries) - number, 1), 3 * LEAST)
         said = SENTENCES if share > ROOM or number < LEAST else 1
-        wide = is_wide(topic, total) or (roomy and len(topic.main) > LARGE * total)
-        deeper = detailed or share > 2 * ROOM or wide
-        below = inside(snapshot, topic, level, kept) if deeper else ""
-        head = [f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"]
-        more = [f"  Inside: {below}"] if below else []
-        if not _add(page, [*head, *more], topic, said) and not _add(page, head, topic, 0):
+        head = [
+            f"{entry.indent}[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
+        ]
+        if entry.parts:
+            head[0] += f", in {counted(entry.parts, 'topics')}:"
+            fits = page.add("\n".join(head))
+        else:
+            wide = is_wide(topic, total) or (roomy and len(topic.main) > LARGE * total)
+            deeper = detailed or share > 2 * ROOM or wide
+            below = inside(snapshot, topic, entry.level, kept) if deeper else ""
+            more = [f"{entry.indent}  Inside: {below}"] if below else []
+            rest = _listed(snapshot, entry.rest, kept)
+            fits = _add(
+                page, [*head, *more], topic, 1 if entry.indent else said, entry.indent, rest
+            )
+            fits = fits or _add(page, head, topic, 0, entry.indent, rest)
+        if not fits:
             break
         shown.append(f"{prefix}c{topic.n}")
-        seen |= topic.main
-    left = len(found) - first - len(shown)
+        seen |= topic.main if not entry.parts else set()
+    left = len(entries) - first - len(shown)
     if not first:
         passing = None if all_pass(kept) else {known.documents[u] for u in kept.units(snapshot)}
         page.add(named_overview(snapshot, passing, prefix))
@@ -335,10 +350,55 @@ def _add_map(
     return shown, left
 
 
-def _add(page: Page, head: Sequence[str], topic: Topic, most: int) -> bool:
-    names = [f"  Names: {', '.join(topic.names)}"] if topic.names else []
-    said = [f"  - {said} [{place.id}]" for said, place in topic.said[:most]]
-    text = "\n".join([*head, *names, *said, ""])
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A topic of the map: of its level, or of the one below it; with the number of topics that
+    stand in its place, or, behind the last of these, those that are too small for an entry."""
+
+    topic: Topic
+    level: int
+    parts: int = 0
+    rest: Sequence[Topic] = ()
+    indent: str = ""
+
+
+def _entries(
+    snapshot: Snapshot, found: Sequence[Topic], level: int, kept: Filters | None, total: int
+) -> list[Entry]:
+    """The topics, and in place of each that holds many of all documents (`total`) those inside it:
+    its title says little of so many."""
+    entries: list[Entry] = []
+    for topic in found:
+        wide = total and len(topic.main) > max(WIDEST * total, LEAST)
+        below = parts_of(snapshot, topic, level, kept) if wide else []
+        own = [replace(one, main=main) for one in below if (main := one.main & topic.main)]
+        own.sort(key=lambda one: -len(one.main))
+        large = [one for one in own if len(one.main) >= max(PART * total, 2)]
+        if len(large) < 2:
+            entries.append(Entry(topic, level))
+            continue
+        entries.append(Entry(topic, level, parts=len(own)))
+        entries += [Entry(one, max(level, 0) + 1, indent="  ") for one in large]
+        entries[-1] = replace(entries[-1], rest=own[len(large) :])
+    return entries
+
+
+def _listed(snapshot: Snapshot, some: Sequence[Topic], kept: Filters | None) -> str:
+    """`Latin America [c64], 3 documents; ...`"""
+    for one in some:
+        describe(snapshot, one, kept)
+    return "; ".join(
+        f"{one.title} [c{one.n}], {counted(len(one.main), 'documents')}" for one in some
+    )
+
+
+def _add(
+    page: Page, head: Sequence[str], topic: Topic, most: int, indent: str = "", rest: str = ""
+) -> bool:
+    names = [f"{indent}  Names: {', '.join(topic.names)}"] if topic.names else []
+    said = [f"{indent}  - {said} [{place.id}]" for said, place in topic.said[:most]]
+    smaller = [f"{indent}Smaller: {rest}"] if rest else []
+    text = "\n".join([*head, *names, *said, *smaller, ""])
     return page.add(text, [place for _, place in topic.said[:most]])
 
 
@@ -357,19 +417,14 @@ def inside(
 ) -> str:
     """The largest topics inside a topic, by title, each with its documents; "" where there are fewer
     than two."""
-    below = [one for one in parts_of(snapshot, topic, level, kept) if one.main & topic.main]
+    parts = parts_of(snapshot, topic, level, kept)
+    below = [replace(one, main=main) for one in parts if (main := one.main & topic.main)]
     if len(below) < 2:
         return ""
     total = len(set(count(snapshot).documents.values()))
     most = BELOW * (3 if is_wide(topic, total) else 1)
-    for one in below[:most]:
-        describe(snapshot, one, kept)
-    said = [
-        f"{one.title} [c{one.n}], {counted(len(one.main & topic.main), 'documents')}"
-        for one in below[:most]
-    ]
-    rest = [f"{len(below) - most} more"] if len(below) > most else []
-    return "; ".join([*said, *rest])
+    rest = f"; {len(below) - most} more" if len(below) > most else ""
+    return _listed(snapshot, below[:most], kept) + rest
 
 
 def parts_of(
