@@ -31,7 +31,15 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import entries, fences, introduction, navigation, quotation, relates
+from graphrag_mcp.text.prose import (
+    entries,
+    fences,
+    introduction,
+    is_code,
+    navigation,
+    quotation,
+    relates,
+)
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, lists_of, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -146,8 +154,6 @@ KEPT, PART = 40, 3
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
 LIST, SPACING = 5, 18
 NAMES, SMALL = 3, 0.12
-# Prose has a sign of code at most every 25 characters, also where it names functions.
-_CODE, CODE_SPACING = re.compile(r"[{};=$]|\w\(|<-|->"), 20
 _POINTS = ".,;:!?()[]\"'*_“”‘’"
 
 
@@ -217,7 +223,7 @@ def _mute(
 
 
 def _says_nothing(sentence: str, names: Collection[str]) -> bool:
-    if len(_CODE.findall(sentence)) * CODE_SPACING > len(sentence):
+    if is_code(sentence):
         return True
     room = sum(SPACING // 3 if is_cjk(name[:1]) else SPACING for name in names)
     if len(names) >= LIST and len(sentence) < room:
@@ -779,6 +785,12 @@ def _write_pairs(
             return relates(forms[ends[0], unit], forms[ends[1], unit], said)
 
         said = _chosen((quotes[place] for place in best.get(pair, ())), told_of)
+        if fact is None and not _stated(found, said):
+            if before is not None:
+                gone.append(pair)
+                degrees[before["source_id"]] -= 1
+                degrees[before["target_id"]] -= 1
+            continue
         row = _relationship(pair, ends, found, said)
         if (
             before is not None
@@ -804,6 +816,14 @@ def _write_pairs(
     merged.changes["relationships"] = Change(gone=gone, rows=graph_to_table("relationships", rows))
     merged.relationships = len(rows) - len(gone)
     return degrees
+
+
+def _stated(found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]]) -> bool:
+    """Does a clause, a model or source code say how the two are related, or do two text units name
+    them in one sentence?"""
+    if any(said for _, said in quotes) or any(row.source_key for row in found):
+        return True
+    return len({row.text_unit_id for row in found}) > 1
 
 
 def _by_hand(

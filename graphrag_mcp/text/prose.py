@@ -194,18 +194,49 @@ def language_of(uri: str) -> str:
 
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
+# What stands before an indented block: a paragraph that ends with two colons, a directive.
+_LITERAL = re.compile(
+    r"^(?P<indent>[ \t]*)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*"
+    r"|(?!\.\. )[^\n]*::)[ \t]*\n(?:[ \t]+:[^\n]*\n)*[ \t]*\n",
+    re.MULTILINE,
+)
+_SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
+CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
+
+
+def is_code(text: str) -> bool:
+    """Is it code, by its signs, rather than a text on code?"""
+    return len(_SIGN.findall(text)) * CODE_SPACING > len(text) or _PROMPT.match(text) is not None
 
 
 def fences(text: str) -> list[int]:
-    """Where blocks of code begin and end, in turns. A text that was cut inside a block is told by a
-    fence that names a language, since such a fence opens a block."""
+    """Where blocks of code begin and end, in turns: fenced ones, and indented ones that two colons
+    announce. A text that was cut inside a block is told by a fence that names a language, since
+    such a fence opens a block."""
     found = list(_FENCE.finditer(text)) if "```" in text else []
     places = [match.start() for match in found]
     opens = next((at for at, match in enumerate(found) if match[1]), None)
     if opens is None:
-        return places if len(places) % 2 == 0 else []
-    places = [0] * (opens % 2) + places
-    return places + [len(text)] * (len(places) % 2)
+        places = places if len(places) % 2 == 0 else []
+    else:
+        places = [0] * (opens % 2) + places
+        places += [len(text)] * (len(places) % 2)
+    return places or _indented(text)
+
+
+def _indented(text: str) -> list[int]:
+    places: list[int] = []
+    for match in _LITERAL.finditer(text) if "::" in text else ():
+        if places and match.start() < places[-1]:
+            continue
+        end = match.end()
+        for line in text[end:].splitlines(keepends=True):
+            bare = line.lstrip(" \t")
+            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
+                break
+            end += len(line)
+        places += [match.end(), end] if end > match.end() else []
+    return places
 
 
 def is_menu(text: str, told: str) -> bool:
