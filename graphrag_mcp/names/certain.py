@@ -30,7 +30,7 @@ SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩƞǡǣǤǦȀȋȌȍ]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]")  # Node.js, Kongsg?rd
 _NEXT = re.compile(r" ([a-z]+)")
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
@@ -58,7 +58,7 @@ def ordinary(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, used for more than names?"""
     if word in lex.GIVEN or word in lex.PLACES or word in lex.NAMES:
         return False
-    if common(word) or f"{word}s" in lex.COMMON or any(word in some for some in _ORDINARY):
+    if common(word) or f"{word}s" in lex.COMMON or f"{word}d" in lex.COMMON or any(word in some for some in _ORDINARY):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)
@@ -189,7 +189,7 @@ def certain(
 ) -> Iterator[Candidate]:
     """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
     and people who sign."""
-    prose = cache(partial(_is_prose, text))
+    prose = cache(partial(is_prose, text))
     used = _used(text, prose) if language == "en" else frozenset()
 
     def place(start: int, end: int, kind: str) -> Place:
@@ -235,7 +235,7 @@ def _used(text: str, prose: Callable[[int], bool]) -> Collection[str]:
     return {word for word, count in counts.items() if count >= USED}
 
 
-def _is_prose(text: str, begin: int) -> bool:
+def is_prose(text: str, begin: int) -> bool:
     """Does the line that begins here hold a sentence: no heading, row of a table, list of links?"""
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end

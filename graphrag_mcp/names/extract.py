@@ -19,7 +19,7 @@ from operator import itemgetter
 from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
-from graphrag_mcp.names.certain import certain, ordinary
+from graphrag_mcp.names.certain import certain, is_prose, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names, by_definition, common, kind_of, subjects
 from graphrag_mcp.text.prose import fences, is_code
 from graphrag_mcp.text.terms import (
@@ -194,14 +194,15 @@ def _outside_code(text: str, found: Iterable[Candidate]) -> Iterator[Candidate]:
     @cache
     def code(begin: int) -> bool:
         end = text.find("\n", begin)
-        return is_code(text[begin : end if end >= 0 else len(text)])
+        line = text[begin : end if end >= 0 else len(text)]
+        return is_code(line) or not is_prose(text, begin)
 
     for start, end, kind, strong in found:
         strong = strong and bisect_right(blocks, start) % 2 == 0
         if strong and kind == "artifact":
-            strong = not (
-                _ASSIGNED.match(text, end) or code(text.rfind("\n", 0, start) + 1)
-            )
+            used = _ASSIGNED.match(text, end) or _PASSED.search(text, max(0, start - 2), start)
+            used = used or _DIGEST.fullmatch(text, start, end)
+            strong = not (used or code(text.rfind("\n", 0, start) + 1))
         yield start, end, kind, strong
 
 
@@ -500,7 +501,9 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 
 _LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
 _NUMBER_BEHIND = re.compile(r"\.\d")
-_ASSIGNED = re.compile(r" ?(?:=(?!=)|<-)")
+_ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
+_PASSED = re.compile(r"\w\(\Z")  # before an argument
+_DIGEST = re.compile("[0-9a-f]{7,64}")
 _IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
 
 
