@@ -364,6 +364,14 @@ def _short_names(
             given.add(first)
         for one in short:
             full.setdefault(one, set()).add(key)
+    for key in {match[1].lower() for match in _INITIALS.finditer(text)}:  # AR: I agree
+        full[key] = {
+            one
+            for one in dict.fromkeys(row[0] for row in rows)
+            if type_of.get(one, "person") == "person" and 0 < one.count(" ") < 4
+            if "".join(word[0] for word in one.split(" ")) == key
+        }
+        given.add(key)
     for key in type_of:
         if key[1:] in lex.ZH_TITLES:  # 张经理
             full[key] = {one for one in type_of if one[0] == key[0] and type_of[one] == "person"}
@@ -390,6 +398,8 @@ def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
 
 _SENTENCE_END = re.compile(r"[.!?]\W{0,9} [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
+# who speaks, by initials
+_INITIALS = re.compile(r"^(?:[*-] {1,3})?\*{0,2}([A-Z]{2,3})\*{0,2}:", re.MULTILINE)
 _ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
