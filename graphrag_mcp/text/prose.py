@@ -272,14 +272,36 @@ def _is_entry(line: str) -> bool:
 
 
 def entries(text: str) -> list[tuple[int, int]]:
-    """Where the lines of a bibliography stand, RUN or more. Their names are those of authors and
+    """Where a bibliography stands: lines that are an entry each, RUN or more or with initials of
+    authors, and wrapped ones by their authors and years. Their names are those of authors and
     publishers, who take no part in what a text tells."""
+    if not _YEAR.search(text):
+        return []
     found, at = list[tuple[int, int]](), 0
-    for line in text.split("\n") if len(_YEAR.findall(text)) >= RUN else ():
+    for line in text.split("\n"):
         if _YEAR.search(line) and _is_entry(_line(line)):
             found.append((at, at + len(line)))
         at += len(line) + 1
-    return found if len(found) >= RUN else []
+    if len(found) < RUN:
+        found = [span for span in found if _FORMS.cited.search(text, *span)]
+    return found + (_crowded(text) if len(_YEAR.findall(text)) >= RUN else [])
+
+
+def _crowded(text: str) -> list[tuple[int, int]]:
+    """Where authors with initials follow each other: 2 * RUN or more, with years, and so dense as
+    in a list of works."""
+    runs: list[list[int]] = []
+    for match in _FORMS.cited.finditer(text):
+        if runs and match.start() - runs[-1][1] < 2 * CITED:
+            runs[-1][1:] = match.end(), runs[-1][2] + 1
+        else:
+            runs.append([match.start(), match.end(), 1])
+    return [
+        (start, end)
+        for start, end, authors in runs
+        if authors >= 2 * RUN and end - start < CITED * authors
+        if len(_YEAR.findall(text, start, end)) >= RUN
+    ]
 
 
 class Furniture(NamedTuple):
