@@ -105,6 +105,8 @@ def _listed(name: Place) -> bool:
 
 
 def _numbered(name: Place) -> bool:
+    if name.form in ("B.C.", "A.D.", "B.P."):  # 400 B.C., not the ferry of B.C.
+        return name.before[-1:].isdigit() or name.before == "century" or name.after[1:2].isdigit()
     if len(name.words) < 3 and name.lows[0] in lex.NUMBERED:
         return True
     return name.before in lex.NUMBERED or (
