@@ -282,14 +282,14 @@ def entries(text: str) -> list[tuple[int, int]]:
         if _YEAR.search(line) and _is_entry(_line(line)):
             found.append((at, at + len(line)))
         at += len(line) + 1
-    if len(found) < RUN:
-        found = [span for span in found if _FORMS.cited.search(text, *span)]
+    if len(found) >= RUN:
+        return found
+    found = [span for span in found if _FORMS.cited.search(text, *span)]
     return found + (_crowded(text) if len(_YEAR.findall(text)) >= RUN else [])
 
 
 def _crowded(text: str) -> list[tuple[int, int]]:
-    """Where authors with initials follow each other: 2 * RUN or more, with years, and so dense as
-    in a list of works."""
+    """Where authors with initials, years and signs of works stand as dense as in a list of works."""
     runs: list[list[int]] = []
     for match in _FORMS.cited.finditer(text):
         if runs and match.start() - runs[-1][1] < 2 * CITED:
@@ -301,6 +301,7 @@ def _crowded(text: str) -> list[tuple[int, int]]:
         for start, end, authors in runs
         if authors >= 2 * RUN and end - start < CITED * authors
         if len(_YEAR.findall(text, start, end)) >= RUN
+        if len(_FORMS.works.findall(text, start, end)) >= RUN
     ]
 
 
