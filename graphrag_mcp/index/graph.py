@@ -11,7 +11,6 @@ of the corpus."""
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
@@ -769,12 +768,10 @@ def _write_pairs(
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, chain.from_iterable(best.values()))
-
     quoted = {unit for places in best.values() for unit, _, _ in places}
     forms = _forms(state, entity_of, quoted)
     degrees: Counter[str] = Counter()
-    gone: list[str] = []
-    rows: list[Row] = []
+    gone, rows = list[str](), list[Row]()
     for pair, found in by_pair.items():
         before, fact = previous.get(pair), facts.get(pair)
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)

@@ -58,7 +58,8 @@ def ordinary(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, used for more than names?"""
     if word in lex.GIVEN or word in lex.PLACES or word in lex.NAMES:
         return False
-    if common(word) or f"{word}s" in lex.COMMON or f"{word}d" in lex.COMMON or any(word in some for some in _ORDINARY):
+    listed = f"{word}s" in lex.COMMON or f"{word}d" in lex.COMMON
+    if listed or common(word) or any(word in some for some in _ORDINARY):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)

@@ -509,7 +509,6 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 # ---- the finders --------------------------------------------------------------------------------
 
 
-_LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
 _NUMBER_BEHIND = re.compile(r"\.\d")
 _ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
 _PASSED = re.compile(r"\w\(\Z")  # before an argument
@@ -568,7 +567,6 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 if len(words) > 1 or words[0].lower() not in lex.STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
                     spoken = words[0].lower().rstrip(".") in lex.TITLES or not form[-1].isalnum()
-                    spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
                     work = title and (short or _is_work(text, start, end, last))
                     last = end if work else last
                     if not form[-1].isalnum():

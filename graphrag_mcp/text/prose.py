@@ -196,8 +196,8 @@ def language_of(uri: str) -> str:
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
 # What stands before an indented block: a paragraph that ends with two colons, a directive.
 _LITERAL = re.compile(
-    r"^(?P<indent>[ \t]*)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*"
-    r"|(?!\.\. )[^\n]*::)[ \t]*\n(?:[ \t]+:[^\n]*\n)*[ \t]*\n",
+    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
+    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
     re.MULTILINE,
 )
 _SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
