@@ -819,7 +819,7 @@ def _stated(
     found: Sequence[Evidence], said: Iterable[tuple[Row, str]], sentences: Iterable[Quote]
 ) -> bool:
     """Does a clause, a model or source code say how the two are related, or do two text units name
-    both, one in a sentence that can be read? Of 90 other pairs the sentence was on both in 15."""
+    both, one of them in a sentence that can be read?"""
     if any(shown for _, shown in said) or any(row.source_key for row in found):
         return True
     return len({row.text_unit_id for row in found}) > 1 and any(shown for _, shown, _ in sentences)

@@ -25,8 +25,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
-# signs of no name, and letters that PDF texts have for others: ti, tt, a full stop, a hyphen
-SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩƞǡǣǤǦȀȋȌȍ]")
+# signs of no name, and letters that PDF texts have for others within words: ti, tt, signs
+SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡǣȀȋȌȍ]|(?<=\w)[ǤǦ]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")

@@ -511,7 +511,8 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
         return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "njmq")
     spelled = len(word) > 2 and _SOUNDS_ONLY.fullmatch(word)
-    if at and words[at - 1].tag[0] in "umq" and not spelled:
+    of_place = at > 1 and words[at - 2].tag == "ns"  # 西班牙的巴塞罗那
+    if at and words[at - 1].tag[0] in "umq" and not (spelled or of_place):
         return False  # 导电的炭黑, 四个广角
     wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
     return known and not wide and word[-1] not in _OF_THINGS and word[-1] != "人"
