@@ -254,9 +254,9 @@ def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) 
     types: dict[str, list[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
-    found = sorted(found, key=itemgetter(1), reverse=True)
-    found.sort(key=itemgetter(0))
-    for start, end, kind, strong in found:
+    ordered = sorted(found, key=itemgetter(1), reverse=True)
+    ordered.sort(key=itemgetter(0))
+    for start, end, kind, strong in ordered:
         if end - start > LONGEST:
             continue
         if kind == "person":
