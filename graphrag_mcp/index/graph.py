@@ -11,7 +11,6 @@ of the corpus."""
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
@@ -31,7 +30,15 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of
-from graphrag_mcp.text.prose import entries, fences, introduction, navigation, quotation, relates
+from graphrag_mcp.text.prose import (
+    entries,
+    fences,
+    introduction,
+    is_code,
+    navigation,
+    quotation,
+    relates,
+)
 from graphrag_mcp.text.terms import composed, entity_id, is_cjk, lists_of, relationship_id, terms
 from graphrag_mcp.trust.fencing import masked
 
@@ -146,8 +153,6 @@ KEPT, PART = 40, 3
 # share of words in small letters than SMALL, is a list: it says nothing about any two of them.
 LIST, SPACING = 5, 18
 NAMES, SMALL = 3, 0.12
-# Prose has a sign of code at most every 25 characters, also where it names functions.
-_CODE, CODE_SPACING = re.compile(r"[{};=$]|\w\(|<-|->"), 20
 _POINTS = ".,;:!?()[]\"'*_“”‘’"
 
 
@@ -217,7 +222,7 @@ def _mute(
 
 
 def _says_nothing(sentence: str, names: Collection[str]) -> bool:
-    if len(_CODE.findall(sentence)) * CODE_SPACING > len(sentence):
+    if is_code(sentence):
         return True
     room = sum(SPACING // 3 if is_cjk(name[:1]) else SPACING for name in names)
     if len(names) >= LIST and len(sentence) < room:
@@ -329,7 +334,11 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             often = sum(row.alias_of in same for row in by_key[key]) >= OFTEN
             seldom = 2 if best.startswith(f"{key} ") and not often else SURNAME
             named = sum(row.count for row in by_key[key])
-            if best not in parts or (borne and seldom * told >= named):
+            if best in parts:
+                borne = borne and seldom * told >= named
+            elif all(row.type != "person" for row in (*by_key[key], *by_key[best])):
+                borne = True  # an acronym; the initials AR may be of two people
+            if borne:
                 canonical[key] = best
     return canonical
 
@@ -472,7 +481,7 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
 def stated_direction(found: Sequence[Evidence]) -> tuple[str, str]:
     """(source, target) of a pair as most of its statements have it, by weight; in the order of ids
     where no model stated one or both directions weigh the same."""
-    ends = found[0].source_id, found[0].target_id
+    ends = (found[0].source_id, found[0].target_id) if found else ("", "")
     forth = math.fsum(one.weight * _way(one) for one in found)  # exact in any order
     return ends if forth >= 0 else ends[::-1]
 
@@ -759,26 +768,26 @@ def _write_pairs(
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, chain.from_iterable(best.values()))
-
     quoted = {unit for places in best.values() for unit, _, _ in places}
     forms = _forms(state, entity_of, quoted)
     degrees: Counter[str] = Counter()
-    gone: list[str] = []
-    rows: list[Row] = []
+    gone, rows = list[str](), list[Row]()
     for pair, found in by_pair.items():
         before, fact = previous.get(pair), facts.get(pair)
-        if (fact is not None and fact.hidden) or not (found or (fact is not None and fact.created)):
-            if before is not None:
-                gone.append(pair)
-                degrees[before["source_id"]] -= 1
-                degrees[before["target_id"]] -= 1
-            continue
         ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
 
         def told_of(unit: str, said: str, ends: tuple[str, str] = ends) -> bool:
             return relates(forms[ends[0], unit], forms[ends[1], unit], said)
 
-        said = _chosen((quotes[place] for place in best.get(pair, ())), told_of)
+        sentences = [quotes[place] for place in best.get(pair, ())]
+        said = _chosen(sentences, told_of)
+        kept = _stated(found, said, sentences) if fact is None else found or fact.created
+        if not kept or (fact is not None and fact.hidden):
+            if before is not None:
+                gone.append(pair)
+                degrees[before["source_id"]] -= 1
+                degrees[before["target_id"]] -= 1
+            continue
         row = _relationship(pair, ends, found, said)
         if (
             before is not None
@@ -804,6 +813,16 @@ def _write_pairs(
     merged.changes["relationships"] = Change(gone=gone, rows=graph_to_table("relationships", rows))
     merged.relationships = len(rows) - len(gone)
     return degrees
+
+
+def _stated(
+    found: Sequence[Evidence], said: Iterable[tuple[Row, str]], sentences: Iterable[Quote]
+) -> bool:
+    """Does a clause, a model or source code say how the two are related, or do two text units name
+    both, one of them in a sentence that can be read?"""
+    if any(shown for _, shown in said) or any(row.source_key for row in found):
+        return True
+    return len({row.text_unit_id for row in found}) > 1 and any(shown for _, shown, _ in sentences)
 
 
 def _by_hand(

@@ -25,11 +25,12 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _RULE = re.compile(r"([=~^*+#-])\1{2,}[ \t]*(?:\n|\Z)")  # the line below a heading
 _LABEL = re.compile(r"[ \t]*(?:[-*+][ \t]+)?[*_]{0,2}[^\n:]{0,2}\Z")
 _CELLS = re.compile(r"\||\t|\S {3,}\S")
-SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\n]")
+# signs of no name, and letters that PDF texts have for others within words: ti, tt, signs
+SIGNS = re.compile(r"[:;\"“”<>|=()!?@#*_\[\]{}/\\\nƟƩǡǣȀȋȌȍ]|(?<=\w)[ǤǦ]")
 _HAN = re.compile("[\u3400-\u9fff]")
 _HAN_STOP = re.compile("[，。：；！？]")
 _TORN = re.compile(r"[a-zäöü]-[a-zäöü]{2}")
-_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]")
+_GOES_ON = re.compile(r"[./_@\\][^\W_]|-[A-Z\d]|[?�][a-z]")  # Node.js, Kongsg?rd
 _NEXT = re.compile(r" ([a-z]+)")
 _SIGNED = re.compile(r" (?:\()?(?:@[A-Za-z]|<mailto:|<?[\w.+-]{1,40}@[\w-]{1,40}\.\w)")
 _PERSON = re.compile(rf"[{UPPER}][{LOWER}'’.-]+(?: [{UPPER}][\w'’.-]*){{1,3}}")
@@ -57,7 +58,8 @@ def ordinary(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, used for more than names?"""
     if word in lex.GIVEN or word in lex.PLACES or word in lex.NAMES:
         return False
-    if common(word) or f"{word}s" in lex.COMMON or any(word in some for some in _ORDINARY):
+    listed = f"{word}s" in lex.COMMON or f"{word}d" in lex.COMMON
+    if listed or common(word) or any(word in some for some in _ORDINARY):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers"):
         stem = word.removesuffix(end)
@@ -104,6 +106,8 @@ def _listed(name: Place) -> bool:
 
 
 def _numbered(name: Place) -> bool:
+    if name.form in ("B.C.", "A.D.", "B.P."):  # 400 B.C., not the ferry of B.C.
+        return name.before[-1:].isdigit() or name.before == "century" or name.after[1:2].isdigit()
     if len(name.words) < 3 and name.lows[0] in lex.NUMBERED:
         return True
     return name.before in lex.NUMBERED or (
@@ -188,7 +192,7 @@ def certain(
 ) -> Iterator[Candidate]:
     """The same candidates; of scripts with capitals only those are strong that no rule speaks against,
     and people who sign."""
-    prose = cache(partial(_is_prose, text))
+    prose = cache(partial(is_prose, text))
     used = _used(text, prose) if language == "en" else frozenset()
 
     def place(start: int, end: int, kind: str) -> Place:
@@ -234,7 +238,7 @@ def _used(text: str, prose: Callable[[int], bool]) -> Collection[str]:
     return {word for word, count in counts.items() if count >= USED}
 
 
-def _is_prose(text: str, begin: int) -> bool:
+def is_prose(text: str, begin: int) -> bool:
     """Does the line that begins here hold a sentence: no heading, row of a table, list of links?"""
     end = text.find("\n", begin)
     end = len(text) if end < 0 else end

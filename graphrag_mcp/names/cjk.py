@@ -502,14 +502,18 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         return False
     if kind == "person":
         before = words[at - 1] if at else None
-        begins = before is None or before.tag[0] in "cpvu" or before.word[-1] in _ROLE_ENDS
+        begins = before is None or before.tag[0] in "cpv" or before.word[-1] in _ROLE_ENDS
         begins = begins and not (before and before.tag == "v" and word[0] in _LEAD)  # 存在于布隆
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
         long = len(word) > 2 or bool(acts)
         return begins and long and word[-1] not in lex.ZH_HEAD_TYPE and word[-1] not in _OF_THINGS
     if tag == "nt":
         headed = any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
-        return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "nj")
+        return len(word) > 2 and headed and not (at and words[at - 1].tag[0] in "njmq")
+    spelled = len(word) > 2 and _SOUNDS_ONLY.fullmatch(word)
+    of_place = at > 1 and words[at - 2].tag == "ns"  # 西班牙的巴塞罗那
+    if at and words[at - 1].tag[0] in "umq" and not (spelled or of_place):
+        return False  # 导电的炭黑, 四个广角
     wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
     return known and not wide and word[-1] not in _OF_THINGS and word[-1] != "人"
 

@@ -12,15 +12,16 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.certain import SIGNS as _SIGNS
-from graphrag_mcp.names.certain import certain, ordinary
+from graphrag_mcp.names.certain import certain, is_prose, ordinary
 from graphrag_mcp.names.latin import LOWER_RUN, Names, by_definition, common, kind_of, subjects
-from graphrag_mcp.text.prose import fences
+from graphrag_mcp.text.prose import fences, is_code
 from graphrag_mcp.text.terms import (
     LANGUAGES,
     LOWER,
@@ -44,7 +45,11 @@ MATTER = 4_000  # characters in which front matter must end
 TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 
 _FORMS = compiled(table(__file__))
-_TARGET = re.compile(r"!\[[^\[\]\n]{0,200}\]\([^()\s]{1,300}|(?<=\]\()[^()\s#]{1,300}(?=\))")
+_TARGET = re.compile(
+    r"!\[[^\[\]\n]{0,200}\]\([^()\s]{1,300}"
+    r"|(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?(?=\))"
+)
+_ROLE = re.compile(r":(?:[a-z_]{1,30}:){1,3}(?=`)|(?<=:ref:`|:doc:`)[\w./-]{1,100}(?=`)")
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
 # of JSON
@@ -62,6 +67,8 @@ def without_markup(text: str) -> str:
     spans = [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
     if "](" in text:
         spans += [match.span() for match in _TARGET.finditer(text)]
+    if ":`" in text:
+        spans += [match.span() for match in _ROLE.finditer(text)]
     if "<" in text:
         spans += [match.span() for match in _TAG.finditer(text)]
         at = 0
@@ -112,7 +119,7 @@ def _behind_title(line: re.Match[str]) -> int:
     return line.start("name") + (len(first) + 1 if titled else 0)
 
 
-VERSION = "nlp-21"
+VERSION = "nlp-22"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -169,15 +176,34 @@ def _named(text: str, short: bool) -> list[Fields]:
     groups = (pairs, speakers(text), _code(text), *proper, phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
-    blocks = [] if short else fences(text)
     for group in groups:
         for start, end, kind, strong in group:
-            strong = strong and bisect_right(blocks, start) % 2 == 0
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
-    found = _mentions(text, _with_quoted(text, kept, short), aliases)
+    named = _with_quoted(text, kept, short)
+    found = _mentions(text, named if short else _outside_code(text, named), aliases)
     return _with_variants(text, found) if short and not text.isascii() else found
+
+
+def _outside_code(text: str, found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """The same candidates, those in code weak: what is only assigned or called there is a variable or
+    a column of an example."""
+    blocks = fences(text)
+
+    @cache
+    def code(begin: int) -> bool:
+        end = text.find("\n", begin)
+        line = text[begin : end if end >= 0 else len(text)]
+        return is_code(line) or not is_prose(text, begin)
+
+    for start, end, kind, strong in found:
+        strong = strong and bisect_right(blocks, start) % 2 == 0
+        if strong and kind == "artifact":
+            used = _ASSIGNED.match(text, end) or _PASSED.search(text, max(0, start - 2), start)
+            used = used or _DIGEST.fullmatch(text, start, end)
+            strong = not (used or code(text.rfind("\n", 0, start) + 1))
+        yield start, end, kind, strong
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
@@ -221,16 +247,16 @@ def _crosses(start: int, end: int, quotes: list[Span]) -> bool:
     return any(start < a < end < b or a < start < b < end for a, b in ends)
 
 
-def _mentions(text: str, found: list[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
+def _mentions(text: str, found: Iterable[Candidate], aliases: dict[Span, Span]) -> list[Fields]:
     """Keys, one type per key, and the cap: strong names first, then frequent, then long ones."""
     rows = []
     counts: dict[str, int] = {}
     types: dict[str, list[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
-    found.sort(key=itemgetter(1), reverse=True)
-    found.sort(key=itemgetter(0))
-    for start, end, kind, strong in found:
+    ordered = sorted(found, key=itemgetter(1), reverse=True)
+    ordered.sort(key=itemgetter(0))
+    for start, end, kind, strong in ordered:
         if end - start > LONGEST:
             continue
         if kind == "person":
@@ -338,6 +364,14 @@ def _short_names(
             given.add(first)
         for one in short:
             full.setdefault(one, set()).add(key)
+    for key in {match[1].lower() for match in _INITIALS.finditer(text)}:  # AR: I agree
+        full[key] = {
+            one
+            for one in dict.fromkeys(row[0] for row in rows)
+            if type_of.get(one, "person") == "person" and 0 < one.count(" ") < 4
+            if "".join(word[0] for word in one.split(" ")) == key
+        }
+        given.add(key)
     for key in type_of:
         if key[1:] in lex.ZH_TITLES:  # 张经理
             full[key] = {one for one in type_of if one[0] == key[0] and type_of[one] == "person"}
@@ -364,6 +398,8 @@ def _apart(text: str, rows: Iterable[Row], one: str, other: str) -> bool:
 
 _SENTENCE_END = re.compile(r"[.!?]\W{0,9} [A-Z]|\n")
 _PLURAL = re.compile("[A-Z]{2,6}s")
+# who speaks, by initials
+_INITIALS = re.compile(r"^(?:[*-] {1,3})?\*{0,2}([A-Z]{2,3})\*{0,2}:", re.MULTILINE)
 _ONE = re.compile(r"\b(?:an?|one|each|every|another) \Z")
 _CAMEL = re.compile(rf"[{UPPER}][{LOWER}]+(?:[{UPPER}][{LOWER}]+)+")
 
@@ -473,8 +509,10 @@ def _shortened(text: str, end: int, short: str) -> Span | None:
 # ---- the finders --------------------------------------------------------------------------------
 
 
-_LINK = re.compile(r"(?:\0|\]\([^()\n]{0,50}(?:\([^()]{0,9}\))?) [\"“]\Z")  # [text](address "title
 _NUMBER_BEHIND = re.compile(r"\.\d")
+_ASSIGNED = re.compile(r"[ \t]{0,20}(?:=(?!=)|<-)")
+_PASSED = re.compile(r"\w\(\Z")  # before an argument
+_DIGEST = re.compile("[0-9a-f]{7,64}")
 _IDENTIFIER = re.compile(r"[@$.]?[A-Za-z_][\w$-]*(?:(?:\.|::|->|/)[\w$-]+)*(?:\(\))?")
 
 
@@ -529,7 +567,6 @@ def _quoted(text: str, short: bool) -> Iterator[Candidate]:
                 if len(words) > 1 or words[0].lower() not in lex.STARTERS:  # "Jar of Kingdom"
                     title = sign[0] != "'" and len(words) > 1
                     spoken = words[0].lower().rstrip(".") in lex.TITLES or not form[-1].isalnum()
-                    spoken = spoken or _LINK.search(text, max(0, start - 60), start) is not None
                     work = title and (short or _is_work(text, start, end, last))
                     last = end if work else last
                     if not form[-1].isalnum():

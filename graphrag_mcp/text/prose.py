@@ -197,18 +197,49 @@ def language_of(uri: str) -> str:
 
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
+# What stands before an indented block: a paragraph that ends with two colons, a directive.
+_LITERAL = re.compile(
+    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
+    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
+    re.MULTILINE,
+)
+_SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
+CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
+
+
+def is_code(text: str) -> bool:
+    """Is it code, by its signs, rather than a text on code?"""
+    return len(_SIGN.findall(text)) * CODE_SPACING > len(text) or _PROMPT.match(text) is not None
 
 
 def fences(text: str) -> list[int]:
-    """Where blocks of code begin and end, in turns. A text that was cut inside a block is told by a
-    fence that names a language, since such a fence opens a block."""
+    """Where blocks of code begin and end, in turns: fenced ones, and indented ones that two colons
+    announce. A text that was cut inside a block is told by a fence that names a language, since
+    such a fence opens a block."""
     found = list(_FENCE.finditer(text)) if "```" in text else []
     places = [match.start() for match in found]
     opens = next((at for at, match in enumerate(found) if match[1]), None)
     if opens is None:
-        return places if len(places) % 2 == 0 else []
-    places = [0] * (opens % 2) + places
-    return places + [len(text)] * (len(places) % 2)
+        places = places if len(places) % 2 == 0 else []
+    else:
+        places = [0] * (opens % 2) + places
+        places += [len(text)] * (len(places) % 2)
+    return places or _indented(text)
+
+
+def _indented(text: str) -> list[int]:
+    places: list[int] = []
+    for match in _LITERAL.finditer(text) if "::" in text else ():
+        if places and match.start() < places[-1]:
+            continue
+        end = match.end()
+        for line in text[end:].splitlines(keepends=True):
+            bare = line.lstrip(" \t")
+            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
+                break
+            end += len(line)
+        places += [match.end(), end] if end > match.end() else []
+    return places
 
 
 def is_menu(text: str, told: str) -> bool:
@@ -244,14 +275,37 @@ def _is_entry(line: str) -> bool:
 
 
 def entries(text: str) -> list[tuple[int, int]]:
-    """Where the lines of a bibliography stand, RUN or more. Their names are those of authors and
+    """Where a bibliography stands: lines that are an entry each, RUN or more or with initials of
+    authors, and wrapped ones by their authors and years. Their names are those of authors and
     publishers, who take no part in what a text tells."""
+    if not _YEAR.search(text):
+        return []
     found, at = list[tuple[int, int]](), 0
-    for line in text.split("\n") if len(_YEAR.findall(text)) >= RUN else ():
+    for line in text.split("\n"):
         if _YEAR.search(line) and _is_entry(_line(line)):
             found.append((at, at + len(line)))
         at += len(line) + 1
-    return found if len(found) >= RUN else []
+    if len(found) >= RUN:
+        return found
+    found = [span for span in found if _FORMS.cited.search(text, *span)]
+    return found + (_crowded(text) if len(_YEAR.findall(text)) >= RUN else [])
+
+
+def _crowded(text: str) -> list[tuple[int, int]]:
+    """Where authors with initials, years and signs of works stand as dense as in a list of works."""
+    runs: list[list[int]] = []
+    for match in _FORMS.cited.finditer(text):
+        if runs and match.start() - runs[-1][1] < 2 * CITED:
+            runs[-1][1:] = match.end(), runs[-1][2] + 1
+        else:
+            runs.append([match.start(), match.end(), 1])
+    return [
+        (start, end)
+        for start, end, authors in runs
+        if authors >= 2 * RUN and end - start < CITED * authors
+        if len(_YEAR.findall(text, start, end)) >= RUN
+        if len(_FORMS.works.findall(text, start, end)) >= RUN
+    ]
 
 
 class Furniture(NamedTuple):

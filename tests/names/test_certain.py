@@ -229,3 +229,30 @@ def test_what_stands_on_every_page_of_a_site_is_no_name() -> None:
     )
     found = {mention[0] for mention in mentions(text * 3)}
     assert "ida holm" in found and not found & {"reply", "cancel reply", "privacy policy", "cookie policy"}
+
+
+def test_indented_blocks_roles_and_variables_are_no_entities() -> None:
+    text = "The call `loadTide` comes first in the file of the day::\n\n    tideTable = makeTide(kellSound)\n\nThen it ends.\n"
+    assert set(sure(text)) == {"loadTide"}
+    roles = "It was sent by :github_user:`quill_zorvath` and is told in :ref:`conf-tide-table` of the same page."
+    assert set(sure(roles)) == {"quill_zorvath"}
+    assigned = "We set tide_table = 5 in it and then the call of show(tide_level) was made with kell_sound as before."
+    assert set(sure(assigned)) == {"kell_sound"}
+    link = 'They say it in [the note](https://a.example/b "The Quillon Theorem of Zorvath") and in the hall of Skerrow.'
+    assert set(sure(link)) == {"Skerrow"}
+
+
+def test_initials_of_a_speaker_are_the_one_listed_person_who_has_them(tmp_path: Path) -> None:
+    told = "- Hannah Merrick\n- Bert Olden\n\nHM: I wrote to Oslo in May.\n\nBO: So did I, and nobody in Oslo answered.\n"
+    assert "HM" in entities(tmp_path / "one", told)["Hannah Merrick"]
+    other = told.replace("Hannah Merrick", "Henri Morel").replace("HM: I", "HM: We")
+    assert "HM" not in {name for names in entities(tmp_path / "two", told, other).values() for name in names}
+
+
+def test_chinese_words_behind_a_particle_or_a_number_are_no_places() -> None:
+    assert sure("他们在水泥中掺入导电的炭黑，做成两层。它有四个广角镜头。") == {}
+    assert set(sure("他去过西班牙的巴塞罗那。")) >= {"西班牙", "巴塞罗那"}
+
+
+def test_an_era_behind_a_number_is_no_name() -> None:
+    assert "B.C." not in sure("The wall was built in about 400 B.C. by the people of Skerrow.")
