@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -97,6 +97,14 @@ def _values(column: pa.Array) -> list[Any]:
     return [list(islice(flat, length)) for length in column.value_lengths().to_pylist()]
 
 
+class Paper(NamedTuple):
+    """What a report says of a document: its title, how many text units it has in all, its year."""
+
+    title: str
+    n_units: int
+    year: str = ""
+
+
 @dataclass(slots=True)
 class Inside:
     """One community. `weight` of an entity is that of its relationships inside."""
@@ -118,8 +126,8 @@ class Inside:
     leads: Sequence[Evidence] = ()  # how its texts begin
     title: str = ""  # of source code: its folder or file
     documents: Mapping[str, str] = field(default_factory=dict)  # of its text units
-    # Of its documents the title, and how many text units each has in all.
-    headings: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    papers: Mapping[str, Paper] = field(default_factory=dict)  # its documents
+    sections: Sequence[Evidence] = ()  # headings in its texts
     told: Mapping[str, set[str]] = field(default_factory=dict)  # which `terms` its documents hold
 
     def place(self, id: str) -> tuple[float, int, str, str]:

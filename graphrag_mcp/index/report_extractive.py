@@ -23,7 +23,8 @@ from graphrag_mcp.names.cjk import nouns
 from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
 from graphrag_mcp.text.prose import OWN, SPEAKER, eventful, introduction, spoken, substance
 from graphrag_mcp.text.terms import is_cjk
-from graphrag_mcp.text.titles import Spread, heading, phrase, terms_of
+from graphrag_mcp.text.titles import Spread, heading, joined, parts, terms_of
+from graphrag_mcp.text.titles import telling as telling_titles
 
 VERSION = "13"  # part of every fingerprint: raise it when reports come out differently
 # Worth of a sentence in the script that most of the community's sentences are not in.
@@ -35,7 +36,9 @@ REPEATED = 0.2  # worth of what stands in three texts or more: of a form, a list
 CANDIDATES, QUOTES = 200, 100
 SUMMARY, FINDINGS, FINDING = 3, 10, 3  # sentences, findings, sentences of a finding
 LONGEST = 400  # characters of one sentence; a longer one is cut at a space
-TITLE = 3  # names in a title
+TITLE, SUBJECTS = 3, 6  # names in a title, and in the first sentence
+HALF = 0.5
+_REPLY=re.compile(r'(?i)\A(?:(?:re|fwd?|aw|antw|sv|回复|转发|答复)\s?[:：]\s?|\[[\w-]{1,30}\]\s?){1,6}')
 # A document is the topic where more of the topic's text units than the first are its, and more of
 # its own than the second are here.
 ALONE, WHOLE = 0.66, 0.8
@@ -94,7 +97,7 @@ def quotes_of(report: Report) -> Iterator[Candidate]:
     for text in chain((report.summary,), findings):
         parts = _REFERENCE.split(text)
         for sentence, cited in zip(parts[::2], parts[1::2], strict=False):
-            text = sentence.strip()
+            text = sentence.strip().rpartition("\n")[2]
             if text not in seen:
                 seen.add(text)
                 ids = referenced_ids(cited)
@@ -113,7 +116,7 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     found = _candidates(inside, quotes)
     names = [inside.entities[one].title for one in inside.order]
     said = [one.text for one in found if substance(one.text) > 0.1]
-    title = _heading(inside, said)
+    title, subjects = _heading(inside, said)
     named = terms_of(title)
     sound = [one for one in found if one.sound]
     candidates = sound
@@ -123,7 +126,10 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     chosen = _summary(about if len(about) > 1 else sound or found, inside, named)
     cjk = mostly_cjk("".join(one.text[:20] for one in chosen) or "".join(names[:3]))
     base = _base(community, inside, title, cjk)
-    summary = _running(_cited(inside, one) for one in chosen) or _names(inside)
+    opening = _opening(inside, subjects, cjk)
+    summary = _running(_cited(inside, one) for one in chosen)
+    # What is not cited ends with its line, and no parent quotes it.
+    summary = "\n".join(filter(None, (opening, summary))) or _names(inside)
     findings, new = [], []
     for group in _findings(inside, candidates, chosen):
         explanation = _running(_cited(inside, one) for one in group)
@@ -135,29 +141,86 @@ def compose(community: Community, inside: Inside, quotes: Sequence[Candidate] = 
     return replace(base, summary=summary, full_content=content, findings=_json(findings))
 
 
-def _heading(inside: Inside, said: Sequence[str]) -> str:
-    """A phrase of the names, words and headings that most of the community's documents share."""
+def _heading(inside: Inside, said: Sequence[str]) -> tuple[str, list[str]]:
+    """A phrase of the names, words and headings that most of the community's documents share; and
+    with those of it more of them, the first one first."""
     words = nouns(filter(mostly_cjk, said[:NOUNS]))
     names = [inside.entities[one].title for one in inside.order]
     held = Counter(inside.documents.values())
-    whole = [of for of, number in held.items() if number > WHOLE * inside.headings[of][1]]
+    spread = None
+    if len(held) > 1:
+        place = {document: at for at, document in enumerate(inside.papers)}
+        of = {unit: place[document] for unit, document in inside.documents.items()}
+        named = {
+            row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
+            for row in inside.entities.values()
+        }
+        order = {name: at for at, name in enumerate(names)}
+        names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
+        told = [inside.told.get(document, ()) for document in place]
+        spread = Spread([paper.title for paper in inside.papers.values()], told, named)
+    found = parts(inside.terms, names, said, SUBJECTS, nouns=words, spread=spread)
+    title = joined(sorted(found[:TITLE], key=str.islower)) or _titled(inside)
+    whole = [of for of, number in held.items() if number > WHOLE * inside.papers[of].n_units]
     if len(whole) == 1 and held[whole[0]] > ALONE * inside.n_units:
-        if title := heading(inside.terms, inside.headings[whole[0]][0]):
-            return title
-    if len(held) < 2:
-        return phrase(inside.terms, names, said, nouns=words) or _titled(inside)
-    place = {document: at for at, document in enumerate(inside.headings)}
-    headings = [title for title, _ in inside.headings.values()]
-    of = {unit: place[document] for unit, document in inside.documents.items()}
-    named = {
-        row.title: {of[unit] for unit in row.text_unit_ids if unit in of}
-        for row in inside.entities.values()
-    }
-    order = {name: at for at, name in enumerate(names)}
-    names = nsmallest(NAMED, named, lambda one: (-len(named[one]), order.get(one, LISTED), one))
-    told = [inside.told.get(document, ()) for document in place]
-    spread = Spread(headings, told, named)
-    return phrase(inside.terms, names, said, nouns=words, spread=spread) or _titled(inside)
+        title = heading(inside.terms, inside.papers[whole[0]].title) or title
+    return title, found
+
+
+def _opening(inside: Inside, subjects: Sequence[str], cjk: bool) -> str:
+    """What the index knows of the community: how many documents of which years it holds, on what,
+    whom they name, and which of their titles or headings tell most of it."""
+    held = Counter(inside.documents.values())
+    if not held or not subjects:
+        return ""
+    papers = [inside.papers[of] for of in held]
+    years = sorted(paper.year for paper in papers if paper.year)
+    years = [] if 2 * len(years) < len(papers) else sorted({years[0], years[-1]})
+    whole = HALF * sum(paper.n_units for paper in papers) <= inside.n_units
+    people = {row.title for row in inside.entities.values() if row.type == "person"}
+    named = [one for one in subjects if one in people]
+    about = [one for one in subjects if one not in people]
+    titles, sections = _titles(inside)
+    if cjk:
+        parts = [
+            "至".join(years) + "年" * bool(years) + f"{len(papers)}篇文档" + ("" if whole else "的部分内容"),
+            about and "主要涉及" + _list(about, cjk),
+            named and "提到" + _list(named, cjk),
+            titles and "其中有" + "".join(f"《{one}》" for one in titles),
+            sections and "小节有" + "".join(f"“{one}”" for one in sections),
+        ]
+        return "，".join(filter(None, parts)) + "。"
+    text = "" if whole else "Parts of "
+    text += _count(len(papers), "document") + (f" of {' to '.join(years)}" if years else "")
+    text += f", on {_list(about, cjk)}" if about else ""
+    text += f", {'with' if about else 'which name'} {_list(named, cjk)}" if named else ""
+    titles, sections = ([f"“{one}”" for one in some] for some in (titles, sections))
+    text += f"; among them {_list(titles, cjk)}" if titles else ""
+    text += f"; among their headings are {_list(sections, cjk)}" if sections else ""
+    return f"{text}."
+
+
+def _titles(inside: Inside) -> tuple[list[str], list[str]]:
+    """The titles of documents that tell most of the community; where these are few, headings."""
+    held = Counter(inside.documents.values())
+    titles: dict[str, float] = {}
+    for of, number in sorted(held.items()):
+        paper = inside.papers[of]
+        if not _FILE.fullmatch(paper.title):
+            title = _REPLY.sub("", one_line(paper.title, LONGEST))
+            title = heading(inside.terms, title) or title
+            titles[title] = titles.get(title, 0.0) + number / paper.n_units
+    found = telling_titles({title: math.log1p(n) for title, n in titles.items()}, inside.terms)
+    if len(found) > 1:
+        return found, []
+    every = Counter(one_line(words, LONGEST) for _, words in inside.sections)
+    every = {one: math.log1p(n) for one, n in every.items() if not any(alike(one, title) for title in titles)}
+    return found, telling_titles(every, inside.terms)
+
+
+def _list(some: Sequence[str], cjk: bool) -> str:
+    *head, last = some
+    return "、".join(some) if cjk else f"{', '.join(head)} and {last}" if head else last
 
 
 _FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called by its file
@@ -165,7 +228,8 @@ _FILE = re.compile(r"\S{1,80}\.\w{1,5}")  # a document without a title is called
 
 def _titled(inside: Inside) -> str:
     """Where no name and no term is known: how its first documents are called."""
-    known = (title for title, _ in inside.headings.values() if not _FILE.fullmatch(title))
+    titled = (paper.title for paper in inside.papers.values())
+    known = (title for title in titled if not _FILE.fullmatch(title))
     titles = dict.fromkeys(one_line(title, 40) for title in known if title)
     return "" if inside.order else " · ".join(islice(titles, 2))
 

@@ -30,6 +30,7 @@ _CODE = re.compile(
 )
 _PAST = re.compile(r"^[a-z]{2,}[^e]ed$")
 _WORDS = {name: frozenset(words.split()) for name, words in table(__file__).items()}
+_TELLING = 0.4  # worth of a title beside the best one
 _SAID = 0.4  # of a document that holds a form in its text, beside one with it in its heading
 _AGAIN = 0.15  # of what a form covers that another one covers too
 _SEVERAL = 4  # documents, from which on a part is not what only one of them holds
@@ -183,6 +184,30 @@ def heading(weights: Mapping[str, float], title: str) -> str:
         cut = said.rfind(" ", 0, _HEADING)
         said = said[: cut if cut > 0 else _HEADING] + "…"
     return said
+
+
+def telling(titles: Mapping[str, float], weights: Mapping[str, float], most: int = 3) -> list[str]:
+    """Of titles (with their worth) those that together say most of the characteristic terms, best
+    first; none that says only one of them."""
+    left = dict(weights)
+    held = {title: terms_of(title) for title in titles if 4 < len(title) <= _HEADING}
+    chosen: list[str] = []
+    best = 0.0
+
+    def gain(title: str) -> float:
+        found = math.fsum(left[term] for term in held[title] & left.keys())
+        return round(titles[title] * found / math.sqrt(4 + len(held[title])), 9)
+
+    while held and len(chosen) < most:
+        title = min(held, key=lambda title: (-gain(title), title))
+        value = gain(title)
+        best = best or value
+        if not value or value < _TELLING * best or len(_stems(title) & weights.keys()) < 2:
+            break
+        chosen.append(title)
+        for term in held.pop(title) & left.keys():
+            left[term] *= _AGAIN
+    return chosen
 
 
 def joined(parts: Sequence[str]) -> str:
